@@ -1,0 +1,65 @@
+# Every command of the project; `make` alone lists them.
+# The two that a newcomer needs, `make demo` and `make test`, set up what they need themselves.
+
+BIN := .venv/bin
+UV = $(firstword $(shell command -v uv) $(BIN)/uv)
+COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check format lint types imports unit coverage bench docs fix lock demo-env dev-env clean
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+demo: demo-env ## Start everything on this machine, with stand-ins for the real channels
+	@exec $(BIN)/tocsin demo
+
+test: check unit ## Run every check and every test
+
+check: dev-env format lint types imports ## Run every check but the tests
+
+bench: dev-env ## Measure start-up, sending and throughput
+	@$(BIN)/python benchmarks/run.py
+
+docs: dev-env ## Write the generated tables in docs/ anew
+	@$(BIN)/python -m tools.docs
+
+coverage: dev-env ## Run the tests and print the branches they missed
+	@mkdir -p .cache/coverage && rm -f .cache/coverage/*
+	@$(BIN)/coverage run -m pytest -n 2
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
+
+fix: dev-env ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+lock: ## Pin the dependencies anew (LOCK_FLAGS=--upgrade takes newer releases)
+	@command -v $(UV) >/dev/null || { sh tools/bootstrap.sh dev && $(BIN)/python -m pip install --quiet uv; }
+	$(COMPILE) --all-extras --group build --group dev -o requirements/dev.txt
+	$(COMPILE) --extra demo --extra completion --group build -c requirements/dev.txt -o requirements/demo.txt
+	$(COMPILE) -c requirements/dev.txt -o requirements/core.txt
+
+clean: ## Remove the environment and every cache
+	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+
+demo-env:
+	@sh tools/bootstrap.sh demo
+
+dev-env:
+	@sh tools/bootstrap.sh dev
+
+format: dev-env
+	@$(BIN)/ruff format --check --output-format concise .
+
+lint: dev-env
+	@$(BIN)/ruff check .
+
+types: dev-env
+	@$(BIN)/mypy
+
+imports: dev-env
+	@$(BIN)/lint-imports
+
+unit: dev-env
+	@$(BIN)/pytest -n 2

@@ -1,0 +1,31 @@
+"""A file has at most 400 lines, a function at most 60."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+
+def test_no_file_is_longer_than_its_ceiling():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert lengths, f"no source below {SOURCE}"
+    assert [f"{path}: {n} lines" for path, n in lengths.items() if n > MAX_FILE_LINES] == []
+
+
+def test_no_function_is_longer_than_its_ceiling():
+    too_long = [
+        f"{path}:{function.lineno} {function.name}: {length} lines"
+        for path in SOURCE.rglob("*.py")
+        for function in functions(path)
+        if (length := (function.end_lineno or function.lineno) - function.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+    assert too_long == []
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node

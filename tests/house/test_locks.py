@@ -1,0 +1,57 @@
+"""The lock files pin what pyproject.toml names, every package with its hashes."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CORE: list[str] = PROJECT["project"]["dependencies"]
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
+# What `make lock` puts into each file.
+CONTENTS = {
+    "core": CORE,
+    "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["completion"], *GROUPS["build"]],
+    "dev": [*CORE, *(line for lines in (*EXTRAS.values(), *GROUPS.values()) for line in lines)],
+}
+ENTRY = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.!+]+)( ; [^\\]+)?(?P<hashes>( --hash=sha256:[0-9a-f]{64})+)")
+
+
+def entries(lock: str) -> dict[str, Version]:
+    """Read a lock file strictly: pinned packages with hashes and comments, nothing else."""
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r" \\\n\s+", " ", "\n".join(lines)).splitlines()
+    found = {line: ENTRY.fullmatch(line.strip()) for line in joined if line.strip()}
+    assert [line for line, match in found.items() if match is None] == []
+    return {canonicalize_name(m["name"]): Version(m["version"]) for m in found.values() if m}
+
+
+@pytest.mark.parametrize("lock", CONTENTS)
+def test_a_lock_pins_every_named_package_at_a_version_the_project_accepts(lock: str):
+    pinned = entries(lock)
+    wanted = {canonicalize_name(r.name): r.specifier for r in map(Requirement, CONTENTS[lock])}
+    assert wanted.keys() - pinned.keys() == set(), "run `make lock`"
+    assert [name for name, allowed in wanted.items() if pinned[name] not in allowed] == [], "run `make lock`"
+
+
+@pytest.mark.parametrize("lock", CONTENTS)
+def test_a_lock_holds_nothing_that_the_project_no_longer_names(lock: str):
+    named, current = set(), ""
+    for line in (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8").splitlines():
+        if "==" in line and not line.startswith((" ", "#")):
+            current = canonicalize_name(line.partition("==")[0])
+        elif line.lstrip().startswith("#") and "tocsin (pyproject.toml" in line:
+            named.add(current)
+    assert named == {canonicalize_name(Requirement(line).name) for line in CONTENTS[lock]}, "run `make lock`"
+
+
+@pytest.mark.parametrize(("small", "large"), [("core", "demo"), ("demo", "dev")])
+def test_a_larger_environment_holds_the_smaller_one_unchanged(small: str, large: str):
+    assert entries(small).items() <= entries(large).items()

@@ -1,0 +1,469 @@
+"""Write every page and table that is made from the code: `python -m tools.docs [--check]`.
+
+A page below `docs/reference` is generated as a whole; in other pages, what stands between
+`<!-- name -->` and `<!-- /name -->` is. `--check` writes nothing and exits 1 when a file is stale.
+"""
+
+import argparse
+import ast
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter
+from tocsin.channels.registry import discover
+from tocsin.cli.env_template import default_text, env_template
+from tocsin.cli.main import build_parser
+from tocsin.core.text import code_points, escaped_code_points, utf16_units
+from tocsin.core.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.web.problems import PROBLEMS
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "tocsin"
+NOTICE = "<!-- Made by `make docs` from the tables in the code. Do not edit. -->"
+
+MEASURES = {
+    code_points: "characters",
+    utf16_units: "UTF-16 units",
+    escaped_code_points: "characters once escaped",
+}
+
+# Read and checked, but the part of the program that they are for does not exist yet.
+NOT_YET_USED = ("DASHBOARD_HOST", "DASHBOARD_PORT", "DASHBOARD_USER", "DASHBOARD_PASS", "WEBHOOK_REQUIRE_SIGNATURE")
+
+# action: what happened, and what its metadata holds besides the chain.
+ACTIONS = {
+    "msg.send": (
+        "One message went out, or was refused.",
+        "`channel`, `target`, `ok`, `attempts`, `duration_ms`; after a failure `error_class`",
+    ),
+    "msg.notify": (
+        "A message went to every target of a profile.",
+        "`profile`, `ok`, and `targets`: for each one the metadata of a `msg.send`",
+    ),
+    "msg.test": ("The credentials of a channel were verified.", "`channel`, `ok`"),
+}
+SOURCES = {
+    "cli": "the `tocsin` command",
+    "gateway": "`POST /send`; the metadata also has `ip`, `request_id`, and `actor` when a token was given",
+    "api": "the Python interface",
+}
+
+# code: when it is answered, what the caller does about it.
+ANSWERS = {
+    "invalid-request": ("The body is not JSON in UTF-8, or the connection broke before it was complete.", "Fix it."),
+    "unauthenticated": ("`GATEWAY_TOKEN` is set, and the request does not carry it.", "Send the bearer token."),
+    "forbidden": ("HTTPS is enforced, and the request came in clear.", "Come through the TLS proxy."),
+    "not-found": ("There is no such path.", "See `GET /openapi.json`."),
+    "method-not-allowed": ("The path has other methods; `Allow` names them.", "Use one of them."),
+    "payload-too-large": ("The body is over 1 MiB.", "Send less."),
+    "unsupported-media-type": (
+        "The body is compressed, or `Content-Type` is not `application/json`.",
+        "Send plain JSON and say so.",
+    ),
+    "validation-failed": (
+        "The body is JSON of the wrong shape; `errors` names each field.",
+        "Correct the fields.",
+    ),
+    "rate-limited": ("The caller's bucket is empty.", "Wait as `Retry-After` says."),
+    "internal-error": ("A bug; the log has the traceback under the same `request_id`.", "Report it."),
+    "not-ready": ("Reserved; nothing answers it yet.", "Try again later."),
+}
+
+
+class DocsError(Exception):
+    """The code has something that this script has no words for, or a page lacks its markers."""
+
+
+def main() -> int:
+    """Write what is stale, or with `--check` name it; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is stale")
+    check = parser.parse_args().check
+    try:
+        changed = stale()
+    except DocsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for path, text in changed.items():
+        print(f"{'stale' if check else 'wrote'} {path.relative_to(ROOT)}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and changed else 0
+
+
+def stale() -> dict[Path, str]:
+    """Return every generated file that is not as it should be, with the text it should have."""
+    wanted = generated()
+    return {path: text for path, text in wanted.items() if not path.is_file() or path.read_text("utf-8") != text}
+
+
+def generated() -> dict[Path, str]:
+    """Return all generated files with their text."""
+    # A plug-in that happens to be installed here is documented by its own authors.
+    adapters = [adapter for adapter in discover().classes if adapter.__module__.startswith("tocsin.")]
+    specs = [adapter.spec for adapter in adapters]
+    reference = ROOT / "docs" / "reference"
+    files = {
+        ROOT / ".env.example": env_template(specs, {}),
+        reference / "settings.md": settings_page(specs),
+        reference / "commands.md": commands_page(),
+        reference / "channels.md": channels_page(specs),
+        reference / "problems.md": problems_page(),
+        reference / "audit-actions.md": audit_actions_page(),
+        ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
+    }
+    for adapter in adapters:
+        page = ROOT / "docs" / "channels" / f"{adapter.spec.kind}.md"
+        blocks = {"settings": settings_table(adapter.spec.variables), "errors": advice_table(adapter)}
+        files[page] = filled(page, {name: block for name, block in blocks.items() if block})
+    return files
+
+
+def filled(path: Path, blocks: Mapping[str, str]) -> str:
+    """Return the page with each block between its markers."""
+    if not path.is_file():
+        raise DocsError(f"{path} is missing; write it with the markers {', '.join(blocks)}")
+    text = path.read_text("utf-8")
+    for name, block in blocks.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, found, rest = text.partition(start)
+        _, found_end, after = rest.partition(end)
+        if not found or not found_end:
+            raise DocsError(f"{path} lacks the markers {start.strip()} and {end}")
+        text = f"{before}{start}\n{block}\n\n{end}{after}"
+    return text
+
+
+# Settings
+
+
+def settings_page(specs: Iterable[ChannelSpec]) -> str:
+    """Return the page of all settings."""
+    lines = [
+        "# Settings",
+        NOTICE,
+        "Each one is looked up in the environment, then in `.env` of the working directory, then in `.env` of the data "
+        "directory; `--env-file FILE` replaces both files. A secret may also come as `NAME_FILE`, the path of a file "
+        "that holds it; in each of these places `NAME` wins over `NAME_FILE`. An empty value counts as not set. "
+        "Settings are read once, at the start. `tocsin config show` prints what is in force and where it comes from.",
+        "HTTP calls to providers also obey `HTTPS_PROXY` and `NO_PROXY`, as most programs do.",
+        "## Core",
+        settings_table(CORE_VARIABLES),
+    ]
+    for spec in specs:
+        title = f"## {spec.label} (`{spec.kind}`)"
+        lines += [title, f"How to get them: [{spec.kind}](../channels/{spec.kind}.md).", settings_table(spec.variables)]
+    lines += [
+        "## Not used yet",
+        f"{', '.join(f'`{name}`' for name in NOT_YET_USED)} are read and checked, but the parts that they are for "
+        "(dashboard, webhooks) do not exist yet. `tocsin init` sets a password so that it is never empty.",
+    ]
+    return document(lines)
+
+
+def settings_table(variables: Iterable[Variable[Any]]) -> str:
+    """Return the table of some settings."""
+    return table(
+        ("Setting", "Default", "Accepted", "Meaning"),
+        ([f"`{v.name}`", shown_default(v), accepted(v), meaning(v)] for v in variables),
+    )
+
+
+def shown_default(variable: Variable[Any]) -> str:
+    """Return the default as a person would write it."""
+    if variable.shown_default:
+        return variable.shown_default
+    text = default_text(variable)
+    return f"`{text}`" if text else ""
+
+
+def accepted(variable: Variable[Any]) -> str:
+    """Return what a setting accepts: its parser says so when it is given something impossible."""
+    if variable.parse is directory:
+        return "a path"
+    if variable.parse is password:
+        return "text, blanks included"
+    try:
+        variable.parse("\0 \0")
+    except ValueError as error:
+        return str(error)
+    return "text"
+
+
+def meaning(variable: Variable[Any]) -> str:
+    """Return the description and what else a person must know."""
+    marks = [word for word, applies in (("required", variable.required), ("secret", variable.secret)) if applies]
+    return f"{variable.doc} *({', '.join(marks)})*" if marks else variable.doc
+
+
+# Commands
+
+
+def commands_page() -> str:
+    """Return the page of all commands."""
+    parser = build_parser([], everything=True)
+    lines = [
+        "# Commands",
+        NOTICE,
+        "Exit codes: 0 done, 1 the operation failed (a message that was not sent, an unknown channel), 2 wrong usage "
+        "or configuration, 130 stopped by Ctrl-C. Results go to standard output, errors as one sentence and a hint "
+        "to standard error.",
+        "## Global options",
+        "They may stand before the command or after it.",
+        table(("Option", "Meaning"), [option_row(action) for action in global_options(parser)]),
+    ]
+    for name, command in subparsers(parser).items():
+        lines += command_section(f"tocsin {name}", command, level=2)
+    return document(lines)
+
+
+def command_section(name: str, parser: argparse.ArgumentParser, *, level: int) -> Iterator[str]:
+    """Yield heading, description, arguments and example of a command and of its subcommands."""
+    own = [action for action in actions(parser) if action.dest not in shared_names()]
+    positionals = [action for action in own if not action.option_strings and not is_group(action)]
+    options = [action for action in own if action.option_strings]
+    yield f"{'#' * level} {name}"
+    yield str(parser.description)
+    below = subparsers(parser)
+    if not below:
+        words = [name, *(f"<{action.dest}>" for action in positionals), *(["[options]"] if options else [])]
+        yield fenced(" ".join(words))
+    if positionals:
+        yield table(("Argument", "Meaning"), [(f"`{a.dest}`", described(a)) for a in positionals])
+    if options:
+        yield table(("Option", "Meaning"), [option_row(action) for action in options])
+    if parser.epilog:
+        label, _, rest = parser.epilog.partition(":")
+        examples = "\n".join(line.strip() for line in rest.strip().splitlines())
+        yield f"{label.capitalize()}:"
+        yield fenced(examples)
+    for sub, command in below.items():
+        yield from command_section(f"{name} {sub}", command, level=level + 1)
+
+
+def described(action: argparse.Action) -> str:
+    """Return what a positional argument means."""
+    choices = f"one of: {', '.join(map(str, action.choices))}" if action.choices else ""
+    return action.help or choices
+
+
+def option_row(action: argparse.Action) -> tuple[str, str]:
+    """Return one row of a table of options."""
+    value = f" {action.metavar}" if action.metavar else ""
+    return ", ".join(f"`{option}{value}`" for option in action.option_strings), action.help or ""
+
+
+def global_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the options that every command has, and `--version`."""
+    return [action for action in actions(parser) if action.option_strings and action.dest != "help"]
+
+
+def shared_names() -> set[str]:
+    """Return the names of the options that are not a command's own."""
+    return {"help", *(action.dest for action in global_options(build_parser([])))}
+
+
+def actions(parser: argparse.ArgumentParser) -> Sequence[argparse.Action]:
+    """Return all arguments of a parser, which argparse shows to nobody else."""
+    return parser._actions  # noqa: SLF001  # there is no public way
+
+
+def is_group(action: argparse.Action) -> bool:
+    """Whether an argument stands for the subcommands."""
+    return isinstance(action, argparse._SubParsersAction)  # noqa: SLF001  # there is no public name
+
+
+def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands of a parser by name."""
+    groups = [action.choices for action in actions(parser) if is_group(action)]
+    return dict(groups[0] or {}) if groups else {}
+
+
+# Channels
+
+
+def channels_page(specs: Sequence[ChannelSpec]) -> str:
+    """Return the comparison of all channels."""
+    head = ("", *(f"[`{spec.kind}`](../channels/{spec.kind}.md)" for spec in specs))
+    rows = {
+        "Product": [spec.product for spec in specs],
+        "Also called": [", ".join(f"`{alias}`" for alias in spec.aliases) for spec in specs],
+        "Target": [spec.target_format for spec in specs],
+        "Longest text": [longest(spec) for spec in specs],
+        "Split at": [split_at(spec) for spec in specs],
+        "Formatting": [", ".join(spec.parse_modes) or "plain text" for spec in specs],
+        "Needs": [needs(spec) for spec in specs],
+        "Tries after a failure that delivered nothing": [str(spec.retry.transient) for spec in specs],
+        "Tries after “too many requests”": [rate_limited(spec) for spec in specs],
+        "Time limit of one attempt": [f"{spec.send_timeout_s:g} s" for spec in specs],
+        "Time limit of `test`": [f"{spec.test_timeout_s:g} s" for spec in specs],
+    }
+    return document(["# Channels", NOTICE, table(head, [(name, *cells) for name, cells in rows.items()])])
+
+
+def readme_channels(specs: Iterable[ChannelSpec]) -> str:
+    """Return the channel table of the README."""
+    head = ("Channel", "Product", "Also called", "Target", "Longest text", "It needs")
+    return table(
+        head,
+        (
+            [
+                f"[`{spec.kind}`](docs/channels/{spec.kind}.md)",
+                spec.product,
+                ", ".join(f"`{alias}`" for alias in spec.aliases),
+                spec.target_format,
+                longest(spec),
+                needs(spec),
+            ]
+            for spec in specs
+        ),
+    )
+
+
+def longest(spec: ChannelSpec) -> str:
+    """Return the limit of a text in the channel's own units."""
+    return f"{spec.max_length:,} {measured(spec)}" if spec.max_length else "no limit"
+
+
+def measured(spec: ChannelSpec) -> str:
+    """Return what the channel counts."""
+    return next((words for measure, words in MEASURES.items() if measure is spec.measure), spec.measure.__name__)
+
+
+def split_at(spec: ChannelSpec) -> str:
+    """Return where longer texts are split."""
+    if spec.chunk_at:
+        return f"{spec.chunk_at:,} {measured(spec)}"
+    return "never: longer texts are refused" if spec.max_length else "never"
+
+
+def needs(spec: ChannelSpec) -> str:
+    """Return what makes the channel usable."""
+    if spec.platform:
+        return f"the platform `{spec.platform}`"
+    return ", ".join(f"`{variable.name}`" for variable in spec.variables if variable.required)
+
+
+def rate_limited(spec: ChannelSpec) -> str:
+    """Return how often, and up to which wait, a refusal for too many requests is repeated."""
+    if not spec.retry.rate_limited:
+        return "0"
+    return f"{spec.retry.rate_limited}, if told to wait at most {spec.retry.longest_wait_s:g} s"
+
+
+def advice_table(adapter: type[OutboundAdapter]) -> str:
+    """Return what a channel advises for the words or codes of its provider: its tables called ADVICE…"""
+    rows: dict[str, str] = {}
+    for module in modules_of(adapter):
+        for name in sorted(vars(module)):
+            if name.startswith("ADVICE"):
+                found = vars(module)[name]
+                pairs = found.items() if isinstance(found, Mapping) else found
+                rows |= {str(word): advice for word, advice in pairs}
+    return table(("The provider says", "What to do"), ((f"`{word}`", advice) for word, advice in rows.items()))
+
+
+def modules_of(adapter: type[OutboundAdapter]) -> Iterator[Any]:
+    """Yield the modules that a channel is made of, its package's own ones included."""
+    module = importlib.import_module(f"tocsin.channels.{adapter.spec.kind}")
+    yield module
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        yield importlib.import_module(f"{module.__name__}.{found.name}")
+
+
+# Problems and audit actions
+
+
+def problems_page() -> str:
+    """Return the page of all problem codes."""
+    same_keys("problem code", PROBLEMS, ANSWERS)
+    return document(
+        [
+            "# Problems",
+            NOTICE,
+            "A request that was not carried out is answered with an RFC 9457 document, `application/problem+json`. "
+            "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
+            "provider did not take is no problem document but a [send result](../http.md#post-send).",
+            table(
+                ("Code", "Status", "Title", "When", "What to do"),
+                ([f"`{code}`", str(status), title, *ANSWERS[code]] for code, (status, title) in PROBLEMS.items()),
+            ),
+        ]
+    )
+
+
+def audit_actions_page() -> str:
+    """Return the page of all audit actions and sources."""
+    same_keys("audit action", set(first_arguments({"record", "_record"}, r"[a-z]+\.[a-z_]+")), ACTIONS)
+    same_keys("audit source", set(first_arguments({"Caller"}, r"[a-z]+")), SOURCES)
+    return document(
+        [
+            "# Audit actions",
+            NOTICE,
+            "Each operation writes one line. How a line is made and checked: [audit](../audit.md).",
+            table(
+                ("Action", "What happened", "Metadata"),
+                ([f"`{action}`", *words] for action, words in ACTIONS.items()),
+            ),
+            "Who asked is the line's `source`:",
+            table(("Source", "Who asked"), ([f"`{name}`", words] for name, words in SOURCES.items())),
+            "`error_class` says what a failure means for a second try: `permanent` (it cannot help), `transient` "
+            "(certainly not delivered), `rate_limited` (refused for now), `ambiguous` (it may have arrived: look "
+            "before sending again).",
+        ]
+    )
+
+
+def first_arguments(functions: set[str], pattern: str) -> Iterator[str]:
+    """Yield each constant first argument, of the given shape, of calls to these functions in the source."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            first = node.args[0]
+            if name in functions and isinstance(first, ast.Constant) and re.fullmatch(pattern, str(first.value)):
+                yield str(first.value)
+
+
+def same_keys(what: str, in_code: Iterable[str], described_here: Mapping[str, object]) -> None:
+    """Raise DocsError unless the code's names are exactly those that this script describes."""
+    names = set(in_code)
+    if new := sorted(names - described_here.keys()):
+        raise DocsError(f"tools/docs.py has no words for the {what} {', '.join(new)}")
+    if gone := sorted(described_here.keys() - names):
+        raise DocsError(f"tools/docs.py describes the {what} {', '.join(gone)}, which the code does not have")
+
+
+# Markdown
+
+
+def document(blocks: Iterable[str]) -> str:
+    """Return a page: its blocks with an empty line between them."""
+    return "\n\n".join(blocks) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, or nothing when there are no rows."""
+    body = [line(row) for row in rows]
+    return "\n".join([line(head), f"|{'---|' * len(head)}", *body]) if body else ""
+
+
+def line(cells: Iterable[str]) -> str:
+    """Return one row; a `|` in a cell would end it."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def fenced(text: str) -> str:
+    """Return a block of commands."""
+    return f"```sh\n{text}\n```"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
