@@ -1,0 +1,396 @@
+"""Append to the audit log: one JSON line a `write`, chained, in order across processes (spec 2.8).
+
+Beside the log stands a head file: the end of the chain, and where the log then ended. It is locked
+for each append and survives rotation, so no append reads the log, the chain goes on in the next
+file, and removed last lines show. The line is written before the head: a process killed in between
+leaves the head one line behind, and the next append catches up. Nothing is fsynced; after a power
+failure `verify` names what is missing.
+
+The chain shows careless or partial changes. Who may write to the folder can also compute it anew;
+against that, note `Verification.last` and `last_hash` elsewhere.
+"""
+
+import errno
+import fcntl
+import json
+import math
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
+
+from tocsin.core import audit_reader as reader
+from tocsin.core.audit_reader import AuditEntry, Problem, Verification
+from tocsin.core.errors import TocsinError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["AuditEntry", "AuditError", "AuditLog", "Problem", "Verification"]
+
+LOCK_WAIT_S = 5.0  # a line takes microseconds: whoever holds the lock longer was stopped
+MAX_CHARACTERS = 80_000  # of a line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
+KEPT_CHARACTERS = 10_000  # of a detail that is too long
+MAX_DEPTH = 20
+HEAD_BYTES = 256
+
+# Characters that break or disguise a line on a terminal: C1 controls, line and paragraph separator,
+# directions. A lone surrogate has no UTF-8 form at all. Such a line is written with \u escapes.
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space on its disk, or rotate it"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "let this user write to it and its folder"),
+}
+_NOTHING: Mapping[str, object] = {}
+
+
+class AuditError(TocsinError):
+    """The audit log cannot be read or written; no part of a line was left behind."""
+
+    code: ClassVar[str] = "audit-failed"
+
+
+def unchanged(text: str) -> str:
+    """Return `text`: the redaction that masks nothing."""
+    return text
+
+
+class AuditLog:
+    """One audit log. Threads, forks and other processes may append to the same file."""
+
+    def __init__(
+        self,
+        path: "Path",
+        *,
+        redact: Callable[[str], str] = unchanged,
+        now: Callable[[], float] = time.time,
+        lock_wait_s: float = LOCK_WAIT_S,
+    ) -> None:
+        self.path = path.absolute()
+        self._name = str(self.path)
+        self._head_name = f"{self.path}.head"
+        self._lock_wait_s = lock_wait_s
+        self._redact = redact
+        self._now = now
+        self._second = -1
+        self._second_text = ""
+        self._fork_mutex = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with nothing open: at first, and in a forked child."""
+        self._mutex = threading.Lock()
+        self._log = self._head = -1
+        self._head_text = b""  # what we wrote to the head file; empty: look at everything anew
+        self._seq, self._hash = reader.GENESIS
+        self._inode = self._size = 0
+        self._tick = 0  # the millisecond in which the log's name was last looked up
+        self._pid = os.getpid()
+        self._before = b""  # ends a torn line
+        self._prev = ""  # opens a file, or admits a lost head
+
+    def append(self, action: str, detail: str, *, source: str, metadata: Mapping[str, object] = _NOTHING) -> None:
+        """Write one line, or raise `AuditError` and leave none.
+
+        Values that JSON lacks are written as text. `metadata` must not hold the log's own key, `chain`.
+        """
+        fields = self._encode(action, detail, source, metadata)
+        if self._pid != os.getpid():
+            self._leave_to_parent()
+        with self._mutex:
+            try:
+                self._lock()
+                try:
+                    self._write(fields)
+                finally:
+                    if self._head >= 0:
+                        fcntl.flock(self._head, fcntl.LOCK_UN)
+            except OSError as error:
+                raise _failure("write", self._name, error) from error
+
+    def tail(self, limit: int) -> list[AuditEntry]:
+        """Return the last `limit` entries of the live file, the newest first."""
+        return list(islice(self.newest(), max(0, limit)))
+
+    def search(self, query: str, limit: int) -> list[AuditEntry]:
+        """Return up to `limit` entries with `query` in a text, a key or a value, the newest first.
+
+        Case does not matter. The hashes of the chain are not searched.
+        """
+        with _opened(self._name) as log:
+            found = reader.search_entries(log, query) if log is not None else iter(())
+            return list(islice(found, max(0, limit)))
+
+    def newest(self) -> Iterator[AuditEntry]:
+        """Yield the entries of the live file, the newest first, reading only as far as asked."""
+        with _opened(self._name) as log:
+            if log is not None:
+                yield from reader.newest_entries(log)
+
+    def verify(self) -> Verification:
+        """Check every line of the live file, its start and its end; appends may go on meanwhile."""
+        with _opened(self._head_name) as head_file:
+            head = None
+            if head_file is not None:  # the lock: log and head are read at one moment
+                self._wait_for(fcntl.LOCK_SH, head_file)
+                head = reader.decode_head(os.pread(head_file, HEAD_BYTES, 0))
+            with _opened(self._name) as log:
+                size = os.fstat(log).st_size if log is not None else 0
+                if head_file is not None:
+                    fcntl.flock(head_file, fcntl.LOCK_UN)
+                return reader.Verifier(self.path, head).verify(log, size)
+
+    def close(self) -> None:
+        """Close the files; a later append opens them again."""
+        with self._mutex:
+            self._close_files()
+
+    def _encode(self, action: str, detail: str, source: str, metadata: Mapping[str, object]) -> str:
+        """Return the line between its time and its link, on one line and safe to print."""
+        if "chain" in metadata:
+            raise ValueError("the metadata key 'chain' belongs to the audit log")
+        fields: dict[str, object] = {"action": action, "detail": detail, "source": source}
+        fields["metadata"] = metadata
+        try:
+            text = _json(fields)
+        except (TypeError, ValueError, RecursionError):  # a key, a number or a depth that JSON lacks
+            fields["metadata"] = _plain_fields(metadata, unchanged)
+            text = _json(fields)
+        if self._redact(text) != text:  # rare: most lines pass as a whole and are not taken apart
+            fields.update(detail=self._redact(detail), metadata=_plain_fields(metadata, self._redact))
+            text = _json(fields)
+        if len(text) > MAX_CHARACTERS:
+            fields = _shortened(fields, len(text))
+            text = _json(fields)
+        if not text.isascii() and _UNSAFE.search(text):
+            text = _ascii_json(fields)
+        return f"{text[1:-2]}," if fields["metadata"] else text[1:-2]
+
+    def _write(self, fields: str) -> None:
+        """Write the line in one piece, then the head; a failed write leaves the log as it was."""
+        if not self._in_step() and not self._follow():
+            self._catch_up()
+        seq = self._seq + 1
+        signed = f'{{"ts":"{self._timestamp()}",{fields}"chain":{{"seq":{seq},{self._prev}"hash":"'.encode()
+        digest = sha256(self._hash + signed).hexdigest().encode()
+        line = b'%b%b%b"}}}\n' % (self._before, signed, digest)
+        try:
+            written = os.write(self._log, line)
+        except OSError:
+            self._undo()
+            raise
+        if written != len(line):
+            self._undo()
+            raise OSError(errno.ENOSPC, "only a part of the line was taken")
+        self._before, self._prev = b"", ""
+        self._seq, self._hash = seq, digest
+        self._size += written
+        self._save_head()
+
+    def _in_step(self) -> bool:
+        """Tell whether nobody has written, rotated or cut the log since our last line.
+
+        The dearest check, of the name, is made once a millisecond: a rename may come right after it anyway.
+        """
+        if not self._head_text or os.lseek(self._log, 0, os.SEEK_END) != self._size:
+            return False
+        if os.pread(self._head, len(self._head_text), 0) != self._head_text:
+            return False
+        if (tick := time.monotonic_ns() // 1_000_000) == self._tick:
+            return True
+        self._tick = tick
+        return self._is_current(self._inode)
+
+    def _follow(self) -> bool:
+        """Go on from the head when all that happened is that others appended to the same file."""
+        text = os.pread(self._head, HEAD_BYTES, 0)
+        head = reader.decode_head(text)
+        if head is None or self._log < 0 or not head.size:
+            return False
+        found = os.fstat(self._log)
+        if (found.st_ino, found.st_size) != (head.inode, head.size) or not self._is_current(found.st_ino):
+            return False
+        self._seq, self._hash = head.tip
+        self._inode, self._size = head.inode, head.size
+        self._before, self._prev = b"", ""
+        self._head_text = text
+        return True
+
+    def _is_current(self, inode: int) -> bool:
+        """Tell whether the log's name still leads to this file."""
+        with suppress(FileNotFoundError):
+            return os.stat(self._name).st_ino == inode  # noqa: PTH116 - half of Path.stat's time
+        return False
+
+    def _undo(self) -> None:
+        """Cut off the piece of a line that a full disk left; the next append deals with what stays."""
+        if os.fstat(self._log).st_size > self._size:
+            os.ftruncate(self._log, self._size)
+
+    def _timestamp(self) -> str:
+        """Return the time in UTC with milliseconds; the part up to the second is kept."""
+        second, milliseconds = divmod(int(self._now() * 1000), 1000)
+        if second != self._second:
+            self._second = second
+            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._second_text}.{milliseconds:03}Z"
+
+    def _save_head(self) -> None:
+        """Note the end of the chain and of the log; when that fails, the next append catches up."""
+        head = b"%d %b %d %d\n" % (self._seq, self._hash, self._inode, self._size)
+        self._head_text = b""
+        with suppress(OSError):
+            self._head_text = head if os.pwrite(self._head, head, 0) == len(head) else b""
+
+    def _catch_up(self) -> None:
+        """Take the log as others left it: new lines, a new file, a torn line, a lost head."""
+        self._head_text = b""
+        while not os.fstat(self._head).st_nlink:  # removed: others lock another file
+            self._close_files()
+            self._lock()
+        self._open_log()
+        head = reader.decode_head(os.pread(self._head, HEAD_BYTES, 0))
+        newest = reader.last_tip(self._log)
+        if head is None:
+            tip = newest or max(reader.rotated_tips(self.path), default=reader.GENESIS)
+        else:
+            known = head.inode == self._inode and head.size <= self._size
+            tip = reader.advance(self._log, head.tip, head.size if known else 0)
+        self._seq, self._hash = tip
+        self._prev = f'"prev":"{self._hash.decode()}",' if newest is None or head is None else ""
+        torn = self._size > 0 and os.pread(self._log, 1, self._size - 1) != b"\n"
+        self._before = b"\n" if torn else b""
+        if head is None and newest is None:
+            self._begin_head()
+
+    def _begin_head(self) -> None:
+        """Make a head before the first line, with room to grow, so that a full disk fails here."""
+        head = reader.Head(reader.Tip(self._seq, self._hash), 0, 0).encode().ljust(HEAD_BYTES)
+        if os.pwrite(self._head, head, 0) != HEAD_BYTES:
+            raise OSError(errno.ENOSPC, f"{self._head_name} could not be written")
+
+    def _lock(self) -> None:
+        if self._head < 0:
+            self._head = self._create(self._head_name)
+        self._wait_for(fcntl.LOCK_EX, self._head)
+
+    def _wait_for(self, kind: int, fd: int) -> None:
+        """Take the lock, but never hang on a process that was stopped while holding it."""
+        deadline = 0.0
+        while True:
+            try:
+                return fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                deadline = deadline or time.monotonic() + self._lock_wait_s
+                if time.monotonic() > deadline:
+                    raise AuditError(
+                        f"another process has held the lock of {self._name} for {self._lock_wait_s:g} s",
+                        hint=f"find it with `fuser {self._head_name}` and end or resume it",
+                    ) from None
+                time.sleep(0.0002)
+
+    def _open_log(self) -> None:
+        if self._log >= 0:
+            os.close(self._log)
+            self._log = -1
+        self._log = self._create(self._name, os.O_APPEND)
+        found = os.fstat(self._log)
+        self._inode, self._size = found.st_ino, found.st_size
+
+    def _create(self, name: str, flags: int = 0) -> int:
+        """Open a file for reading and writing, and make it and its folder if need be."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _leave_to_parent(self) -> None:
+        """Give up what a fork inherited: its lock would be the parent's lock."""
+        with self._fork_mutex:
+            if self._pid != os.getpid():
+                self._close_files()
+                self._forget()
+
+    def _close_files(self) -> None:
+        for fd in (self._log, self._head):
+            if fd >= 0:
+                os.close(fd)
+        self._log = self._head = -1
+        self._head_text = b""
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[int | None]:
+    """Open a file for reading; None when there is none."""
+    file = None
+    try:
+        with suppress(FileNotFoundError):
+            file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        yield file
+    except OSError as error:
+        raise _failure("read", name, error) from error
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _failure(verb: str, name: str, error: OSError) -> AuditError:
+    """Turn an operating system's error into a sentence and a next step."""
+    reason = error.strerror or str(error)
+    hint = _HINTS.get(error.errno or 0, "check its disk")
+    return AuditError(f"cannot {verb} the audit log {name}: {reason}", hint=hint)
+
+
+def _shortened(fields: Mapping[str, object], characters: int) -> dict[str, object]:
+    """Return what is kept of an entry too long for one line."""
+    detail = f"{str(fields['detail'])[:KEPT_CHARACTERS]}… (shortened: the entry had {characters} characters)"
+    names = {name: str(fields[name])[:200] for name in ("action", "source")}
+    return {"action": names["action"], "detail": detail, "source": names["source"], "metadata": {}}
+
+
+def _plain_fields(fields: Mapping[str, object], redact: Callable[[str], str], depth: int = 0) -> dict[str, object]:
+    """Return the fields with plain values; keys are kept, as text."""
+    return {str(key): _plain(value, redact, depth) for key, value in fields.items()}
+
+
+def _plain(value: object, redact: Callable[[str], str], depth: int = 0) -> object:
+    """Return `value` as JSON can hold it, every text redacted; what JSON lacks becomes text."""
+    if isinstance(value, str):
+        return redact(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= 1024 else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > MAX_DEPTH:
+        return "…"
+    if isinstance(value, Mapping):
+        return _plain_fields(value, redact, depth + 1)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, redact, depth + 1) for item in value]
+    return redact(str(value))
+
+
+def _encoder(*, ascii_only: bool) -> Callable[[object], str]:
+    """Make a compact JSON encoder, in C where Python has it: `JSONEncoder.encode` makes one per call."""
+    encoder = json.JSONEncoder(
+        ensure_ascii=ascii_only,
+        allow_nan=False,
+        check_circular=False,
+        separators=(",", ":"),
+        default=lambda value: _plain(value, unchanged),
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+    compiled = make(None, encoder.default, quote, None, ":", ",", False, False, False)
+    return lambda value: "".join(compiled(value, 0))
+
+
+_json = _encoder(ascii_only=False)
+_ascii_json = _encoder(ascii_only=True)

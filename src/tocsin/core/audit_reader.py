@@ -1,0 +1,368 @@
+"""Read an audit log: newest lines first, search, and the check of its hash chain.
+
+A line is one JSON object (spec 2.8) whose last bytes are its link of the chain:
+
+    …,"metadata":{…,"chain":{"seq":7,"hash":"<64 hex digits>"}}}
+
+`hash` is SHA-256 over the hash of the line before and every byte of this line up to the hash. The
+first line of a file names the hash before it as `prev`, so that a chain goes on across rotation.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK = 1 << 16  # bytes read at a time for the newest lines; holds a tail of 100
+SEARCH_CHUNK = 1 << 20
+MAX_LINE = 1 << 20  # a longer line is not ours: it is skipped, and memory stays bounded
+MAX_PROBLEMS = 1_000
+PACKED = (".gz", ".xz", ".bz2", ".zst")  # rotated files that cannot be looked into
+
+_LINK = re.compile(rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?"hash":"([0-9a-f]{64})"\}\}\}$')
+_LINK_LENGTH = 220  # bytes at the end of a line that surely hold the link
+_AFTER_SIGNED = len('"}}}') + 64
+_HEAD = re.compile(rb"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]+) ([0-9]+)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One line of the audit log (spec 2.8); `metadata["chain"]` holds its place in the chain."""
+
+    ts: str
+    action: str
+    detail: str
+    source: str
+    metadata: Mapping[str, object]
+
+
+class Problem(NamedTuple):
+    """What is wrong with the chain, at which line of the file (counted from 1)."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of checking a whole log: `last` may be noted elsewhere, to compare later."""
+
+    lines: int
+    problems: tuple[Problem, ...]
+    first: int  # sequence number of the first line; lines below it are in rotated files
+    last: int
+    last_hash: str
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether no line was changed, added, moved or removed."""
+        return not self.problems
+
+
+class Tip(NamedTuple):
+    """The end of a chain: sequence number and hash of its last line."""
+
+    seq: int
+    hash: bytes
+
+
+GENESIS = Tip(0, b"0" * 64)
+
+
+class Link(NamedTuple):
+    """One line's place in the chain, and the bytes that its hash covers."""
+
+    tip: Tip
+    prev: bytes | None
+    signed: bytes
+
+    def follows(self, tip: Tip) -> bool:
+        """Tell whether this line is unchanged and comes right after `tip`."""
+        if self.tip.seq != tip.seq + 1:
+            return False
+        return sha256(tip.hash + self.signed).hexdigest().encode() == self.tip.hash
+
+
+class Head(NamedTuple):
+    """What the file beside the log remembers: the chain's end, and where the log then ended."""
+
+    tip: Tip
+    inode: int
+    size: int
+
+    def encode(self) -> bytes:
+        """Return the one line that stands in the head file."""
+        return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
+
+
+def decode_head(text: bytes) -> Head | None:
+    """Read a head file's content; None when it holds no head."""
+    found = _HEAD.match(text)
+    if found is None:
+        return None
+    seq, digest, inode, size = found.groups()
+    return Head(Tip(int(seq), digest), int(inode), int(size))
+
+
+def link_of(line: bytes) -> Link | None:
+    """Find the link at the end of a line (without its newline); None when it has none."""
+    found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
+    if found is None:
+        return None
+    seq, prev, digest = found.groups()
+    return Link(Tip(int(seq), digest), prev, line[:-_AFTER_SIGNED])
+
+
+def decode_entry(line: bytes) -> AuditEntry | None:
+    """Decode one line; None when it is no audit entry."""
+    try:
+        fields = json.loads(line.decode())
+        metadata = fields.get("metadata", {})
+        texts = fields["ts"], fields["action"], fields["detail"], fields["source"]
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return None
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in texts):
+        return None
+    return AuditEntry(*texts, metadata)
+
+
+def newest_blocks(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Yield the file in blocks of whole lines, the last block first.
+
+    A last line without its newline is still being written, or was cut off: it is left out.
+    """
+    end = _end_of_last_line(fd, chunk)
+    rest = b""  # the front of a block: its line begins in the chunk before
+    while end > 0:
+        start = max(0, end - chunk)
+        data = os.pread(fd, end - start, start) + rest
+        cut = data.find(b"\n") + 1 if start else 0
+        rest = data[:cut] if cut < MAX_LINE else b"\n"
+        if len(data) > cut:
+            yield data[cut:]
+        end = start
+
+
+def _end_of_last_line(fd: int, chunk: int) -> int:
+    """Return the offset behind the last newline."""
+    end = os.fstat(fd).st_size
+    while end > 0:
+        start = max(0, end - chunk)
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def newest_lines(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Yield the whole lines of a file without their newlines, the last line first."""
+    for block in newest_blocks(fd, chunk):
+        lines = block.split(b"\n")
+        lines.pop()
+        yield from reversed(lines)
+
+
+def newest_entries(fd: int, chunk: int = CHUNK) -> Iterator[AuditEntry]:
+    """Yield the entries of a log, the newest first; what is no entry is passed over."""
+    return (entry for line in newest_lines(fd, chunk) if (entry := decode_entry(line)) is not None)
+
+
+def search_entries(fd: int, query: str, chunk: int = SEARCH_CHUNK) -> Iterator[AuditEntry]:
+    """Yield the entries that hold `query` in a text, key or value, the newest first.
+
+    Case does not matter. The chain is not searched: its digits would match by chance.
+    """
+    wanted = query.casefold()
+    narrow = _ascii_candidates if query and query.isascii() and query.isprintable() else _candidates
+    for block in newest_blocks(fd, chunk):
+        for line in narrow(block, wanted):
+            entry = decode_entry(line)
+            if entry is not None and any(wanted in text.casefold() for text in _texts(entry)):
+                yield entry
+
+
+def _ascii_candidates(block: bytes, wanted: str) -> Iterator[bytes]:
+    """Yield the lines of a block that hold the query as JSON writes it, without decoding them."""
+    needle = json.dumps(wanted)[1:-1].encode()
+    lowered = block.lower()
+    end = len(block)
+    while (found := lowered.rfind(needle, 0, end)) >= 0:
+        start = lowered.rfind(b"\n", 0, found) + 1
+        yield block[start : lowered.find(b"\n", found)]
+        end = start
+
+
+def _candidates(block: bytes, wanted: str) -> Iterator[bytes]:
+    """Yield the lines of a block that may hold the query; those with escapes always may."""
+    needle = json.dumps(wanted, ensure_ascii=False)[1:-1]
+    for line in reversed(block.splitlines()):
+        if rb"\u" in line or needle in line.decode(errors="replace").casefold():
+            yield line
+
+
+def _texts(entry: AuditEntry) -> Iterator[str]:
+    """Yield everything in an entry that a person may search for."""
+    yield from (entry.ts, entry.action, entry.detail, entry.source)
+    yield from _leaves({key: value for key, value in entry.metadata.items() if key != "chain"})
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """Yield the keys, texts and numbers in a decoded JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield json.dumps(value)
+
+
+def last_tip(fd: int) -> Tip | None:
+    """Return the end of the chain as the newest linked line tells it."""
+    links = (link for line in newest_lines(fd) if (link := link_of(line)) is not None)
+    newest = next(links, None)
+    return newest.tip if newest else None
+
+
+def advance(fd: int, tip: Tip, offset: int) -> Tip:
+    """Follow the chain from `tip` through the whole lines behind `offset` that belong to it."""
+    for line in lines_from(fd, offset):
+        if not line.endswith(b"\n"):
+            break
+        link = link_of(line[:-1])
+        if link is not None and link.follows(tip):
+            tip = link.tip
+    return tip
+
+
+def lines_from(fd: int, offset: int) -> Iterator[bytes]:
+    """Yield the lines behind `offset` with their newlines; overlong ones come in pieces."""
+    with open(fd, "rb", buffering=SEARCH_CHUNK, closefd=False) as file:
+        file.seek(offset)
+        yield from iter(lambda: file.readline(MAX_LINE), b"")
+
+
+def rotated(path: "Path") -> "list[Path]":
+    """List the files that rotation made of the log at `path`: `audit.log.1`, `audit.log-20260101.gz`."""
+    starts = (f"{path.name}.", f"{path.name}-")
+    if not path.parent.is_dir():
+        return []
+    return [file for file in path.parent.iterdir() if file.name.startswith(starts) and file.suffix != ".head"]
+
+
+def rotated_tips(path: "Path") -> list[Tip]:
+    """Return where the chains of the readable rotated files end."""
+    tips = []
+    for file in rotated(path):
+        if file.suffix in PACKED or not file.is_file():
+            continue
+        with file.open("rb") as opened:
+            tip = last_tip(opened.fileno())
+        if tip is not None:
+            tips.append(tip)
+    return tips
+
+
+class Verifier:
+    """Walk a log from its first line and collect what breaks the chain."""
+
+    def __init__(self, path: "Path", head: Head | None) -> None:
+        self._path = path
+        self._head = head
+        self._head_name = f"{path.name}.head"
+        self._problems: list[Problem] = []
+        self._line = 0
+        self._first = 0
+        self._start: Tip | None = None  # what the first line says came before it
+        self._tip: Tip | None = None
+
+    def verify(self, fd: int | None, size: int) -> Verification:
+        """Check the first `size` bytes of the log open as `fd`; None stands for no log."""
+        if fd is not None:
+            self._walk(fd, size)
+        self._check_end()
+        self._check_start()
+        tip = self._tip or (self._head.tip if self._head else GENESIS)
+        first = self._first or tip.seq + 1
+        return Verification(self._line, tuple(sorted(self._problems)), first, tip.seq, tip.hash.decode())
+
+    def _walk(self, fd: int, size: int) -> None:
+        offset = 0
+        inside = False  # within a line too long to be read at once
+        for line in lines_from(fd, 0):
+            if offset >= size:
+                return
+            offset += len(line)
+            if not inside:
+                self._line += 1
+                self._check(line)
+            inside = not line.endswith(b"\n")
+
+    def _check(self, line: bytes) -> None:
+        """Check one line, and go on from it."""
+        link = link_of(line[:-1]) if line.endswith(b"\n") else None
+        if link is None:
+            self._report("is cut off, or no entry of this log")
+            return
+        if self._tip is None:
+            self._begin(link)
+        elif link.prev is not None:
+            self._report(f"was written after {self._head_name} was lost: lines before it may be missing")
+        if self._tip is not None and not link.follows(self._tip):
+            self._report(_reason(link.tip.seq, self._tip.seq + 1))
+        if self._tip is None or link.tip.seq > self._tip.seq:
+            self._tip = link.tip
+
+    def _begin(self, link: Link) -> None:
+        self._first = link.tip.seq
+        if link.prev is None:
+            self._report(f"is number {self._first}: the lines before it in this file are missing")
+        else:
+            self._start = self._tip = Tip(self._first - 1, link.prev)
+
+    def _check_end(self) -> None:
+        """Compare the last line with what the head file remembers."""
+        head, tip = self._head, self._tip
+        if head is None and self._line:
+            self._report(f"is the last one, but without {self._head_name} removed last lines do not show")
+        if head is None or tip is None:
+            return
+        if head.tip.seq > tip.seq:
+            self._report(f"is the last one, but {head.tip.seq - tip.seq} more were written after it")
+        elif head.tip.seq == tip.seq and head.tip.hash != tip.hash:
+            self._report(f"is not the last line that was written: {self._head_name} has another hash")
+
+    def _check_start(self) -> None:
+        """Look for the rotated file that ends where this one begins."""
+        before = self._start
+        if not self._line and self._head:
+            before = self._head.tip
+        if before is None or before == GENESIS:
+            return
+        if any(file.suffix in PACKED for file in rotated(self._path)) or before in rotated_tips(self._path):
+            return
+        self._report(f"should follow number {before.seq}, but no rotated file beside the log ends with it", 1)
+
+    def _report(self, reason: str, line: int | None = None) -> None:
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(Problem(self._line if line is None else line, reason))
+
+
+def _reason(seq: int, expected: int) -> str:
+    """Say what is wrong with a line that does not follow the one before it."""
+    if seq > expected:
+        return f"is number {seq} where {expected} belongs: {seq - expected} before it are missing"
+    if seq < expected:
+        return f"is number {seq} where {expected} belongs: it was inserted, repeated or moved"
+    return "was changed, or the line before it was"

@@ -1,0 +1,77 @@
+"""The error tree: every error carries one sentence, a hint for the next step and a stable code."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class TocsinError(Exception):
+    """Root of all errors that a person may see; `str(error)` is one sentence."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def sentence(self) -> str:
+        """Return the message followed by the hint, as one line for a result or a log."""
+        return f"{self}{'; ' if ': ' in str(self) else ': '}{self.hint}" if self.hint else str(self)
+
+
+class ConfigError(TocsinError):
+    """A setting or a file of the operator is wrong; nothing was started or sent."""
+
+    code = "invalid-config"
+
+
+class UnknownChannelError(TocsinError):
+    """The channel does not exist here, or its credentials are not set (spec 7)."""
+
+    code = "unknown-channel"
+
+
+class UnknownProfileError(TocsinError):
+    """No notification profile has that name."""
+
+    code = "unknown-profile"
+
+
+class ProcessError(TocsinError):
+    """A child process could not be started, or did not end in time."""
+
+    code = "process-failed"
+
+
+class FailureKind(StrEnum):
+    """What a failed delivery means for a second try."""
+
+    PERMANENT = "permanent"  # trying again cannot help
+    TRANSIENT = "transient"  # certainly not delivered; a later try may work
+    RATE_LIMITED = "rate_limited"  # refused; try again after `retry_after_s`
+    AMBIGUOUS = "ambiguous"  # it may have been delivered: never resend blindly
+
+
+class RemoteError(TocsinError):
+    """A remote service refused, failed or could not be reached; carries facts, not text to parse."""
+
+    code = "remote-error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        kind: FailureKind = FailureKind.PERMANENT,
+        provider_code: str = "",
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.provider_code = provider_code
+        self.retry_after_s = retry_after_s
+
+
+class ChannelError(RemoteError):
+    """A channel's provider, or the adapter before it, would not take a message."""
+
+    code = "channel-error"

@@ -1,0 +1,226 @@
+"""Files of the operator: replaced in one step, read within limits, and watched for changes."""
+
+import errno
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
+
+from tocsin.core.errors import ConfigError, TocsinError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Our largest files have some hundred lines. At 1 MiB the YAML parser works for seconds.
+MAX_FILE_BYTES = 1024 * 1024
+# Editors that write a new file beside the old one, or empty it first, leave a gap of milliseconds.
+GONE_AFTER_S = 2.0
+# File systems stamp changes with a clock this coarse: a younger stamp may hide a second change.
+COARSEST_STAMP_NS = 2_000_000_000
+
+_WRITE_HINTS = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.ENOENT: "create the directory",
+    errno.EROFS: "the file system is read-only; choose another directory",
+}
+
+
+class WriteError(TocsinError):
+    """A file could not be written; what stood there before is unchanged."""
+
+    code = "write-failed"
+
+
+def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+    """Replace the content of `path` in one step that also a power failure cannot halve.
+
+    A symbolic link stays and its destination is replaced. Readers see the old file or the new one.
+    Raises WriteError; then nothing has changed and no temporary file is left.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    try:
+        place = Path(os.path.realpath(path))  # unlike Path.resolve it takes a loop of links as it is
+        temporary = place.parent / f".tocsin-{os.urandom(8).hex()}.tmp"
+        try:
+            _write_new(temporary, content, mode)
+            temporary.replace(place)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_directory(place.parent)
+    except OSError as error:
+        hint = _WRITE_HINTS.get(error.errno or 0, "check the rights of the file and its directory")
+        raise WriteError(f"{path} cannot be written: {_reason(error)}", hint=hint) from None
+
+
+def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a regular file; raise ConfigError when it is too large or unreadable."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its other end
+            raise ConfigError(f"{path} is not a regular file", hint="put a file there")
+        with path.open("rb") as stream:
+            content = stream.read(max_bytes + 1)
+    except OSError as error:
+        hint = "create it" if isinstance(error, FileNotFoundError) else "check the file and its rights"
+        raise ConfigError(f"{path} cannot be read: {_reason(error)}", hint=hint) from None
+    if len(content) > max_bytes:
+        raise ConfigError(f"{path} is larger than {max_bytes:,} bytes", hint="remove what is not needed")
+    return content
+
+
+class _Stamp(NamedTuple):
+    """What changes when a file does; the inode tells a replaced file from an edited one."""
+
+    modified_ns: int
+    changed_ns: int  # unlike the first, no program can set it back
+    size: int
+    inode: int
+
+
+class WatchedFile(Generic[T]):
+    """The parsed content of a file that people edit while we run.
+
+    Every access looks at the file's stamp and reads it again after a change. A file that cannot be
+    read or parsed leaves the last good value in force; `problem` says why, and the log says it once
+    a change. A missing file counts as `empty`. A file that is gone, or that has no byte any more,
+    does so only when it stays that way for two seconds, and never without a warning in the log.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        parse: Callable[[bytes], T],
+        empty: T,
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Watch `path`; `parse` raises ConfigError for content that must not come into force."""
+        self.path = path
+        self._parse = parse
+        self._empty = empty
+        self._now_ns = now_ns
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._value = empty
+        self._good = False  # whether `_value` came out of a file
+        self._problem: ConfigError | None = None
+        self._stamp: _Stamp | None = None  # of the content read last; nothing when it may be outdated
+        self._content: bytes | None = None  # read last
+        self._gone_since: float | None = None
+
+    @property
+    def value(self) -> T:
+        """The last good value."""
+        return self.read()[0]
+
+    @property
+    def problem(self) -> ConfigError | None:
+        """Why the file's present content is not in force; nothing when it is."""
+        return self.read()[1]
+
+    def read(self) -> tuple[T, ConfigError | None]:
+        """Return value and problem of one and the same moment."""
+        with self._lock:
+            self._refresh()
+            return self._value, self._problem
+
+    def _refresh(self) -> None:
+        try:
+            stamp = self._look()
+            if stamp is None:
+                self._miss()
+                return
+            self._gone_since = None
+            if stamp == self._stamp:
+                return
+            self._stamp = None
+            self._take(read_limited(self.path))
+        except ConfigError as error:
+            self._content = None
+            self._reject(error)
+        else:
+            self._stamp = stamp if self._now_ns() - stamp.modified_ns > COARSEST_STAMP_NS else None
+
+    def _look(self) -> _Stamp | None:
+        """Return the file's stamp, or nothing when no file or an empty one is there."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            sentence = f"{self.path} cannot be read: {_reason(error)}"
+            raise ConfigError(sentence, hint="check the rights of its directories") from None
+        stamp = _Stamp(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        return stamp if stamp.size or not stat.S_ISREG(found.st_mode) else None
+
+    def _take(self, content: bytes) -> None:
+        """Bring `content` into force unless it is what was read last."""
+        if content == self._content:
+            return
+        self._content = content
+        try:
+            value = self._parse(content)
+        except ConfigError as error:
+            self._reject(error)
+            return
+        if value == self._empty and self._value != self._empty:
+            log.warning("a file has no entries any more: %s", self.path)
+        elif self._problem:
+            log.info("a file is in force again: %s", self.path)
+        self._accept(value)
+
+    def _accept(self, value: T) -> None:
+        self._value, self._good, self._problem = value, True, None
+
+    def _reject(self, error: ConfigError) -> None:
+        if str(error) != str(self._problem):
+            force = "its last good version stays in force" if self._good else "there is no earlier version"
+            log.warning("a file is not used, %s: %s", force, error.sentence())
+        self._problem = error
+
+    def _miss(self) -> None:
+        """Forget the value when the file has been away for long enough."""
+        if self._value == self._empty and self._problem is None:
+            return
+        now = self._monotonic()
+        if self._gone_since is None:
+            self._gone_since = now
+        if self._good and now - self._gone_since < GONE_AFTER_S:
+            return
+        log.warning("a file is gone or empty and counts as having no entries: %s", self.path)
+        self._stamp = self._content = None
+        self._accept(self._empty)
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, mode), "wb") as stream:
+        os.fchmod(stream.fileno(), mode)  # the process's umask may have taken bits away
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    """Make the new name itself last, where the file system can do that."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

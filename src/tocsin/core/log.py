@@ -1,0 +1,54 @@
+"""Logging of services: readable lines on a terminal, JSON lines elsewhere; never a secret.
+
+Modules log with the standard library: a constant phrase plus fields in `extra`. Only the services
+call `configure`, so structlog costs a command nothing.
+"""
+
+import logging
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import structlog
+from structlog.stdlib import ExtraAdder, ProcessorFormatter
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
+    """Send every log line of the process to standard error; `form` is auto, text or json."""
+    as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: list[Any] = (
+        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        if as_text
+        else [
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+        ]
+    )
+    formatter = ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[ProcessorFormatter.remove_processors_meta, *last, _Redaction(redact)],
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(LEVELS[level])
+
+
+class _Redaction:
+    """Masks secrets in the finished line, so that no field and no traceback can carry one."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+
+    def __call__(self, logger: object, name: str, line: str | MutableMapping[str, Any]) -> str:
+        return self._redact(str(line))

@@ -1,0 +1,39 @@
+"""Token buckets that refill continuously. Source: spec 8."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+# An unused bucket is full again long before, so forgetting it changes nothing. Source: spec 8.
+IDLE_S = 600.0
+# 20 MB. A flood from more addresses within ten minutes pushes out the bucket unused for longest.
+MAX_BUCKETS = 100_000
+
+
+class RateLimiter:
+    """One bucket a key, each holding `per_minute` tokens when full."""
+
+    def __init__(self, per_minute: int, monotonic: Callable[[], float], max_buckets: int = MAX_BUCKETS) -> None:
+        self.per_minute = per_minute
+        self._per_second = per_minute / 60
+        self._monotonic = monotonic
+        self._max_buckets = max_buckets
+        # key -> tokens left, when that was; the one unused for longest comes first
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: str) -> bool:
+        """Take one token of `key`; false when there is none left."""
+        now = self._monotonic()
+        full = float(self.per_minute)
+        left, since = self._buckets.pop(key, (full, now))
+        left = min(full, left + (now - since) * self._per_second)
+        allowed = left >= 1
+        self._buckets[key] = (left - allowed, now)
+        self._forget_idle(now)
+        return allowed
+
+    def _forget_idle(self, now: float) -> None:
+        while len(self._buckets) > self._max_buckets or now - next(iter(self._buckets.values()))[1] >= IDLE_S:
+            self._buckets.popitem(last=False)

@@ -1,0 +1,218 @@
+"""What a setting is, the kinds of values settings have, and the table of the core's own settings.
+
+The tables make `.env.example`, the reference page and `tocsin config show`, so none of these can
+disagree with the code.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+T_co = TypeVar("T_co", covariant=True)
+Network = Union["IPv4Network", "IPv6Network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Generic[T_co]):
+    """One setting. `parse` raises ValueError with what is accepted, as in "a port, 1 to 65535"."""
+
+    name: str
+    parse: Callable[[str], T_co]
+    default: T_co
+    doc: str
+    secret: bool = False
+    required: bool = False  # by the channel it belongs to
+    shape: str = ""  # regular expression of what the provider hands out; `doctor` warns of others
+    shown_default: str = ""  # where the default is computed, such as a directory of the platform
+
+
+def text(value: str) -> str:
+    """Take the value as it is, without surrounding blanks."""
+    return value.strip()
+
+
+def password(value: str) -> str:
+    """Take the value exactly as it was written; only a line end of a file is cut off."""
+    return value.rstrip("\r\n")
+
+
+def token(value: str) -> str:
+    """Take a token: printable ASCII without blanks, because it travels in a header or a URL."""
+    stripped = value.strip()
+    if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
+        raise ValueError("a token of printable ASCII characters without blanks")
+    return stripped
+
+
+def integer(lowest: int, highest: int) -> Callable[[str], int]:
+    """Return the parser of a whole number between two bounds, both included."""
+
+    def parse(value: str) -> int:
+        stripped = value.strip()
+        # Python refuses to read thousands of digits.
+        plain = stripped.isascii() and stripped.isdigit() and len(stripped) <= 20
+        if not plain or not lowest <= int(stripped) <= highest:
+            raise ValueError(f"a whole number from {lowest} to {highest}")
+        return int(stripped)
+
+    return parse
+
+
+port = integer(1, 65535)
+
+
+def boolean(value: str) -> bool:
+    """Read a switch."""
+    word = value.strip().lower()
+    if word in {"true", "1", "yes", "on"}:
+        return True
+    if word in {"false", "0", "no", "off"}:
+        return False
+    raise ValueError("true or false")
+
+
+def switch(value: str) -> bool | None:
+    """Read a switch whose absence means something of its own."""
+    return boolean(value)
+
+
+def choice(*accepted: str) -> Callable[[str], str]:
+    """Return the parser of one word out of `accepted`."""
+
+    def parse(value: str) -> str:
+        word = value.strip().lower()
+        if word not in accepted:
+            raise ValueError(f"one of: {', '.join(accepted)}")
+        return word
+
+    return parse
+
+
+def directory(value: str) -> Path:
+    """Read a path; `~` is the home directory, a relative path starts at the working directory."""
+    try:
+        return Path(value.strip()).expanduser().absolute()
+    except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
+        raise ValueError("a directory; write it without `~`, from the root") from None
+
+
+def networks(value: str) -> tuple[Network, ...]:
+    """Read a comma-separated list of addresses and networks."""
+    from ipaddress import ip_network
+
+    try:
+        return tuple(ip_network(item.strip(), strict=False) for item in value.split(",") if item.strip())
+    except ValueError:
+        raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
+
+
+def base_url(value: str) -> str:
+    """Read the base address of a provider; a trailing `/` is dropped."""
+    stripped = value.strip().rstrip("/")
+    try:
+        parts = urlsplit(stripped)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("an http or https address without user, query or fragment")
+    return stripped
+
+
+# The core's own variables. A channel declares its variables in its ChannelSpec.
+
+DATA_DIR: Variable[Path | None] = Variable(
+    "TOCSIN_DATA_DIR",
+    directory,
+    None,
+    "Where everything that lasts is kept.",
+    shown_default="the platform's per-user data directory",
+)
+ENVIRONMENT = Variable(
+    "ENVIRONMENT",
+    choice("development", "production"),
+    "development",
+    "`production` switches HTTPS enforcement on.",
+)
+FORCE_HTTPS: Variable[bool | None] = Variable(
+    "FORCE_HTTPS",
+    switch,
+    None,
+    "Refuse plain HTTP requests that do not come through a TLS-terminating trusted proxy.",
+    shown_default="false; true in production",
+)
+GATEWAY_HOST = Variable("GATEWAY_HOST", text, "127.0.0.1", "Address the gateway listens on.")
+GATEWAY_PORT = Variable("GATEWAY_PORT", port, 8100, "Port the gateway listens on.")
+GATEWAY_TOKEN = Variable(
+    "GATEWAY_TOKEN",
+    token,
+    "",
+    "Bearer token that sending over HTTP needs; required off loopback.",
+    secret=True,
+)
+DASHBOARD_HOST = Variable("DASHBOARD_HOST", text, "127.0.0.1", "Address the dashboard listens on.")
+DASHBOARD_PORT = Variable("DASHBOARD_PORT", port, 8200, "Port the dashboard listens on.")
+DASHBOARD_USER = Variable("DASHBOARD_USER", text, "", "Login name of the dashboard; there is no default account.")
+DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password of the dashboard.", secret=True)
+TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
+    "TRUSTED_PROXIES",
+    networks,
+    (),
+    "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+    shown_default="none",
+)
+ALLOW_INSECURE_BIND = Variable(
+    "ALLOW_INSECURE_BIND", boolean, False, "Start on a non-loopback address without the protection it needs."
+)
+ALLOW_INSECURE_API_URL = Variable(
+    "ALLOW_INSECURE_API_URL", boolean, False, "Allow plain `http://` to a provider on a public address."
+)
+RATE_LIMIT_PER_IP = Variable(
+    "RATE_LIMIT_PER_IP", integer(1, 10**9), 60, "Requests a minute of one address (IPv6: one /64)."
+)
+RATE_LIMIT_PER_USER = Variable(
+    "RATE_LIMIT_PER_USER", integer(1, 10**9), 120, "Requests a minute of one authenticated user."
+)
+WEBHOOK_REQUIRE_SIGNATURE = Variable(
+    "WEBHOOK_REQUIRE_SIGNATURE",
+    boolean,
+    True,
+    "Reject webhooks without a valid signature; `false` is for debugging only.",
+)
+AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
+LOG_LEVEL = Variable(
+    "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
+)
+LOG_FORMAT = Variable(
+    "LOG_FORMAT",
+    choice("auto", "text", "json"),
+    "auto",
+    "`auto` is text on a terminal and JSON lines elsewhere.",
+)
+
+CORE_VARIABLES: tuple[Variable[Any], ...] = (
+    DATA_DIR,
+    ENVIRONMENT,
+    FORCE_HTTPS,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    GATEWAY_TOKEN,
+    DASHBOARD_HOST,
+    DASHBOARD_PORT,
+    DASHBOARD_USER,
+    DASHBOARD_PASS,
+    TRUSTED_PROXIES,
+    ALLOW_INSECURE_BIND,
+    ALLOW_INSECURE_API_URL,
+    RATE_LIMIT_PER_IP,
+    RATE_LIMIT_PER_USER,
+    WEBHOOK_REQUIRE_SIGNATURE,
+    AUDIT_REDACT,
+    LOG_LEVEL,
+    LOG_FORMAT,
+)

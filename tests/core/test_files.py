@@ -1,0 +1,338 @@
+"""Files are replaced in one step; a broken edit leaves the last good version in force."""
+
+import logging
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.files import GONE_AFTER_S, WatchedFile, WriteError, read_limited, write_atomically
+from tocsin.testing.parts import FakeClock
+
+as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+
+
+class Watched:
+    """A watched file of upper-case words, and how often it was parsed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parsed = 0
+        self.clock = FakeClock()
+        self.file: WatchedFile[list[str]] = WatchedFile(path, self._parse, [], monotonic=self.clock.monotonic)
+
+    def _parse(self, content: bytes) -> list[str]:
+        self.parsed += 1
+        words = content.decode().split()
+        if bad := [word for word in words if not word.isupper()]:
+            raise ConfigError(f"{self.path}: {bad[0]} is not upper-case", hint="correct the file")
+        return words
+
+    @property
+    def value(self) -> list[str]:
+        return self.file.value
+
+    @property
+    def problem(self) -> str:
+        return str(self.file.problem or "")
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path / "words")
+
+
+def settle(path: Path) -> None:
+    """Make the last change old enough for its stamp to be believed."""
+    before = path.stat().st_mtime - 60
+    os.utime(path, (before, before))
+
+
+def temporary_files(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir() if path.name.endswith(".tmp")]
+
+
+# Writing
+
+
+@pytest.mark.parametrize(("data", "content"), [("Glocke ♪\n", "Glocke ♪\n".encode()), (b"\xff\0", b"\xff\0")])
+def test_text_is_written_as_utf8_and_bytes_as_they_are(tmp_path: Path, data: str | bytes, content: bytes):
+    write_atomically(tmp_path / "file", data)
+    assert (tmp_path / "file").read_bytes() == content
+    assert temporary_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o400])
+def test_a_written_file_has_exactly_the_wanted_mode_whatever_the_umask_says(tmp_path: Path, mode: int):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o666)
+    before = os.umask(0o277)
+    try:
+        write_atomically(path, "new", mode)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_readers_with_the_old_file_open_keep_the_old_content(tmp_path: Path):
+    path = tmp_path / "file"
+    write_atomically(path, "old")
+    with path.open() as reader:
+        write_atomically(path, "new")
+        assert reader.read() == "old"
+    assert path.read_text() == "new"
+
+
+def test_a_symbolic_link_stays_and_its_destination_is_replaced(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere" / "file")
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert (tmp_path / "elsewhere" / "file").read_text() == "new"
+
+
+def test_a_failed_write_leaves_the_old_content_and_no_temporary_file(tmp_path: Path):
+    (tmp_path / "taken").mkdir()  # a file cannot replace a directory
+    with pytest.raises(WriteError, match="taken cannot be written: Is a directory"):
+        write_atomically(tmp_path / "taken", "new")
+    assert (tmp_path / "taken").is_dir()
+    assert temporary_files(tmp_path) == []
+
+
+def test_a_failed_write_says_what_to_do(tmp_path: Path):
+    with pytest.raises(WriteError) as raised:
+        write_atomically(tmp_path / "missing" / "file", "new")
+    assert str(raised.value).endswith("file cannot be written: No such file or directory")
+    assert raised.value.hint == "create the directory"
+    assert raised.value.code == "write-failed"
+
+
+def test_a_link_of_a_loop_is_replaced_by_the_file(tmp_path: Path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    write_atomically(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+@as_root
+def test_a_directory_without_write_permission_is_reported(tmp_path: Path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(WriteError, match="Permission denied"):
+        write_atomically(tmp_path / "file", "new")
+
+
+# Reading
+
+
+def test_a_file_up_to_the_limit_is_read_and_a_larger_one_refused(tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100)
+    assert read_limited(path, 100) == b"x" * 100
+    with pytest.raises(ConfigError, match="file is larger than 99 bytes"):
+        read_limited(path, 99)
+
+
+def test_a_missing_file_is_reported_with_what_to_do(tmp_path: Path):
+    with pytest.raises(ConfigError) as raised:
+        read_limited(tmp_path / "file")
+    assert str(raised.value) == f"{tmp_path}/file cannot be read: No such file or directory"
+    assert raised.value.hint == "create it"
+
+
+def test_a_directory_or_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ConfigError, match="is not a regular file"):
+            read_limited(path)
+
+
+# Watching
+
+
+def test_a_file_that_is_missing_from_the_start_is_empty_and_no_problem(watched: Watched, caplog):
+    assert (watched.value, watched.problem) == ([], "")
+    assert caplog.messages == []
+
+
+def test_a_file_that_appears_later_comes_into_force(watched: Watched):
+    assert watched.value == []
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+
+
+def test_an_unchanged_file_is_parsed_once(watched: Watched):
+    watched.path.write_text("A")
+    settle(watched.path)
+    assert [watched.value for _ in range(3)] == [["A"]] * 3
+    assert watched.parsed == 1
+
+
+def test_an_edit_comes_into_force_at_the_next_access(watched: Watched):
+    watched.path.write_text("A")
+    settle(watched.path)
+    assert watched.value == ["A"]
+    watched.path.write_text("A B")
+    assert watched.value == ["A", "B"]
+
+
+def test_an_edit_that_keeps_size_and_time_is_noticed(watched: Watched):
+    watched.path.write_text("A")
+    settle(watched.path)
+    assert watched.value == ["A"]
+    old = watched.path.stat()
+    watched.path.write_text("B")
+    os.utime(watched.path, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert watched.value == ["B"]
+
+
+def test_a_second_edit_within_one_tick_of_the_clock_is_noticed(watched: Watched):
+    for word in "ABCDEFGH":
+        watched.path.write_text(word)
+        assert watched.value == [word]
+
+
+def test_a_replaced_file_is_noticed(watched: Watched):
+    write_atomically(watched.path, "A")
+    assert watched.value == ["A"]
+    write_atomically(watched.path, "B")
+    assert watched.value == ["B"]
+
+
+def test_a_changed_time_alone_parses_nothing_again(watched: Watched):
+    watched.path.write_text("A")
+    for age in (60, 50, 40):
+        moment = watched.path.stat().st_mtime + age
+        os.utime(watched.path, (moment, moment))
+        assert watched.value == ["A"]
+    assert watched.parsed == 1
+
+
+def test_a_broken_edit_keeps_the_last_good_value_and_says_why(watched: Watched, caplog):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    watched.path.write_text("A bad")
+    assert watched.value == ["A"]
+    assert "bad is not upper-case" in watched.problem
+    assert caplog.messages == [
+        f"a file is not used, its last good version stays in force: {watched.path}: bad is not upper-case; "
+        "correct the file"
+    ]
+
+
+def test_a_mistake_is_logged_once_for_every_change(watched: Watched, caplog):
+    for content in ("bad", "worse"):
+        watched.path.write_text(content)
+        for _ in range(3):
+            assert watched.value == []
+    assert [message.count("no earlier version") for message in caplog.messages] == [1, 1]
+    assert watched.parsed == 2
+
+
+def test_a_correction_comes_into_force_and_ends_the_problem(watched: Watched, caplog):
+    caplog.set_level(logging.INFO)
+    for content in ("A", "bad", "B"):
+        watched.path.write_text(content)
+        value = watched.value
+    assert (value, watched.problem) == (["B"], "")
+    assert caplog.messages[-1] == f"a file is in force again: {watched.path}"
+
+
+def test_taking_a_broken_edit_back_ends_the_problem(watched: Watched):
+    for content in ("A", "bad", "A"):
+        watched.path.write_text(content)
+        value = watched.value
+    assert (value, watched.problem) == (["A"], "")
+
+
+def test_a_file_that_cannot_be_read_any_more_keeps_its_last_good_value(watched: Watched):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    watched.path.unlink()
+    watched.path.mkdir()
+    assert watched.value == ["A"]
+    assert "is not a regular file" in watched.problem
+    watched.path.rmdir()
+    watched.path.write_text("A")
+    assert (watched.value, watched.problem) == (["A"], "")
+
+
+def test_a_path_below_a_file_is_a_problem_and_not_an_empty_list(tmp_path: Path):
+    (tmp_path / "file").write_text("A")
+    watched = Watched(tmp_path / "file" / "words")
+    assert watched.value == []
+    assert "cannot be read: Not a directory" in watched.problem
+
+
+@pytest.mark.parametrize("gap", ["gone", "without a byte"])
+def test_a_file_that_is_away_while_an_editor_saves_keeps_its_value(watched: Watched, gap: str, caplog):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    if gap == "gone":
+        watched.path.unlink()
+    else:
+        watched.path.write_bytes(b"")
+    assert watched.value == ["A"]
+    watched.path.write_text("B")
+    assert watched.value == ["B"]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("gap", ["gone", "without a byte"])
+def test_a_file_that_stays_away_empties_the_list_with_one_warning(watched: Watched, gap: str, caplog):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    if gap == "gone":
+        watched.path.unlink()
+    else:
+        watched.path.write_bytes(b"")
+    for _ in range(3):
+        value = watched.value
+        watched.clock.advance(GONE_AFTER_S)
+    assert value == []
+    assert caplog.messages == [f"a file is gone or empty and counts as having no entries: {watched.path}"]
+
+
+def test_two_short_absences_are_not_one_long_one(watched: Watched):
+    for _ in range(3):
+        watched.path.write_text("A")
+        assert watched.value == ["A"]
+        watched.path.unlink()
+        assert watched.value == ["A"]
+        watched.clock.advance(GONE_AFTER_S * 0.9)
+
+
+def test_a_deleted_file_that_comes_back_unchanged_is_in_force_again(watched: Watched):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    watched.path.unlink()
+    assert watched.value == ["A"]
+    watched.clock.advance(GONE_AFTER_S)
+    assert watched.value == []
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+
+
+def test_deleting_a_file_that_was_never_good_ends_its_problem(watched: Watched):
+    watched.path.write_text("bad")
+    assert watched.problem
+    watched.path.unlink()
+    assert (watched.value, watched.problem) == ([], "")
+
+
+def test_an_edit_that_removes_the_last_entry_is_logged_as_a_warning(watched: Watched, caplog):
+    watched.path.write_text("A")
+    assert watched.value == ["A"]
+    watched.path.write_text("\n")
+    assert watched.value == []
+    assert caplog.messages == [f"a file has no entries any more: {watched.path}"]
+
+
+def test_value_and_problem_can_be_taken_together(watched: Watched):
+    watched.path.write_text("bad")
+    value, problem = watched.file.read()
+    assert value == []
+    assert "bad is not upper-case" in str(problem)

@@ -1,0 +1,277 @@
+"""Child processes: they end, wholly, and what they leave behind is nothing."""
+
+import asyncio
+import inspect
+import os
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from tocsin.core.errors import ProcessError
+from tocsin.core.process import MAX_OUTPUT_BYTES, ProcessTimeoutError, run
+
+
+def on_each_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on asyncio's loop, as commands do, and on uvloop, as services do; it may leave no child."""
+
+    @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+    def run_test(new_loop: Callable[[], asyncio.AbstractEventLoop], **fixtures: Any) -> None:
+        before = children()
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(test(**fixtures))
+        assert children() - before == set()
+
+    wanted = inspect.signature(test).parameters.values()
+    loop = inspect.Parameter("new_loop", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    run_test.__signature__ = inspect.Signature([loop, *wanted])  # type: ignore[attr-defined]
+    run_test.__name__, run_test.__doc__ = test.__name__, test.__doc__
+    return run_test
+
+
+def children() -> set[int]:
+    """List the children of this process, dead ones included."""
+    listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return {int(pid) for path in listed for pid in path.read_text().split()}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead but not yet reaped by init does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+async def pid_in(path: Path) -> int:
+    """Wait for a process to write its ID."""
+    for _ in range(2000):
+        if path.exists() and (text := path.read_text()).endswith("\n"):
+            return int(text)
+        await asyncio.sleep(0.005)
+    raise AssertionError(f"nobody wrote {path}")
+
+
+async def gone(pid: int) -> bool:
+    """Wait a moment for a killed process to disappear."""
+    for _ in range(100):
+        if not alive(pid):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+@on_each_loop
+async def test_arguments_and_input_arrive_as_they_are_without_a_shell():
+    hostile = ["-n", "$(id)", "a'b\"c", "two\nlines", "😀", "", "*"]
+    done = await run(["sh", "-c", 'printf "%s|" "$@"; cat', "sh", *hostile], timeout_s=10, stdin="text\n")
+    assert done.stdout == "".join(f"{argument}|" for argument in hostile) + "text\n"
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@on_each_loop
+async def test_exit_code_and_both_outputs_come_back_separately():
+    done = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout_s=10)
+    assert (done.exit_code, done.stdout, done.stderr) == (3, "out\n", "err\n")
+
+
+@on_each_loop
+async def test_a_child_killed_by_a_signal_has_that_signal_as_negative_exit_code():
+    assert (await run(["sh", "-c", "kill -TERM $$"], timeout_s=10)).exit_code == -15
+
+
+@on_each_loop
+async def test_a_child_sees_only_the_environment_it_is_given():
+    done = await run(["/usr/bin/env"], timeout_s=10, env={"ONLY": "this"})
+    assert done.stdout == "ONLY=this\n"
+
+
+@on_each_loop
+async def test_a_child_that_leads_its_own_session_cannot_be_reached_by_the_terminal():
+    done = await run(["sh", "-c", "ps -o sid= -p $$; echo $$"], timeout_s=10)
+    session, pid = done.stdout.split()
+    assert session == pid
+
+
+@on_each_loop
+async def test_a_missing_program_is_a_sentence():
+    with pytest.raises(ProcessError, match="no-such-program could not be started: No such file or directory"):
+        await run(["/nonexistent/no-such-program"], timeout_s=10)
+
+
+@on_each_loop
+async def test_a_file_that_may_not_be_run_is_a_sentence(tmp_path: Path):
+    file = tmp_path / "data"
+    file.write_text("x")
+    with pytest.raises(ProcessError, match="data could not be started: Permission denied"):
+        await run([str(file)], timeout_s=10)
+
+
+@on_each_loop
+async def test_a_null_character_is_refused_before_anything_starts():
+    with pytest.raises(ProcessError, match="true could not be started: an argument or variable has a NUL"):
+        await run(["true", "a\0b"], timeout_s=10)
+    with pytest.raises(ProcessError, match="true could not be started: an argument or variable has a NUL"):
+        await run(["true"], timeout_s=10, env={"NAME": "a\0b"})
+
+
+@on_each_loop
+async def test_a_too_long_argument_is_a_sentence():
+    with pytest.raises(ProcessError, match="true could not be started: Argument list too long"):
+        await run(["true", "x" * 5_000_000], timeout_s=10)
+
+
+@on_each_loop
+async def test_a_child_that_is_too_slow_is_killed_with_everything_it_started(tmp_path: Path):
+    started = tmp_path / "grandchild"
+    script = f"trap '' TERM; sleep 60 & echo $! > {started}; wait"
+    for timeout_s in (0.2, 2, 20):
+        with pytest.raises(ProcessTimeoutError, match=rf"^sh did not end within {timeout_s} s and was stopped$"):
+            await run(["sh", "-c", script], timeout_s=timeout_s)
+        if started.exists():  # a busy machine may take longer to get that far
+            break
+    assert await gone(await pid_in(started))
+
+
+@on_each_loop
+async def test_a_stopped_child_is_killed_too():
+    with pytest.raises(ProcessTimeoutError):
+        await run(["sh", "-c", "kill -STOP $$"], timeout_s=0.2)
+
+
+@on_each_loop
+async def test_cancelling_kills_the_child_and_everything_it_started(tmp_path: Path):
+    started, leader = tmp_path / "grandchild", tmp_path / "leader"
+    script = f"echo $$ > {leader}; sleep 60 & echo $! > {started}; wait"
+    task = asyncio.create_task(run(["sh", "-c", script], timeout_s=60))
+    pids = [await pid_in(leader), await pid_in(started)]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [await gone(pid) for pid in pids] == [True, True]
+
+
+@on_each_loop
+async def test_cancelling_at_any_moment_of_the_start_leaves_nothing(tmp_path: Path):
+    before = children()
+    for moment in range(12):
+        leader = tmp_path / f"leader{moment}"
+        task = asyncio.create_task(run(["sh", "-c", f"echo $$ > {leader}; exec sleep 60"], timeout_s=60))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert children() == before
+
+
+@on_each_loop
+async def test_cancelling_twice_at_any_moment_leaves_nothing():
+    before = children()
+    for moment in range(12):
+        task = asyncio.create_task(run(["sleep", "60"], timeout_s=60))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert children() == before
+
+
+@on_each_loop
+async def test_cancelling_twice_while_it_runs_leaves_nothing(tmp_path: Path):
+    leader = tmp_path / "leader"
+    task = asyncio.create_task(run(["sh", "-c", f"echo $$ > {leader}; exec sleep 60"], timeout_s=60))
+    pid = await pid_in(leader)
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not alive(pid)
+
+
+@on_each_loop
+async def test_a_time_limit_around_the_call_ends_the_child():
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await run(["sleep", "60"], timeout_s=60)
+    assert time.monotonic() - began < 30
+
+
+@on_each_loop
+async def test_what_a_child_left_in_the_background_does_not_outlive_it_or_hold_up_the_caller(tmp_path: Path):
+    started = tmp_path / "background"
+    began = time.monotonic()
+    done = await run(["sh", "-c", f"sleep 60 & echo $! > {started}; echo done"], timeout_s=30)
+    assert (done.exit_code, done.stdout) == (0, "done\n")
+    assert time.monotonic() - began < 10
+    assert await gone(await pid_in(started))
+
+
+@on_each_loop
+async def test_a_daemon_that_left_the_group_and_keeps_the_output_open_holds_nobody_up(tmp_path: Path):
+    started = tmp_path / "daemon"
+    script = f"setsid sh -c 'echo $$ > {started}; exec sleep 60' & while ! [ -s {started} ]; do :; done; echo done"
+    done = await run(["sh", "-c", script], timeout_s=30)
+    assert (done.exit_code, done.stdout) == (0, "done\n")
+    os.kill(await pid_in(started), 9)
+
+
+@on_each_loop
+async def test_a_child_that_never_reads_its_input_is_no_error():
+    assert (await run(["true"], timeout_s=10, stdin="x" * 5_000_000)).exit_code == 0
+
+
+@on_each_loop
+async def test_a_child_that_lives_on_without_reading_its_input_is_still_timed_out():
+    with pytest.raises(ProcessTimeoutError):
+        await run(["sleep", "60"], timeout_s=0.2, stdin="x" * 5_000_000)
+
+
+@on_each_loop
+async def test_a_child_that_closes_its_input_early_is_no_error():
+    done = await run(["sh", "-c", "exec <&-; sleep 0.1; echo done"], timeout_s=10, stdin="x" * 5_000_000)
+    assert done.stdout == "done\n"
+
+
+@on_each_loop
+async def test_without_input_the_child_reads_the_end_at_once():
+    assert (await run(["cat"], timeout_s=10)).stdout == ""
+
+
+@on_each_loop
+async def test_all_of_a_long_input_and_output_passes():
+    text = "0123456789" * 90_000
+    assert (await run(["cat"], timeout_s=10, stdin=text)).stdout == text
+
+
+@on_each_loop
+async def test_output_beyond_the_limit_is_read_and_thrown_away():
+    done = await run(["sh", "-c", "head -c 5000000 /dev/zero; echo end >&2"], timeout_s=20)
+    assert len(done.stdout) == MAX_OUTPUT_BYTES
+    assert (done.exit_code, done.stderr) == (0, "end\n")
+
+
+@on_each_loop
+async def test_a_child_that_prints_without_end_is_timed_out():
+    with pytest.raises(ProcessTimeoutError):
+        await run(["yes"], timeout_s=0.3)
+
+
+@on_each_loop
+async def test_output_that_is_no_text_is_shown_as_far_as_it_is():
+    done = await run(["printf", r"a\377b"], timeout_s=10)
+    assert done.stdout == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@on_each_loop
+async def test_many_children_at_once_do_not_mix():
+    done = await asyncio.gather(*(run(["cat"], timeout_s=20, stdin=str(n)) for n in range(30)))
+    assert [one.stdout for one in done] == [str(n) for n in range(30)]
