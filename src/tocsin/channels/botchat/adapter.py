@@ -1,0 +1,184 @@
+"""Send texts to chats, channels and topics through a bot. Source: channel fact book, section 2."""
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.core.errors import ChannelError
+from tocsin.core.settings import Values
+from tocsin.core.text import utf16_units
+from tocsin.core.variables import Variable
+
+if TYPE_CHECKING:
+    import logging
+
+PLAIN = "plain"
+PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
+LARGEST_CHAT_ID = 2**52 - 1  # Bot API, type Chat: at most 52 significant bits
+LARGEST_THREAD_ID = 2**31 - 1
+GENERAL_TOPIC = 1  # its messages must be sent without a thread id
+
+_TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
+_LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
+# `*+` and `++` never give back what they took: without them a text of many `href=` takes hours.
+_LINK = r"""(?is)<a\s[^<>]*?href\s*+=\s*+["']?+([^"'<>\s]++)[^<>]*+>(.*?)</a\s*>"""
+_TAG = r"</?[A-Za-z][^<>]*>"
+
+
+def parse_mode(value: str) -> str:
+    """Read a parse mode in any letter case."""
+    for mode in PARSE_MODES:
+        if value.strip().lower() == mode.lower():
+            return mode
+    raise ValueError(f"one of: {', '.join(PARSE_MODES)}")
+
+
+PARSE_MODE = Variable(
+    "BOTCHAT_PARSE_MODE",
+    parse_mode,
+    "Markdown",
+    "How texts are formatted unless the sender says otherwise: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
+)
+
+
+class BotchatAdapter(OutboundAdapter):
+    """Writes to people, groups, channels and forum topics.
+
+    Markup that the server refuses is sent once more as plain text, so that no message is lost to a stray `_`.
+    """
+
+    spec = ChannelSpec(
+        kind="botchat",
+        label="Telegram",
+        product="Telegram Bot API",
+        aliases=("telegram",),
+        secrets=(BOT_TOKEN,),
+        options=(API_URL, PARSE_MODE),
+        target_format="numeric chat ID (groups: negative) or @channelusername; a topic as <chat>/<thread ID>",
+        max_length=4_096,  # sendMessage, after the markup is parsed
+        chunk_at=4_000,
+        measure=utf16_units,
+        parse_modes=PARSE_MODES,
+        retry=RetryPolicy(transient=3, rate_limited=3, longest_wait_s=60.0),
+        inbound=("polling", "webhook"),
+    )
+
+    def __init__(self, config: Values, tools: Tools) -> None:
+        super().__init__(config, tools)
+        self._api = BotApi(tools.http, config[API_URL], config[BOT_TOKEN])
+        self._moved: dict[int | str, int] = {}
+
+    def check_target(self, target: str) -> str:
+        """Accept a chat ID or `@channelusername`, either with `/` and the ID of a forum topic."""
+        found = re.fullmatch(_TARGET, target)
+        if not found or abs(int(found[1] or 0)) > LARGEST_CHAT_ID or int(found[3] or 0) > LARGEST_THREAD_ID:
+            raise ChannelError(f"{target!r} is no target", hint=f"write {self.spec.target_format}")
+        return target
+
+    async def deliver(self, part: Part) -> str:
+        """Send one part; the note has the message's ID, and what the operator should change in the target."""
+        draft = self._draft(part)
+        while True:  # every amendment is made at most once
+            try:
+                sent = await self._api.call("sendMessage", **draft.params())
+            except BotApiError as refusal:
+                if not self._amend(draft, refusal):
+                    raise
+            else:
+                return draft.note(sent)
+
+    async def probe(self) -> str:
+        """Check the token; the answer is the bot's user name."""
+        bot = await self._api.call("getMe")
+        return str(bot.get("username") or "?") if isinstance(bot, dict) else "?"
+
+    def _draft(self, part: Part) -> "_Draft":
+        chat, _, thread = part.target.partition("/")
+        chat_id: int | str = chat if chat.startswith("@") else int(chat)
+        mode = part.parse_mode or self.config[PARSE_MODE]
+        thread_id = int(thread or GENERAL_TOPIC)
+        return _Draft(
+            self._moved.get(chat_id, chat_id),
+            part.text,
+            None if mode == PLAIN else mode,
+            None if thread_id == GENERAL_TOPIC else thread_id,
+        )
+
+    def _amend(self, draft: "_Draft", refusal: BotApiError) -> bool:
+        """Change what the server will not take, and say whether there is something new to try."""
+        new_id = refusal.migrate_to
+        if new_id is not None and not draft.moved:
+            _log().warning("chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
+            self._moved[draft.chat_id] = new_id
+            draft.move(new_id)
+        elif draft.parse_mode and refusal.says("can't parse entities"):
+            _log().info("markup refused, sent as plain text", extra={"reason": refusal.description})
+            draft.drop_markup()
+        elif draft.thread_id and refusal.says("message thread not found", "TOPIC_DELETED"):
+            draft.drop_thread()
+        else:
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is about to be sent, and how it came to differ from what was asked for."""
+
+    chat_id: int | str
+    text: str
+    parse_mode: str | None
+    thread_id: int | None
+    moved: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    def params(self) -> dict[str, Any]:
+        """Return the parameters of `sendMessage`."""
+        return {
+            "chat_id": self.chat_id,
+            "message_thread_id": self.thread_id,
+            "text": self.text,
+            "parse_mode": self.parse_mode,
+            "link_preview_options": {"is_disabled": True},
+        }
+
+    def move(self, new_id: int) -> None:
+        """Address the supergroup that the chat has become."""
+        self.remarks.append(f"the group has a new ID, use {new_id}")
+        self.chat_id, self.moved = new_id, True
+
+    def drop_markup(self) -> None:
+        """Send the caller's own text as it is; only HTML is unreadable that way and loses its tags."""
+        if self.parse_mode == "HTML":
+            self.text = without_tags(self.text)
+        self.parse_mode = None
+
+    def drop_thread(self) -> None:
+        """Send to the chat itself."""
+        self.remarks.append(f"topic {self.thread_id} is gone, sent to the chat itself")
+        self.thread_id = None
+
+    def note(self, sent: object) -> str:
+        """Return the delivery note."""
+        message_id = sent.get("message_id", "?") if isinstance(sent, dict) else "?"
+        remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
+        return f"id={message_id}{remarks}"
+
+
+def without_tags(source: str) -> str:
+    """Return the readable text of HTML; links keep their address. Never longer than `source`, never blank."""
+    from html import unescape
+
+    lines = re.sub(_LINE_TAG, "\n", source)
+    links_shown = re.sub(_LINK, lambda link: link[2] if link[1] == link[2] else f"{link[2]} ({link[1]})", lines)
+    readable = unescape(re.sub(_TAG, "", links_shown))
+    return readable if readable.strip() else source
+
+
+def _log() -> "logging.Logger":
+    # Costs 3 ms to import, which a command that only lists channels does not pay.
+    import logging
+
+    return logging.getLogger(__name__)

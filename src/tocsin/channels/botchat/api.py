@@ -1,0 +1,190 @@
+"""The Bot API client: one method call, and what its answer means. Source: channel fact book, "Calls".
+
+It knows nothing of messages: whoever calls it decides what to do about a `BotApiError` by its fields.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.channels.replies import unusable
+from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.redaction import Redactor
+from tocsin.core.variables import Variable, base_url
+
+# A token is part of every URL, so it is made of characters that mean nothing there.
+_TOKEN = r"[0-9]+:[A-Za-z0-9_-]+"  # noqa: S105  # the shape of one
+MAX_DESCRIPTION = 300
+HEADERS = {"Content-Type": "application/json"}
+
+
+def bot_token(value: str) -> str:
+    """Read a bot token: the bot's ID, a colon, and characters that are safe in a URL."""
+    stripped = value.strip()
+    if not re.fullmatch(_TOKEN, stripped):
+        raise ValueError("the token that @BotFather shows: digits, a colon, then letters, digits, _ and -")
+    return stripped
+
+
+BOT_TOKEN = Variable("BOTCHAT_BOT_TOKEN", bot_token, "", "Bot token from @BotFather.", secret=True, required=True)
+API_URL = Variable(
+    "BOTCHAT_API_URL",
+    base_url,
+    "https://api.telegram.org",
+    "Base address of the Bot API, or of an own Bot API server.",
+)
+
+# What to do, by words of the description; the first match counts. The descriptions are sentences for
+# people and have no codes of their own.
+ADVICE = (
+    ("bot was blocked", "the user must open the chat with the bot and press Start (or Restart)"),
+    ("user is deactivated", "that account was deleted; remove the target"),
+    ("bot was kicked", "add the bot to the chat again"),
+    ("bot is not a member", "add the bot to the chat; in a channel as an administrator"),
+    ("can't initiate conversation", "the user must open the chat with the bot and press Start first"),
+    ("can't send messages to bots", "name a person, group or channel as target; this one is a bot"),
+    (
+        "chat not found",
+        "check the chat ID; a user must press Start first, a group or channel must have the bot as member",
+    ),
+    ("group chat was deleted", "remove the target; that chat is gone"),
+    ("upgraded to a supergroup", "use the group's new ID"),
+    ("not enough rights", "allow the bot to send messages in that chat"),
+    ("have no rights", "allow the bot to send messages in that chat"),
+    ("need administrator rights", "make the bot an administrator of that chat"),
+    ("chat_write_forbidden", "allow the bot to send messages in that chat"),
+    ("topic_closed", "reopen the topic, or send without /<thread ID>"),
+    ("message thread not found", "that topic is gone; send without /<thread ID>"),
+    ("message is too long", "send it in shorter parts"),
+    ("text is empty", "write at least one visible character"),
+    ("can't parse entities", "correct the markup, or send it as plain text"),
+    ("webhook is active", "polling and a webhook exclude each other; delete the webhook"),
+    ("terminated by other getupdates", "another program polls with the same token; stop one of them"),
+    ("logged out", f"the bot was moved to another Bot API server; correct {API_URL.name}"),
+)
+ADVICE_BY_CODE = {
+    401: f"bad token; copy it again from @BotFather into {BOT_TOKEN.name}",
+    403: "the bot may not write there; check its membership and rights",
+    404: f"bad token or address; check {BOT_TOKEN.name} and {API_URL.name}",
+    409: "another program uses the same token; stop one of them",
+}
+
+
+class BotApiError(ChannelError):
+    """The Bot API, or a server before it, said no; the facts are in the fields."""
+
+    def __init__(
+        self,
+        error_code: int,
+        description: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        header_wait_s: float | None = None,
+    ) -> None:
+        self.error_code = error_code
+        self.description = description
+        self.parameters = dict(parameters or {})
+        wait_s = _longer(_seconds(self.parameters.get("retry_after")), header_wait_s)
+        super().__init__(
+            f"{error_code} {description}" if description else f"HTTP {error_code}",
+            hint=_advice(error_code, description, wait_s),
+            kind=_kind(error_code),
+            provider_code=str(error_code),
+            retry_after_s=wait_s,
+        )
+
+    @property
+    def migrate_to(self) -> int | None:
+        """The ID that the chat has now, when it became a supergroup."""
+        value = self.parameters.get("migrate_to_chat_id")
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def says(self, *words: str) -> bool:
+        """Whether the description has one of `words`, in any letter case."""
+        description = self.description.casefold()
+        return any(word.casefold() in description for word in words)
+
+
+class BotApi:
+    """Calls methods of one bot; `base` is the address without a trailing slash."""
+
+    def __init__(self, http: Transport, base: str, token: str) -> None:
+        self._http = http
+        self._prefix = f"{base}/bot{token}"
+        self._redact = Redactor([token])
+
+    async def call(self, method: str, /, *, read_timeout_s: float = READ_TIMEOUT_S, **params: Any) -> Any:
+        """Call `method` and return its `result`; parameters that are `None` are left out.
+
+        Long polling needs a `read_timeout_s` of the poll's own `timeout` and 10 s. Raises BotApiError for a
+        refusal, another RemoteError when there is no usable answer.
+        """
+        from json import dumps
+
+        reply = await self._http.request(
+            "POST",
+            f"{self._prefix}/{method}",
+            headers=HEADERS,
+            body=dumps({name: value for name, value in params.items() if value is not None}).encode(),
+            timeout_s=read_timeout_s + CALL_TIMEOUT_S - READ_TIMEOUT_S,
+            read_timeout_s=read_timeout_s,
+        )
+        answer = reply.json_object()
+        if answer is None or not isinstance(answer.get("ok"), bool):
+            raise _no_answer(reply)
+        if not answer["ok"]:
+            raise self._refusal(reply, answer)
+        return answer.get("result")
+
+    def _refusal(self, reply: Reply, answer: dict[str, Any]) -> BotApiError:
+        code, description, parameters = (answer.get(name) for name in ("error_code", "description", "parameters"))
+        return BotApiError(
+            code if isinstance(code, int) and not isinstance(code, bool) else reply.status,
+            # Servers and proxies may repeat the path, which has the token.
+            self._redact(_one_line(description)) if isinstance(description, str) else "",
+            parameters if isinstance(parameters, dict) else {},
+            header_wait_s=reply.retry_after_s(),
+        )
+
+
+def _no_answer(reply: Reply) -> ChannelError:
+    """Judge an answer without the Bot API's JSON by its status; a proxy may still say how long to wait."""
+    if reply.status == 429 or reply.status >= 500:
+        return BotApiError(reply.status, header_wait_s=reply.retry_after_s())
+    return unusable(reply, API_URL.name)
+
+
+def _kind(error_code: int) -> FailureKind:
+    if error_code == 429:
+        return FailureKind.RATE_LIMITED
+    return FailureKind.TRANSIENT if error_code >= 500 else FailureKind.PERMANENT
+
+
+def _advice(error_code: int, description: str, wait_s: float | None) -> str:
+    if error_code == 429:
+        told = f"wait {wait_s:g} s" if wait_s is not None else "slow down"
+        return f"the provider asks to {told}; send again later"
+    if error_code >= 500:
+        return "the provider has trouble; try again later"
+    lower = description.casefold()
+    by_words = next((advice for words, advice in ADVICE if words in lower), "")
+    return by_words or ADVICE_BY_CODE.get(error_code, "")
+
+
+def _one_line(description: str) -> str:
+    line = " ".join(description.split())
+    return line if len(line) <= MAX_DESCRIPTION else line[: MAX_DESCRIPTION - 1] + "…"
+
+
+def _seconds(value: object) -> float | None:
+    """Return a waiting time that can be used, or nothing."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+        return None
+    return float(value)
+
+
+def _longer(one: float | None, other: float | None) -> float | None:
+    """Return the larger of two waiting times as far as they are known."""
+    known = [seconds for seconds in (one, other) if seconds is not None]
+    return max(known, default=None)

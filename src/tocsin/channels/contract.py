@@ -1,0 +1,326 @@
+"""What a channel is: data (`ChannelSpec`) and two abilities, to deliver a text and to prove credentials.
+
+An author writes `deliver` and `probe`, which may raise. `send` and `test_connection` around them
+never do: splitting, retries, time limits, and keeping secrets out of errors are done here, once.
+"""
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.text import Measure, code_points, normalise, split
+from tocsin.core.variables import Variable
+
+if TYPE_CHECKING:
+    from tocsin.core.clock import Clock
+    from tocsin.core.http import Transport
+    from tocsin.core.settings import Values
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """The outcome of one send; exactly these five fields (spec 2.2)."""
+
+    ok: bool
+    channel: str
+    target: str  # empty for connection tests
+    message: str = ""  # delivery note, on success
+    error: str = ""  # reason and remedy, on failure
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the five fields by name; dataclasses.asdict takes 20 times as long."""
+        return {
+            "ok": self.ok,
+            "channel": self.channel,
+            "target": self.target,
+            "message": self.message,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to one target, as the caller wants it sent."""
+
+    target: str
+    text: str
+    key: str = ""  # the same for every attempt: a provider that recognises repeats gets one from it
+    parse_mode: str = ""  # one of the channel's `parse_modes`; empty is the channel's default
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a message that fits the provider's limit; the target is checked already."""
+
+    target: str
+    text: str
+    key: str
+    parse_mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A send result and the facts behind it, for the queue, metrics and the audit log."""
+
+    result: SendResult
+    parts_sent: int = 0
+    parts_total: int = 0
+    attempts: int = 0
+    duration_ms: int = 0
+    failure: RemoteError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often one synchronous send tries again, and how long it waits at most.
+
+    Source: spec 2.1 and decision 9. The durable queue has a schedule of its own.
+    """
+
+    transient: int = 0  # further tries after a failure that certainly delivered nothing
+    rate_limited: int = 1  # further tries after "too many requests"
+    longest_wait_s: float = 30.0
+
+    def wait_s(self, failure: RemoteError, tries: int) -> float | None:
+        """Return how long to wait after `tries` attempts, or nothing when it is time to give up."""
+        allowed = {FailureKind.TRANSIENT: self.transient, FailureKind.RATE_LIMITED: self.rate_limited}
+        if tries > allowed.get(failure.kind, 0):
+            return None
+        if failure.retry_after_s is not None:
+            return failure.retry_after_s if failure.retry_after_s <= self.longest_wait_s else None
+        # random costs 1 ms to import and a send that works never waits.
+        from random import uniform
+
+        return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: fact book, row "5xx"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSpec:
+    """What a channel is. Command line, API, docs, settings and tests read it; none names a channel."""
+
+    kind: str
+    label: str
+    product: str
+    aliases: tuple[str, ...] = ()
+    secrets: tuple[Variable[Any], ...] = ()
+    options: tuple[Variable[Any], ...] = ()
+    target_format: str = ""
+    max_length: int | None = None  # in units of `measure`; nothing means no limit
+    chunk_at: int | None = None  # texts are split at so many units; nothing means never
+    measure: Measure = code_points
+    parse_modes: tuple[str, ...] = ()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    inbound: tuple[str, ...] = ()  # of: polling, webhook
+    platform: str = ""  # the only platform identifier it runs on
+    platform_variable: Variable[str] | None = None  # overrides what this machine says it is, for tests
+    send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
+    test_timeout_s: float = 30.0
+
+    @property
+    def variables(self) -> tuple[Variable[Any], ...]:
+        """All settings of the channel."""
+        return (*self.secrets, *self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What is lent to every adapter, so that a test can lend something else."""
+
+    http: "Transport"
+    clock: "Clock"
+
+
+class OutboundAdapter(ABC):
+    """Base of every channel. Constructing one fails with ChannelError when a required value is missing."""
+
+    spec: ClassVar[ChannelSpec]
+
+    def __init__(self, config: "Values", tools: Tools) -> None:
+        if missing := config.missing():
+            raise ChannelError(
+                f"{self.spec.kind} needs {', '.join(missing)}", hint="set it in the environment or in .env"
+            )
+        self.config = config
+        self.http = tools.http
+        self.clock = tools.clock
+        # Knowing what channels there are needs no redaction, and its patterns take time to compile.
+        from tocsin.core.redaction import Redactor
+
+        self._redact = Redactor(config.secrets())
+
+    @abstractmethod
+    async def deliver(self, part: Part) -> str:
+        """Hand one part to the provider and return the delivery note; may raise anything."""
+
+    @abstractmethod
+    async def probe(self) -> str:
+        """Prove the credentials without sending and return the account's name; may raise anything."""
+
+    def check_target(self, target: str) -> str:
+        """Return `target` as the provider wants it; raise ChannelError when its shape is wrong."""
+        return target
+
+    def chunk_at(self) -> int | None:
+        """Return the length at which texts are split, or nothing when they never are."""
+        return self.spec.chunk_at
+
+    def split_text(self, text: str) -> list[str]:
+        """Return `text` in parts that fit; raise ChannelError when it cannot be sent."""
+        spec = self.spec
+        clean = normalise(text)
+        if not clean.strip():
+            raise ChannelError("the message is empty", hint="write at least one visible character")
+        if chunk_at := self.chunk_at():
+            return split(clean, chunk_at, spec.measure)
+        return [within_limit(clean, spec.max_length, spec.measure)]
+
+    @final
+    async def send(self, target: str, message: str) -> SendResult:
+        """Send `message` to `target`; never raises."""
+        return (await self.transmit(Outgoing(target, message))).result
+
+    @final
+    async def test_connection(self) -> SendResult:
+        """Verify the credentials without sending; never raises."""
+        kind = self.spec.kind
+        try:
+            async with _timeout(self.spec.test_timeout_s):
+                name = await self.probe()
+        except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
+            return SendResult(False, kind, "", error=self._explain(_failure(error)))
+        return SendResult(True, kind, "", message=self._redact(f"connected as {_readable(name)}"))
+
+    @final
+    async def transmit(self, outgoing: Outgoing) -> Receipt:
+        """Send with all facts in the receipt; never raises."""
+        started = time.monotonic()
+        progress = _Progress()
+        failure: RemoteError | None = None
+        try:
+            await self._send_parts(outgoing, progress)
+        except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
+            failure = _failure(error)
+        return Receipt(
+            self._result(outgoing, progress, failure),
+            len(progress.notes),
+            progress.total,
+            progress.attempts,
+            round((time.monotonic() - started) * 1000),
+            failure,
+        )
+
+    async def _send_parts(self, outgoing: Outgoing, progress: "_Progress") -> None:
+        target = self.check_target(_one_line(_as_text(outgoing.target)))
+        if outgoing.parse_mode and outgoing.parse_mode not in self.spec.parse_modes:
+            known = ", ".join(self.spec.parse_modes) or "none"
+            raise ChannelError(f"{outgoing.parse_mode} is no parse mode of {self.spec.kind}", hint=f"it has: {known}")
+        texts = self.split_text(_as_text(outgoing.text))
+        progress.total = len(texts)
+        for number, text in enumerate(texts):
+            key = f"{outgoing.key}:{number}" if outgoing.key else ""
+            part = Part(target, text, key or _fresh_key(), outgoing.parse_mode)
+            progress.notes.append(await self._deliver_patiently(part, progress))
+
+    async def _deliver_patiently(self, part: Part, progress: "_Progress") -> str:
+        """Deliver one part, trying again as the channel's retry policy allows."""
+        for tries in range(1, 100):
+            progress.attempts += 1
+            try:
+                async with _timeout(self.spec.send_timeout_s):
+                    return await self.deliver(part)
+            except RemoteError as failure:
+                wait_s = self.spec.retry.wait_s(failure, tries)
+                if wait_s is None:
+                    raise
+            await self.clock.sleep(wait_s)
+        raise ChannelError("gave up after 99 attempts", kind=FailureKind.TRANSIENT)
+
+    def _result(self, outgoing: Outgoing, progress: "_Progress", failure: RemoteError | None) -> SendResult:
+        kind = self.spec.kind
+        target = _readable(outgoing.target)
+        if failure is None:
+            # What a provider answers may repeat what it was sent, the token included.
+            return SendResult(True, kind, target, message=self._redact(_readable(progress.notes[0])))
+        text = self._explain(failure)
+        if progress.total > 1:
+            text = f"sent {len(progress.notes)} of {progress.total} parts: {text}"
+        return SendResult(False, kind, target, error=text)
+
+    def _explain(self, failure: TocsinError) -> str:
+        return self._redact(failure.sentence())
+
+
+@dataclass(slots=True)
+class _Progress:
+    notes: list[str] = field(default_factory=list)
+    total: int = 0
+    attempts: int = 0
+
+
+def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = code_points) -> str:
+    """Return `text`, or raise ChannelError when it is longer than `limit`."""
+    if limit is not None and (length := measure(text)) > limit:
+        raise ChannelError(
+            f"the message has {length:,} characters, limit {limit:,}", hint="shorten it or send it in parts"
+        )
+    return text
+
+
+def _as_text(value: object) -> str:
+    """Return `value`; callers from Python may hand over anything, and a send never raises."""
+    if not isinstance(value, str):
+        raise ChannelError(f"target and message must be text, not {type(value).__name__}")
+    return value
+
+
+def _one_line(target: str) -> str:
+    # A no-break space comes with many a number that was pasted from a page.
+    stripped = target.replace("\u00a0", " ").replace("\u202f", " ").strip()
+    if not stripped:
+        raise ChannelError("the target is empty", hint="name who shall get the message")
+    if len(stripped) > 1000 or not stripped.isprintable():
+        raise ChannelError("the target has control characters or is too long", hint="write it on one line")
+    return stripped
+
+
+def _failure(error: Exception) -> RemoteError:
+    """Turn any exception of an author's code into a failure with a sentence."""
+    if isinstance(error, RemoteError):
+        return error
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return ChannelError(f"{package}: package not installed", hint=f"pip install {package}")
+    if isinstance(error, TimeoutError):
+        return ChannelError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
+    if isinstance(error, TocsinError):
+        return ChannelError(str(error), hint=error.hint)
+    # logging costs 3 ms to import and a send that works never gets here.
+    from logging import getLogger
+
+    getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
+    return ChannelError(
+        f"unexpected {type(error).__name__}: {_readable(error)}", hint="this is a bug; the log has the details"
+    )
+
+
+def _readable(value: object) -> str:
+    """Return `value` as text, whatever its own `__str__` does."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  # a send never raises
+        return f"<{type(value).__name__}>"
+
+
+def _timeout(seconds: float) -> Any:
+    # asyncio costs 40 ms to import; reading what channels there are does not pay for it.
+    import asyncio
+
+    return asyncio.timeout(seconds)
+
+
+def _fresh_key() -> str:
+    return os.urandom(16).hex()

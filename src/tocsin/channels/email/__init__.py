@@ -1,0 +1,204 @@
+"""email: SMTP submission with a login. Source: channel fact book, section 4."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.channels.email.message import ONE_ADDRESS, Mailbox, compose, read_address, read_mailbox
+from tocsin.core.errors import ChannelError
+from tocsin.core.settings import Values
+from tocsin.core.variables import Variable, choice, directory, password, port, text
+
+if TYPE_CHECKING:
+    import ssl
+
+    from tocsin.channels.email.session import Session
+
+_HOST = r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?"
+
+
+def host(value: str) -> str:
+    """Take the name or the IP address of a server."""
+    stripped = value.strip().removeprefix("[").removesuffix("]")
+    if not re.fullmatch(_HOST, stripped) and not _is_ip_address(stripped):
+        raise ValueError("a host name or an IP address, without scheme and port")
+    return stripped
+
+
+def sender(value: str) -> Mailbox | None:
+    """Take the address that mail comes from, with or without a name."""
+    try:
+        return read_mailbox(value)
+    except ValueError:
+        raise ValueError(f"{ONE_ADDRESS} or Alerts <alerts@example.org>") from None
+
+
+HOST = Variable("SMTP_HOST", host, "", "Mail server that takes messages in.", required=True)
+PORT = Variable("SMTP_PORT", port, 587, "Port of the mail server: 587 is STARTTLS, 465 is implicit TLS.")
+USER = Variable("SMTP_USER", text, "", "Login name at the mail server.", required=True)
+PASSWORD = Variable(
+    "SMTP_PASS",
+    password,
+    "",
+    "Password of the login; many providers want an app password.",
+    secret=True,
+    required=True,
+)
+FROM: Variable[Mailbox | None] = Variable(
+    "SMTP_FROM",
+    sender,
+    None,
+    "Address that mail comes from, with or without a name.",
+    shown_default="value of SMTP_USER",
+)
+TLS = Variable(
+    "SMTP_TLS",
+    choice("auto", "starttls", "implicit", "none"),
+    "auto",
+    "`auto` is implicit TLS on port 465 and STARTTLS elsewhere; `none` needs a loopback or private address.",
+)
+CA_FILE: Variable[Path | None] = Variable(
+    "SMTP_CA_FILE",
+    directory,
+    None,
+    "PEM file with the roots to trust instead of the system's.",
+    shown_default="none",
+)
+
+# Our own deadline comes this much before the contract's: only here is it known whether the message
+# can have arrived when time is up.
+MARGIN_S = 0.25
+
+
+class EmailAdapter(OutboundAdapter):
+    """Sends one plain-text mail to one address, each over a connection of its own."""
+
+    spec = ChannelSpec(
+        kind="email",
+        label="E-mail",
+        product="SMTP",
+        aliases=("mail", "smtp"),
+        secrets=(PASSWORD,),
+        options=(HOST, PORT, USER, FROM, TLS, CA_FILE),
+        target_format="name@example.org",
+        retry=RetryPolicy(rate_limited=0),
+        send_timeout_s=15.0,
+        test_timeout_s=10.0,
+    )
+
+    def __init__(self, config: Values, tools: Tools) -> None:
+        super().__init__(config, tools)
+        self._sender = config[FROM] or _sender_by_login(config[USER])
+        self._trust: ssl.SSLContext | None = None
+
+    def check_target(self, target: str) -> str:
+        """Accept exactly one bare address; a domain with non-ASCII letters becomes `xn--…`."""
+        try:
+            return read_address(target).address
+        except ValueError as error:
+            hint = _target_hint(target, str(error))
+            raise ChannelError(f"{target!r} is not one address", hint=hint) from None
+
+    async def deliver(self, part: Part) -> str:
+        """Hand the mail to the server; the note is the Message-ID, the same for every attempt."""
+        recipient = read_address(part.target)
+        message_id = f"<{_digest(part)}@{self._sender.domain}>"
+        try:
+            mail = compose(
+                part.text,
+                sender=self._sender,
+                recipient=recipient,
+                message_id=message_id,
+                unix_time=self.clock.now(),
+            )
+        except ValueError as error:
+            raise ChannelError(f"the message cannot be written as mail: {error}") from None
+        async with self._logged_in(self.spec.send_timeout_s) as session:
+            await session.submit(self._sender.address, recipient.address, mail)
+        return f"message-id={message_id}"
+
+    async def probe(self) -> str:
+        """Connect, secure the connection and log in; no mail is begun."""
+        async with self._logged_in(self.spec.test_timeout_s):
+            user = self.config[USER]
+        return user if "@" in user else f"{user}@{self.config[HOST]}"
+
+    @asynccontextmanager
+    async def _logged_in(self, seconds: float) -> "AsyncIterator[Session]":
+        """Lend a session after its login; whatever ends it early becomes a ChannelError of the right kind."""
+        import asyncio
+
+        import aiosmtplib
+
+        from tocsin.channels.email.failures import explain
+        from tocsin.channels.email.session import Session
+
+        session = Session(self.config[HOST], self.config[PORT], self.security)
+        done = False
+        try:
+            async with asyncio.timeout(seconds - MARGIN_S):
+                await session.open(await self._trusted_roots())
+                await session.log_in(self.config[USER], self.config[PASSWORD])
+                yield session
+                done = True
+                await session.quit()
+        except (aiosmtplib.SMTPException, OSError) as error:
+            if not done:  # after the server's 250 nothing can fail any more
+                raise explain(error, session, self._redact) from error
+        finally:
+            session.abort()
+
+    @property
+    def security(self) -> str:
+        """How the connection is secured: starttls, implicit or none. Source: decision 11, RFC 8314."""
+        chosen = self.config[TLS]
+        if chosen != "auto":
+            return chosen
+        return "implicit" if self.config[PORT] == 465 else "starttls"
+
+    async def _trusted_roots(self) -> "ssl.SSLContext | None":
+        """Return what verifies the server; reading the system's roots takes 50 ms, so it is done once."""
+        import asyncio
+
+        from tocsin.channels.email.session import trusted_roots
+
+        if self._trust is None and self.security != "none":
+            self._trust = await asyncio.to_thread(trusted_roots, self.config[CA_FILE])
+        return self._trust
+
+
+def _sender_by_login(user: str) -> Mailbox:
+    try:
+        return read_address(user)
+    except ValueError:
+        raise ChannelError(
+            "SMTP_USER is not an address that mail could come from",
+            hint=f"set SMTP_FROM to {ONE_ADDRESS}",
+        ) from None
+
+
+def _target_hint(target: str, accepted: str) -> str:
+    if any(mark in target for mark in ",;"):
+        return "send to each address by itself, or list them in a profile"
+    if "<" in target:
+        return "write the address alone, without name and brackets"
+    return f"write {accepted}"
+
+
+def _digest(part: Part) -> str:
+    """Return what names the message: the same key to another target is another message."""
+    from hashlib import sha256
+
+    return sha256(f"{part.key}\0{part.target}".encode()).hexdigest()[:32]
+
+
+def _is_ip_address(value: str) -> bool:
+    try:
+        ip_address(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""What a broken SMTP session means: one sentence, what to do, and whether the mail may have arrived."""
+
+import re
+import ssl
+from collections.abc import Callable
+
+from aiosmtplib import SMTPResponseException
+
+from tocsin.channels.email.session import Session
+from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.http import reason_of
+
+# By reply code, or reply code and enhanced code (RFC 3463); the longer entry wins.
+ADVICE = {
+    "530": "the server wants STARTTLS or a login first; check SMTP_PORT, SMTP_TLS, SMTP_USER and SMTP_PASS",
+    "534": "the provider wants a web login or an app password; create one and set SMTP_PASS",
+    "535": "bad login; check SMTP_USER and SMTP_PASS (Gmail and others need an app password)",
+    "550": "the server does not take this message; ask its operator",
+    "550 5.1.1": "no such user; check the target",
+    "550 5.7.30": "Exchange Online no longer takes passwords; set SMTP_HOST to another server",
+    "550 5.7.60": "sender not allowed; set SMTP_FROM to the address of the login",
+    "552": "the message is too large or the mailbox is full",
+    "553": "sender not allowed; set SMTP_FROM to the address of the login",
+    "554": "the server does not take this message; ask its operator",
+}
+MAX_SHOWN_CHARS = 200
+_ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?!\S)")
+
+
+def explain(error: Exception, session: Session, redact: Callable[[str], str]) -> ChannelError:
+    """Turn what ended `session` into the error for the operator."""
+    if isinstance(error, SMTPResponseException) and 400 <= error.code < 600:
+        return _refusal(error.code, redact(error.message))
+    if session.handed_over:
+        return ChannelError(
+            f"outcome unknown: {_reason(error, session)} after the message was sent",
+            hint="check with the reader before sending again",
+            kind=FailureKind.AMBIGUOUS,
+            provider_code="no-answer",
+        )
+    if isinstance(error, SMTPResponseException):
+        shown = _shorten(redact(error.message))
+        return ChannelError(
+            f"{session.host}:{session.port} gave an unexpected answer ({session.step}): {error.code} {shown}",
+            hint="check that SMTP_HOST and SMTP_PORT are a mail server",
+            provider_code=str(error.code),
+        )
+    return _broken(error, session)
+
+
+def _refusal(code: int, text: str) -> ChannelError:
+    """Return the failure that the server names by a reply code."""
+    enhanced = _ENHANCED.match(text)
+    name = f"{code} {enhanced[0]}" if enhanced else str(code)
+    shown = _shorten(text.replace(enhanced[0], "") if enhanced else text)
+    temporary = code < 500
+    advice = "temporary trouble of the server; try again later" if temporary else "the server refused"
+    return ChannelError(
+        f"{name} {shown}".rstrip(),
+        hint=ADVICE.get(name) or ADVICE.get(str(code)) or advice,
+        kind=FailureKind.TRANSIENT if temporary else FailureKind.PERMANENT,
+        provider_code=name,
+    )
+
+
+def _broken(error: Exception, session: Session) -> ChannelError:
+    """Return the failure of a session that broke before the message was sent."""
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    hint, code = "check SMTP_HOST, SMTP_PORT and the network", session.step
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        hint, code = "correct SMTP_HOST, or name the right roots in SMTP_CA_FILE", "certificate"
+    elif isinstance(cause, ssl.SSLError):
+        code = cause.reason or "TLS"
+        if session.security == "implicit":
+            hint = "this port does not speak TLS at once; use 587 as SMTP_PORT"
+    elif session.step == "greeting" and session.security == "starttls":
+        hint = "check SMTP_HOST and SMTP_PORT; a port that speaks TLS at once needs SMTP_TLS=implicit"
+    elif session.step not in {"connect", "greeting"}:
+        hint = "try again later"
+    return ChannelError(
+        f"could not send by {session.host}:{session.port}: {_reason(error, session)}",
+        hint=hint,
+        kind=FailureKind.TRANSIENT,
+        provider_code=code,
+    )
+
+
+def _reason(error: Exception, session: Session) -> str:
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate does not verify ({cause.verify_message})"
+    if isinstance(cause, ssl.SSLError):
+        return f"TLS failed ({cause.reason or cause})"
+    if isinstance(error, SMTPResponseException):
+        return f"unexpected answer {error.code}"
+    if isinstance(error, TimeoutError):
+        return f"no answer in time ({session.step})"
+    if session.step == "connect" and isinstance(error, OSError):
+        return reason_of(error)
+    return f"the connection was lost ({session.step})"
+
+
+def _shorten(text: str) -> str:
+    """Return the server's words on one line, not too many of them."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words if len(words) <= MAX_SHOWN_CHARS else words[: MAX_SHOWN_CHARS - 1] + "…"

@@ -1,0 +1,207 @@
+"""One SMTP session, command by command, so that it is always known how far it came.
+
+aiosmtplib carries the commands and TLS; its own sequences are not used, because they try one login
+method after the other and hide whether the end of the message was sent.
+"""
+
+import asyncio
+import socket
+import ssl
+from contextlib import suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import cast
+
+import aiosmtplib
+
+from tocsin.core.errors import ChannelError
+from tocsin.core.http import CONNECT_TIMEOUT_S
+
+QUIT_TIMEOUT_S = 1.0
+CHUNK_BYTES = 65_536
+END_OF_MESSAGE = b".\r\n"
+
+
+class Session:
+    """A connection to a mail server; `step` is the command that was sent last."""
+
+    def __init__(self, host: str, port: int, security: str) -> None:
+        self.host = host
+        self.port = port
+        self.security = security  # starttls, implicit or none
+        self.step = "connect"
+        self.handed_over = False  # true once the end of the message may have left
+        self._client: aiosmtplib.SMTP
+        self._link: socket.socket | None = None
+        self._transport: asyncio.BaseTransport | None = None
+
+    async def open(self, trust: ssl.SSLContext | None) -> None:
+        """Connect and greet; returns only when the connection is as secure as it has to be.
+
+        `trust` may be missing where no TLS is wanted.
+        """
+        self._link = link = await self._connect()
+        self.step = "greeting"
+        self._client = aiosmtplib.SMTP(
+            hostname=self.host,
+            sock=link,
+            local_hostname=_address_literal(link),
+            timeout=None,
+            use_tls=self.security == "implicit",
+            start_tls=False,
+            tls_context=trust,
+        )
+        await self._client.connect()
+        self._transport = self._client.transport
+        await self._greet()
+        if self.security == "starttls":
+            await self._start_tls()
+
+    async def log_in(self, user: str, password: str) -> None:
+        """Log in by the first method that both sides know; one attempt, no second method."""
+        methods = {
+            "plain": self._client.auth_plain,
+            "login": self._client.auth_login,
+            "cram-md5": self._client.auth_crammd5,
+        }
+        offered = self._client.server_auth_methods
+        self.step = "AUTH"
+        for name, method in methods.items():
+            if name in offered:
+                await method(user, password)
+                return
+        raise ChannelError(
+            f"{self.host} offers no login by password (it offers: {', '.join(offered) or 'none'})",
+            hint="use a server that does, or check SMTP_PORT and SMTP_TLS",
+            provider_code="no AUTH",
+        )
+
+    async def submit(self, sender: str, recipient: str, mail: bytes) -> None:
+        """Send one mail to one address; returns when the server has taken it in."""
+        options = [f"SIZE={len(mail)}"] if self._client.supports_extension("size") else []
+        if not f"{sender}{recipient}".isascii():
+            if not self._client.supports_extension("smtputf8"):
+                raise ChannelError(
+                    "server does not support SMTPUTF8",
+                    hint="it can only take addresses with plain letters before the @",
+                    provider_code="no SMTPUTF8",
+                )
+            options.append("SMTPUTF8")
+        await self._say("MAIL", f"FROM:<{sender}>", *options)
+        await self._say("RCPT", f"TO:<{recipient}>")
+        await self._say("DATA", expected=3)
+        await self._transfer(mail)
+
+    async def quit(self) -> None:
+        """Take leave; nothing depends on it."""
+        with suppress(aiosmtplib.SMTPException, OSError):
+            async with asyncio.timeout(QUIT_TIMEOUT_S):
+                await self._client.execute_command(b"QUIT")
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            cast("asyncio.WriteTransport", self._transport).abort()
+        elif self._link is not None:
+            # aiosmtplib keeps a connection without a greeting to itself, and TLS would wait for a farewell.
+            with suppress(OSError):
+                self._link.shutdown(socket.SHUT_RDWR)
+
+    async def _connect(self) -> socket.socket:
+        """Connect to the first address that answers."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        if self.security == "none" and not all(_is_private(entry[4][0]) for entry in found):
+            raise ChannelError(
+                f"SMTP_TLS=none would show the password to the network: {self.host} is not a private address",
+                hint="set SMTP_TLS=starttls or SMTP_TLS=implicit",
+                provider_code="no TLS",
+            )
+        failure = OSError("no address")
+        for family, kind, protocol, _, address in found:
+            link = socket.socket(family, kind, protocol)
+            try:
+                await _dial(link, address)
+            except OSError as error:
+                failure = error
+            else:
+                return link
+        raise failure
+
+    async def _greet(self) -> None:
+        self.step = "EHLO"
+        await self._client.ehlo()
+
+    async def _start_tls(self) -> None:
+        if not self._client.supports_extension("starttls"):
+            raise ChannelError(
+                f"{self.host} does not offer STARTTLS, so the login was not sent",
+                hint="check SMTP_HOST and SMTP_PORT; port 465 is implicit TLS",
+                provider_code="no STARTTLS",
+            )
+        self.step = "STARTTLS"
+        await self._client.starttls()
+        self._transport = self._client.transport
+        await self._greet()
+
+    async def _say(self, verb: str, *arguments: str, expected: int = 2) -> None:
+        """Send a command; raise SMTPResponseException unless the reply starts with `expected`."""
+        self.step = verb
+        reply = await self._client.execute_command(verb.encode(), *(word.encode() for word in arguments))
+        if reply.code // 100 != expected:
+            raise aiosmtplib.SMTPResponseException(reply.code, reply.message)
+
+    async def _transfer(self, mail: bytes) -> None:
+        """Send the content after DATA. A failure before the final dot has certainly delivered nothing."""
+        protocol = self._client.protocol
+        if protocol is None:
+            raise aiosmtplib.SMTPServerDisconnected("Connection lost")
+        stuffed = mail.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2
+        for start in range(0, len(stuffed), CHUNK_BYTES):
+            protocol.write(stuffed[start : start + CHUNK_BYTES])
+            while _waits(protocol.transport):  # noqa: ASYNC110 - aiosmtplib cannot be asked to wait for room
+                await asyncio.sleep(0.01)
+        self.handed_over = True
+        protocol.write(END_OF_MESSAGE)
+        reply = await protocol.read_response()
+        if reply.code // 100 != 2:
+            raise aiosmtplib.SMTPDataError(reply.code, reply.message)
+
+
+def trusted_roots(ca_file: Path | None) -> ssl.SSLContext:
+    """Return a context that verifies certificate and host name, by the system's roots or by `ca_file`."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # SSLError is one: the file is no PEM
+        reason = error.strerror or "it holds no certificate"
+        hint = "name a readable file of PEM certificates"
+        raise ChannelError(f"SMTP_CA_FILE cannot be used: {reason}", hint=hint) from None
+
+
+async def _dial(link: socket.socket, address: tuple[object, ...]) -> None:
+    """Connect, or close the socket."""
+    link.setblocking(False)
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await asyncio.get_running_loop().sock_connect(link, address)
+    except BaseException:
+        link.close()
+        raise
+
+
+def _address_literal(link: socket.socket) -> str:
+    """Return our own address for EHLO: it needs no look-up and tells no host name (RFC 5321, 4.1.3)."""
+    own = str(link.getsockname()[0]).partition("%")[0]
+    return f"[IPv6:{own}]" if ":" in own else f"[{own}]"
+
+
+def _is_private(address: object) -> bool:
+    own = ip_address(str(address).partition("%")[0])
+    return own.is_loopback or own.is_private or own.is_link_local
+
+
+def _waits(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether bytes wait to be sent on a connection that still lives."""
+    if transport is None or transport.is_closing():
+        return False
+    return cast("asyncio.WriteTransport", transport).get_write_buffer_size() > 0

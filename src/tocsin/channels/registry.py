@@ -1,0 +1,228 @@
+"""The channels there are: this package's own modules and the `tocsin.channels` entry points.
+
+A channel is one module that defines one OutboundAdapter; putting it here, or naming it in the entry
+points of another distribution, is all it takes.
+"""
+
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import tocsin.channels
+from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
+from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownChannelError
+from tocsin.core.settings import Settings, Values, platform
+from tocsin.core.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "tocsin.channels"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """Whether a channel can be used here, and what is missing."""
+
+    spec: ChannelSpec
+    missing: tuple[str, ...]
+    available: bool  # false where the channel needs another platform
+
+    @property
+    def configured(self) -> bool:
+        """Whether messages can be sent."""
+        return self.available and not self.missing
+
+
+class Registry:
+    """Knows every channel, and makes the adapter of a configured one when it is first asked for.
+
+    `tools` is called for the first adapter only: reading what channels there are needs none.
+    """
+
+    def __init__(
+        self, classes: Iterable[type[OutboundAdapter]], settings: Settings, tools: Callable[[], Tools]
+    ) -> None:
+        self._classes = {adapter.spec.kind: adapter for adapter in classes}
+        self._names = {alias: kind for kind, adapter in self._classes.items() for alias in adapter.spec.aliases}
+        self._settings = settings
+        self._tools = tools
+        self._adapters: dict[str, OutboundAdapter] = {}
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return the kinds of all channels, in the order in which they are shown."""
+        return tuple(self._classes)
+
+    def kind_of(self, name: str) -> str:
+        """Return the kind that `name`, a kind or an alias, stands for; unknown names come back as they are."""
+        word = str(name).strip().lower()
+        return self._names.get(word, word)
+
+    def states(self) -> list[ChannelState]:
+        """Return the state of every channel."""
+        return [self._state(adapter.spec) for adapter in self._classes.values()]
+
+    def configured(self) -> list[str]:
+        """Return the kinds that messages can be sent on."""
+        return [state.spec.kind for state in self.states() if state.configured]
+
+    def adapter(self, name: str) -> OutboundAdapter:
+        """Return the one adapter of a configured channel; raise UnknownChannelError otherwise."""
+        kind = self.kind_of(name)
+        if kind not in self._adapters:
+            self._check_usable(name, kind)
+            channel = self._classes[kind]
+            config = self._settings.only(channel.spec.variables)
+            self._check_addresses(channel.spec)
+            self._adapters[kind] = _construct(channel, config, self._tools())
+        return self._adapters[kind]
+
+    def _state(self, spec: ChannelSpec) -> ChannelState:
+        missing = tuple(self._settings.only(spec.variables).missing())
+        return ChannelState(spec, missing, not spec.platform or spec.platform == self._platform(spec))
+
+    def _platform(self, spec: ChannelSpec) -> str:
+        return (spec.platform_variable and self._settings[spec.platform_variable]) or platform()
+
+    def _check_usable(self, name: str, kind: str) -> None:
+        if kind not in self._classes:
+            shown = kind if len(kind) <= 60 else f"{kind[:59]}…"
+            raise UnknownChannelError(
+                f"Unknown channel: {shown}", hint=f"there are: {', '.join(self.kinds())}{self._meant(kind)}"
+            )
+        state = self._state(self._classes[kind].spec)
+        if not state.available:
+            raise UnknownChannelError(
+                f"Unknown channel: {kind} is not available here",
+                hint=f"it needs the platform {state.spec.platform}, this is {self._platform(state.spec)}",
+            )
+        if state.missing:
+            raise UnknownChannelError(
+                f"Unknown channel: {kind} is not configured", hint=f"set {', '.join(state.missing)}"
+            )
+
+    def _meant(self, word: str) -> str:
+        from difflib import get_close_matches
+
+        close = get_close_matches(word[:60], [*self._classes, *self._names], n=1)
+        return f" (did you mean {close[0]}?)" if close else ""
+
+    def _check_addresses(self, spec: ChannelSpec) -> None:
+        """Refuse to send a token in clear over the Internet."""
+        for variable in spec.variables:
+            if variable.parse is not base_url or self._settings[ALLOW_INSECURE_API_URL]:
+                continue
+            parts = urlsplit(str(self._settings[variable]))
+            if parts.scheme == "http" and not _is_private(parts.hostname or ""):
+                raise ConfigError(
+                    f"{variable.name} is plain http to a public address: the token would travel in clear",
+                    hint="use https (or ALLOW_INSECURE_API_URL=true)",
+                )
+
+
+class Discovery(NamedTuple):
+    """All channels that could be loaded, and a sentence for every plug-in that could not."""
+
+    classes: list[type[OutboundAdapter]]
+    problems: list[str]
+
+
+def discover() -> Discovery:
+    """Find every channel; a broken plug-in is reported and does not stop the others."""
+    modules = [
+        import_module(f"{tocsin.channels.__name__}.{m.name}") for m in pkgutil.iter_modules(tocsin.channels.__path__)
+    ]
+    classes = {adapter.spec.kind: adapter for module in modules for adapter in _adapters_in(module)}
+    problems = []
+    for point in _plugin_points():
+        try:
+            adapter = _load(point)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # code of strangers: it may raise anything at import
+            reason = " ".join(str(error).split())[:300]
+            problems.append(
+                f"channel plug-in {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {reason}"
+            )
+            continue
+        if clash := _clash(adapter.spec, [known.spec for known in classes.values()]):
+            problems.append(f"channel plug-in {point.name} ({point.value}) is ignored: {clash}")
+            continue
+        classes[adapter.spec.kind] = adapter
+    return Discovery([classes[kind] for kind in sorted(classes)], problems)
+
+
+def _load(point: "EntryPoint") -> type[OutboundAdapter]:
+    adapter = point.load()
+    if not (isinstance(adapter, type) and issubclass(adapter, OutboundAdapter)):
+        raise TypeError("it is no subclass of tocsin.channels.contract.OutboundAdapter")
+    if not isinstance(getattr(adapter, "spec", None), ChannelSpec):
+        raise TypeError("its `spec` is no ChannelSpec")
+    return adapter
+
+
+def _clash(spec: ChannelSpec, known: Iterable[ChannelSpec]) -> str:
+    """Return what `spec` would take away from a channel that was there before, or from the core."""
+    names = {spec.kind, *spec.aliases}
+    for other in known:
+        if spec.kind == other.kind:
+            return f"there is a channel {other.kind}"
+        if taken := names & {other.kind, *other.aliases}:
+            return f"the name {min(taken)} belongs to the channel {other.kind}"
+    variables = {variable.name for other in known for variable in other.variables}
+    variables |= {variable.name for variable in CORE_VARIABLES}
+    taken = variables & {variable.name for variable in spec.variables}
+    return f"the setting {min(taken)} is another one's" if taken else ""
+
+
+def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> OutboundAdapter:
+    try:
+        return channel(config, tools)
+    except TocsinError:
+        raise
+    except Exception as error:  # a plug-in's constructor may raise anything, and a send never raises
+        raise ChannelError(
+            f"{channel.spec.kind} cannot be used: unexpected {type(error).__name__}", hint="this is a bug of the channel"
+        ) from error
+
+
+def _adapters_in(module: ModuleType) -> Iterator[type[OutboundAdapter]]:
+    """Yield the adapters that a module, or package, of channels defines or re-exports."""
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, OutboundAdapter) and value is not OutboundAdapter:
+            yield value
+
+
+def _plugin_points() -> Iterable["EntryPoint"]:
+    if not any(_declares_plugin(path) for path in sys.path):
+        return ()
+    from importlib.metadata import entry_points
+
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+
+
+def _declares_plugin(path: str) -> bool:
+    """Whether a distribution below `path` has channels: importlib.metadata alone would cost 20 ms."""
+    try:
+        packages = os.listdir(path)  # noqa: PTH208  # Path.iterdir takes ten times as long, at every start
+    except OSError:
+        return False  # a zip file, or a directory that is not there
+    points = (Path(path, name, "entry_points.txt") for name in packages if name.endswith("-info"))
+    header = f"[{ENTRY_POINTS}]".encode()
+    return any(header in point.read_bytes() for point in points if point.is_file())
+
+
+def _is_private(host: str) -> bool:
+    """Whether `host` is this machine or lies in a private network."""
+    from ipaddress import ip_address
+
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
+    return address.is_loopback or address.is_private or address.is_link_local

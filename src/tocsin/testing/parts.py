@@ -1,0 +1,108 @@
+"""Stand-ins for our own seams: time and transport. Nothing of ours is ever patched."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tocsin.channels.contract import OutboundAdapter, Tools
+from tocsin.core.clock import Clock
+from tocsin.core.errors import RemoteError
+from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.settings import Settings
+
+A = TypeVar("A", bound=OutboundAdapter)
+
+
+class FakeClock:
+    """Time that moves only when somebody sleeps; `slept` lists every wait in seconds."""
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._now = start
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        """Return the pretended Unix time."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Return the pretended monotonic time."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Let `seconds` pass at once."""
+        self.slept.append(seconds)
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        self._now += seconds
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """One request that an adapter made."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the decoded body."""
+        return json.loads(self.body)
+
+
+@dataclass(slots=True)
+class ScriptedTransport:
+    """Answers each request with the next scripted reply or error; the last one repeats."""
+
+    script: list[Reply | RemoteError] = field(default_factory=list)
+    sent: list[SentRequest] = field(default_factory=list)
+
+    def will_answer(
+        self, document: object, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> "ScriptedTransport":
+        """Add a reply with `document` as JSON (or bytes as they are); returns itself for chaining."""
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.script.append(Reply(status, dict(headers or {}), body))
+        return self
+
+    def will_raise(self, error: RemoteError) -> "ScriptedTransport":
+        """Add a failed call; returns itself for chaining."""
+        self.script.append(error)
+        return self
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        timeout_s: float = CALL_TIMEOUT_S,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> Reply:
+        """See `Transport.request`."""
+        self.sent.append(SentRequest(method, url, dict(headers), body))
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(step, RemoteError):
+            raise step
+        return step
+
+    async def aclose(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+def build_adapter(
+    adapter: type[A], env: Mapping[str, str], *, http: Transport | None = None, clock: Clock | None = None
+) -> A:
+    """Make an adapter from its variables as they would stand in the environment."""
+    settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
+    tools = Tools(http or ScriptedTransport(), clock or FakeClock())
+    return adapter(settings.only(adapter.spec.variables), tools)
+
+
+def settings_of(classes: Iterable[type[OutboundAdapter]], env: Mapping[str, str]) -> Settings:
+    """Return settings with the variables of `classes`, read from `env` alone."""
+    return Settings.load([v for c in classes for v in c.spec.variables], environ=env)
