@@ -1,0 +1,39 @@
+"""Sliding windows: the rate limits the stand-ins enforce when asked to."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Window:
+    """At most `limit` uses per key in any `per_s` seconds."""
+
+    limit: int
+    per_s: float
+    _uses: defaultdict[Hashable, deque[float]] = field(default_factory=lambda: defaultdict(deque))
+
+    def take(self, key: Hashable, now: float) -> float:
+        """Use one and return 0.0, or return the seconds until the next is free and use none."""
+        uses = self._fresh(key, now)
+        if len(uses) >= self.limit:
+            return uses[0] + self.per_s - now
+        uses.append(now)
+        return 0.0
+
+    def remaining(self, key: Hashable, now: float) -> int:
+        """Count the uses left at this moment."""
+        return self.limit - len(self._fresh(key, now))
+
+    def reset_after(self, key: Hashable, now: float) -> float:
+        """Seconds until the whole limit is free again."""
+        uses = self._fresh(key, now)
+        return uses[-1] + self.per_s - now if uses else 0.0
+
+    def _fresh(self, key: Hashable, now: float) -> deque[float]:
+        uses = self._uses[key]
+        while uses and uses[0] <= now - self.per_s:
+            uses.popleft()
+        return uses

@@ -1,0 +1,123 @@
+"""What the stand-ins received: one append-only list shared by all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+OnMessage = Callable[["Received"], None]
+Body = dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One thing a provider took in.
+
+    `n` counts from 1 over all stand-ins and is never reused. `text` is what the reader sees: entities parsed,
+    escapes undone. `body` is the raw call (mail: the raw message as str). `kind` is `message` for what a
+    person would get once; everything else has its own word: `edit`, `action`, `reaction`, `callback`,
+    `response`, `duplicate` (refused by nonce), `inbound` (somebody wrote to the bot). `fault` names the fault
+    that met the request, e.g. `reset_after_accept`.
+    """
+
+    n: int
+    at: float
+    channel: str
+    account: str
+    target: str
+    text: str
+    id: str
+    kind: str = "message"
+    thread: str = ""
+    subject: str = ""
+    fault: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Body = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the fields as a dictionary that `json.dumps` takes."""
+        return asdict(self)
+
+
+class Recorder:
+    """Keep every `Received` in order; wake those who wait for more.
+
+    Belongs to one event loop: `add` is called from it only.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._items: list[Received] = []
+        self._count = 0
+        self._grown = asyncio.Event()
+        self._callbacks: list[OnMessage] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def last(self) -> int:
+        """The number of the newest entry ever, 0 for none."""
+        return self._count
+
+    @property
+    def items(self) -> tuple[Received, ...]:
+        """Everything since the last `clear`, all kinds."""
+        return tuple(self._items)
+
+    def add(self, channel: str, target: str, text: str, *, id: str, **fields: Any) -> Received:  # noqa: A002
+        """Append one entry and tell the waiters and callbacks; `fields` are those of `Received`."""
+        self._count += 1
+        fields.setdefault("account", "")
+        received = Received(n=self._count, at=self._clock(), channel=channel, target=target, text=text, id=id, **fields)
+        self._items.append(received)
+        self.wake()
+        for callback in tuple(self._callbacks):
+            callback(received)
+        return received
+
+    def of(self, channel: str = "", *, kind: str = "message", target: str = "") -> list[Received]:
+        """List the entries of one kind; an empty word matches everything."""
+        return [
+            item
+            for item in self._items
+            if channel in ("", item.channel) and kind in ("", item.kind) and target in ("", item.target)
+        ]
+
+    async def wait_for(
+        self, n: int, channel: str = "", *, kind: str = "message", target: str = "", timeout_s: float = 5.0
+    ) -> list[Received]:
+        """Return the matching entries once there are at least `n`; raise `TimeoutError` after `timeout_s`."""
+        async with asyncio.timeout(timeout_s):
+            while len(found := self.of(channel, kind=kind, target=target)) < n:
+                await self._grown.wait()
+        return found
+
+    async def after(self, n: int, *, timeout_s: float) -> list[Received]:
+        """Return the entries numbered above `n`, waiting up to `timeout_s` for the first.
+
+        Does not wait for a number that is yet to come: `n` then belongs to an earlier recorder.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                if self._count == n:
+                    await self._grown.wait()
+        return [item for item in self._items if item.n > n]
+
+    def wake(self) -> None:
+        """End every wait of `after`; those of `wait_for` go on."""
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    def on_message(self, callback: OnMessage) -> Callable[[], None]:
+        """Call `callback` for every new entry; the returned function ends that."""
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)
+
+    def clear(self) -> None:
+        """Forget the entries; numbers go on."""
+        self._items.clear()
