@@ -1,0 +1,158 @@
+"""POST /send under load: processor time a request, requests a second, memory, start-up."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import load
+from peers import apprise_environment, core_environment
+from report import Row, absolute, at_least, at_most
+
+HERE = Path(__file__).resolve().parent
+BODY = {"channel": "teamchat", "target": "#ops", "message": "disk 91 % full on web-3"}
+WARM_UP, REQUESTS, SLOW_REQUESTS = 2_000, 20_000, 2_000
+ROUNDS = 3
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def measure() -> list[Row]:
+    """Run everything against one provider and return the rows."""
+    with _provider() as provider, tempfile.TemporaryDirectory() as data_dir:
+        url = f"http://127.0.0.1:{provider}"
+        environment = {
+            "TOCSIN_DATA_DIR": data_dir,
+            "TEAMCHAT_BOT_TOKEN": "xoxb-benchmark-benchmark",
+            "TEAMCHAT_API_URL": url,
+            "RATE_LIMIT_PER_IP": "1000000000",
+        }
+        python = core_environment() / "python"
+        ours, floor, apprise = _free_port(), _free_port(), _free_port()
+        started = time.perf_counter()
+        with _server(
+            [str(core_environment() / "tocsin"), "gateway"], ours, environment | {"GATEWAY_PORT": str(ours)}
+        ) as us:
+            healthy_s = time.perf_counter() - started
+            idle_mib = _resident_mib(us.pid)
+            with (
+                _server([str(python), str(HERE / "servers.py"), "floor", str(floor), url], floor, {}) as bare,
+                _server(
+                    [
+                        str(apprise_environment() / "python"),
+                        str(HERE / "servers.py"),
+                        "apprise",
+                        str(apprise),
+                        url,
+                    ],
+                    apprise,
+                    {},
+                ) as other,
+            ):
+                return [
+                    *_compare(provider, (us.pid, ours), (bare.pid, floor), (other.pid, apprise)),
+                    absolute("gateway memory, idle", idle_mib, 60, "MiB"),
+                    absolute("gateway, start to healthy", healthy_s, 2, "s"),
+                ]
+
+
+def _compare(provider: int, us: tuple[int, int], bare: tuple[int, int], other: tuple[int, int]) -> list[Row]:
+    for _, port in (us, bare, other):
+        asyncio.run(load.run(port, BODY, requests=WARM_UP if port != other[1] else 200))
+    cpu_ratios, rate_ratios, rows = [], [], []
+    errors = extra = 0
+    for _ in range(ROUNDS):
+        before = _messages(provider)
+        ours_cpu, ours_rate, ours_errors = _round(us, REQUESTS)
+        extra += abs(_messages(provider) - before - REQUESTS)
+        bare_cpu, _, _ = _round(bare, REQUESTS)
+        _, other_rate, _ = _round(other, SLOW_REQUESTS)
+        errors += ours_errors
+        cpu_ratios.append((ours_cpu / bare_cpu, ours_cpu, bare_cpu))
+        rate_ratios.append((ours_rate / other_rate, ours_rate, other_rate))
+    _, ours_cpu, bare_cpu = sorted(cpu_ratios)[ROUNDS // 2]
+    _, ours_rate, other_rate = sorted(rate_ratios)[ROUNDS // 2]
+    rows.append(
+        at_most(
+            "POST /send, processor time a request",
+            ours_cpu * 1e6,
+            bare_cpu * 1e6,
+            2.5,
+            "µs",
+            "bare ASGI + aiohttp",
+        )
+    )
+    rows.append(at_least("POST /send, 64 connections", ours_rate, other_rate, 9, "/s", "Apprise library"))
+    rows.append(absolute("POST /send, errors", errors, 0, ""))
+    rows.append(absolute("POST /send, provider requests too many or too few", extra, 0, ""))
+    return rows
+
+
+def _round(server: tuple[int, int], requests: int) -> tuple[float, float, int]:
+    """Return processor seconds a request, requests a second, and errors of one load."""
+    pid, port = server
+    before = _cpu_seconds(pid)
+    result = asyncio.run(load.run(port, BODY, requests=requests))
+    return (_cpu_seconds(pid) - before) / requests, result.answered / result.seconds, result.errors
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _resident_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def _messages(provider: int) -> int:
+    with urlopen(f"http://127.0.0.1:{provider}/count") as answer:
+        return int(answer.read())
+
+
+@contextmanager
+def _provider() -> Iterator[int]:
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "provider.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+@contextmanager
+def _server(argv: list[str], port: int, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server, wait until it accepts, and stop it at the end."""
+    with subprocess.Popen(argv, env={**os.environ, **environment}, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait_for(port)
+            yield process
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(1000):
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                if connection.recv(1):
+                    return
+        except OSError:
+            time.sleep(0.01)
+    raise RuntimeError(f"nothing listens on port {port}")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -1,0 +1,67 @@
+"""The global options; they may stand before the command or after it."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every command obeys."""
+
+    data_dir: Path | None = None
+    env_file: Path | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+
+def add_global_options(parser: argparse.ArgumentParser) -> None:
+    """Add the global options; an option that is absent must not overwrite one given earlier."""
+    group = parser.add_argument_group("global options")
+    group.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        default=argparse.SUPPRESS,
+        help="where everything that lasts is kept",
+    )
+    group.add_argument(
+        "--env-file",
+        type=Path,
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="read this file and no other .env",
+    )
+    group.add_argument(
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="print one JSON document and nothing else",
+    )
+    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="no notes")
+    group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log debug lines")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """Return the global options among `arguments`."""
+    given = vars(arguments)
+    return Options(**{name: given[name] for name in Options.__slots__ if name in given})
+
+
+def add_subcommands(
+    parser: argparse.ArgumentParser, summaries: Mapping[str, str]
+) -> dict[str, argparse.ArgumentParser]:
+    """Add one parser a subcommand, each with the global options, and return them by name."""
+    commands = parser.add_subparsers(metavar="SUBCOMMAND", required=True)
+    parsers = {}
+    for name, summary in summaries.items():
+        parsers[name] = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_global_options(parsers[name])
+    return parsers

@@ -1,0 +1,75 @@
+"""up, gateway: the services."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from tocsin.app import direct_transport, load_settings, open_app, serve
+from tocsin.cli.options import Options
+from tocsin.cli.output import DONE, Output
+from tocsin.core.redaction import Redactor
+from tocsin.core.security import validate_security
+from tocsin.core.settings import Settings
+from tocsin.core.variables import LOG_FORMAT, LOG_LEVEL
+
+log = logging.getLogger(__name__)
+
+
+def configure_up(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin up`."""
+    parser.epilog = "example: tocsin up"
+    parser.set_defaults(run=_run, parts=frozenset({"gateway"}))
+
+
+def configure_gateway(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin gateway`."""
+    parser.epilog = "example: tocsin gateway"
+    parser.set_defaults(run=_run, parts=frozenset({"gateway"}))
+
+
+def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    prepare_service(settings, options)
+    for problem in discovery.problems:
+        log.error(problem)
+
+    async def main() -> None:
+        async with open_app(settings, discovery, direct_transport) as app:
+            log.info("channels configured", extra={"channels": app.registry.configured()})
+            await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
+
+    run_on_uvloop(main())
+    return DONE
+
+
+def prepare_service(settings: Settings, options: Options) -> None:
+    """Set up logging, then log a warning for every weak setting."""
+    from tocsin.core.log import configure
+
+    configure(
+        "debug" if options.verbose else settings[LOG_LEVEL],
+        settings[LOG_FORMAT],
+        Redactor(settings.secrets()),
+    )
+    for warning in validate_security(settings):
+        log.warning(warning)
+
+
+def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` to its end on the fast event loop."""
+    import asyncio
+
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work)
+
+
+def announce(out: Output, addresses: Sequence[str]) -> None:
+    """Tell where the services listen."""
+    for address in addresses:
+        log.info("listening", extra={"address": address})
+    if sys.stderr.isatty():
+        out.note("Ctrl-C stops it.")

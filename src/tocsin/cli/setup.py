@@ -1,0 +1,112 @@
+"""init, config, completion: what comes before the first message."""
+
+import argparse
+import os
+from pathlib import Path
+
+from tocsin.app import load_settings
+from tocsin.cli.options import Options, add_subcommands
+from tocsin.cli.output import DONE, Output
+from tocsin.core.errors import ConfigError
+from tocsin.core.redaction import MASK
+from tocsin.core.settings import Settings
+from tocsin.core.variables import Variable
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def configure_init(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin init`."""
+    parser.epilog = "example: tocsin init"
+    parser.set_defaults(run=_init)
+
+
+def configure_config(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin config`."""
+    commands = add_subcommands(parser, {"show": "show every setting, its value and its source; secrets are masked"})
+    commands["show"].epilog = "example: tocsin config show --json"
+    commands["show"].add_argument("--all", action="store_true", help="also settings that have their default")
+    commands["show"].set_defaults(run=_config_show)
+
+
+def configure_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin completion`."""
+    parser.epilog = 'example: eval "$(tocsin completion bash)"'
+    parser.add_argument("shell", choices=SHELLS)
+    parser.set_defaults(run=_completion)
+
+
+def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
+    from secrets import token_urlsafe
+
+    from tocsin.channels.registry import discover
+    from tocsin.cli.env_template import env_template
+
+    path = (options.env_file or Path(".env")).absolute()
+    password = token_urlsafe(18)
+    settings = {"DASHBOARD_USER": "admin", "DASHBOARD_PASS": password}
+    if options.data_dir:
+        settings["TOCSIN_DATA_DIR"] = str(options.data_dir.absolute())
+    text = env_template([channel.spec for channel in discover().classes], settings)
+    try:
+        # Created with its final rights: at no moment can anybody else read the password.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} exists already", hint="edit it, or move it away and run `tocsin init` again"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="check the directory") from None
+    if out.as_json:
+        out.document({"env_file": str(path), "dashboard_user": "admin"})
+    out.line(f"wrote {path} (readable by you alone) with a random dashboard password")
+    out.line("next steps:")
+    out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")
+    out.line("  2. tocsin doctor              # names what is missing or wrong, and the fix")
+    out.line("  3. tocsin up                  # then: tocsin send <channel> <target> <message>")
+    return DONE
+
+
+def _config_show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    settings, _ = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in settings.sources]
+    if out.as_json:
+        out.document([_document(settings, variable) for variable in shown])
+        return DONE
+    rows = [(v.name, _shown(settings, v), settings.sources.get(v.name, "default")) for v in shown]
+    out.table(("setting", "value", "source"), [*rows, ("data directory", str(settings.data_dir), "in effect")])
+    if not arguments.all:
+        out.note("`--all` also shows the settings that have their default")
+    return DONE
+
+
+def _document(settings: Settings, variable: Variable[object]) -> dict[str, object]:
+    return {
+        "name": variable.name,
+        "value": _shown(settings, variable),
+        "source": settings.sources.get(variable.name, "default"),
+        "secret": variable.secret,
+        "description": variable.doc,
+    }
+
+
+def _shown(settings: Settings, variable: Variable[object]) -> str:
+    value = settings[variable]
+    if variable.secret:
+        return MASK if value else ""
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return variable.shown_default if value is None else str(value)
+
+
+def _completion(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    import shtab
+
+    from tocsin.cli.main import build_parser
+
+    parser = build_parser([], everything=True)
+    out.line(shtab.complete(parser, shell=arguments.shell))
+    return DONE

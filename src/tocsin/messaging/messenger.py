@@ -1,0 +1,129 @@
+"""Everything that leaves goes through here, so audit and metrics are written once."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.registry import Registry
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.errors import ChannelError, RemoteError, TocsinError
+from tocsin.messaging.profiles import Profiles
+
+Observer = Callable[[Receipt], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: `source` is the component, `facts` (actor, ip, request_id …) go into the audit line."""
+
+    source: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyResult:
+    """The outcome of one fan-out: a send result for every target of the profile, in its order."""
+
+    profile: str
+    results: tuple[SendResult, ...]
+
+    @property
+    def sent(self) -> int:
+        """How many targets got the message."""
+        return sum(result.ok for result in self.results)
+
+    @property
+    def failed(self) -> int:
+        """How many targets did not."""
+        return len(self.results) - self.sent
+
+    @property
+    def ok(self) -> bool:
+        """Whether every target got the message."""
+        return self.failed == 0
+
+
+class Messenger:
+    """Sends, tests and fans out; each of these writes exactly one audit entry."""
+
+    def __init__(self, registry: Registry, profiles: Profiles, audit: AuditTrail) -> None:
+        self._registry = registry
+        self._profiles = profiles
+        self._audit = audit
+        self._observers: list[Observer] = []
+
+    def observe(self, observer: Observer) -> None:
+        """Call `observer` with the receipt of every send from now on."""
+        self._observers.append(observer)
+
+    async def send(self, channel: str, target: str, message: str, caller: Caller) -> Receipt:
+        """Send one message now; never raises."""
+        receipt = await self._transmit(channel, Outgoing(target, message))
+        result = receipt.result
+        self._record("msg.send", _sentence(result), caller, _facts(receipt))
+        return receipt
+
+    async def test(self, channel: str, caller: Caller) -> SendResult:
+        """Verify a channel's credentials without sending; never raises."""
+        try:
+            adapter = self._registry.adapter(channel)
+        except TocsinError as error:
+            result = SendResult(False, self._registry.kind_of(channel), "", error=error.sentence())
+        else:
+            result = await adapter.test_connection()
+        outcome = result.message if result.ok else f"failed: {result.error}"
+        self._record("msg.test", f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
+        return result
+
+    async def notify(self, profile: str, message: str, caller: Caller) -> NotifyResult:
+        """Send to every target of a profile at the same time; raises UnknownProfileError alone."""
+        import asyncio
+
+        entries = self._profiles.get(profile).entries
+        receipts = await asyncio.gather(
+            *(self._transmit(entry.channel, Outgoing(entry.target, message)) for entry in entries)
+        )
+        outcome = NotifyResult(profile, tuple(receipt.result for receipt in receipts))
+        self._record(
+            "msg.notify",
+            f"profile {profile}: {outcome.sent} of {len(entries)} targets got the message",
+            caller,
+            {"profile": profile, "ok": outcome.ok, "targets": [_facts(receipt) for receipt in receipts]},
+        )
+        return outcome
+
+    async def _transmit(self, channel: str, outgoing: Outgoing) -> Receipt:
+        try:
+            adapter = self._registry.adapter(channel)
+        except TocsinError as error:
+            failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
+            kind = self._registry.kind_of(channel)
+            receipt = Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
+        else:
+            receipt = await adapter.transmit(outgoing)
+        for observer in self._observers:
+            observer(receipt)
+        return receipt
+
+    def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
+        self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _sentence(result: SendResult) -> str:
+    to = f"{result.channel} to {result.target}"
+    return f"sent on {to} ({result.message})" if result.ok else f"not sent on {to}: {result.error}"
+
+
+def _facts(receipt: Receipt) -> dict[str, object]:
+    """Return what an audit line says of one send; the text of the message is nobody's business there."""
+    result = receipt.result
+    facts: dict[str, object] = {
+        "channel": result.channel,
+        "target": result.target,
+        "ok": result.ok,
+        "attempts": receipt.attempts,
+        "duration_ms": receipt.duration_ms,
+    }
+    if receipt.failure:
+        facts["error_class"] = str(receipt.failure.kind)
+    return facts

@@ -1,0 +1,215 @@
+"""Notification profiles: `profiles.yaml` is a mapping from name to a list of entries (spec 2.4)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tocsin.core.errors import ConfigError, UnknownProfileError
+from tocsin.core.files import write_atomically
+from tocsin.core.yaml_node import YamlError
+from tocsin.messaging.profiles import Profile, ProfileEntry, Profiles
+
+KINDS = ("bell", "horn")
+GOOD = """\
+ops:
+  - channel: bell
+    target: "#alerts"
+  - channel: dingdong
+    target: -100123456789
+night.watch-2:
+  - {channel: horn, target: tower}
+"""
+
+Write = Callable[[str | bytes], Profiles]
+
+
+def profiles_at(path: Path) -> Profiles:
+    return Profiles(path, lambda name: {"dingdong": "bell"}.get(name.lower(), name.lower()), KINDS)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    profiles = profiles_at(tmp_path / "profiles.yaml")
+
+    def write(content: str | bytes) -> Profiles:
+        profiles.path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return profiles
+
+    return write
+
+
+def mistakes(profiles: Profiles) -> list[str]:
+    problem = profiles.problem
+    assert isinstance(problem, YamlError), problem
+    return [str(mistake) for mistake in problem.problems]
+
+
+def test_a_profile_has_its_entries_in_order_and_an_alias_becomes_its_kind(write: Write):
+    assert write(GOOD).get("ops") == Profile(
+        "ops", (ProfileEntry("bell", "#alerts"), ProfileEntry("bell", "-100123456789"))
+    )
+
+
+def test_all_profiles_are_listed_in_the_order_of_the_file(write: Write):
+    assert [profile.name for profile in write(GOOD).all()] == ["ops", "night.watch-2"]
+
+
+@pytest.mark.parametrize(
+    "target", ["123456789", "-100123", "+4915112345", "0123", "1e5", "0x1F", "2024-01-31", "1_000"]
+)
+def test_a_target_that_looks_like_a_number_is_text_in_its_own_spelling(write: Write, target: str):
+    profile = write(f"ops:\n- channel: bell\n  target: {target}\n").get("ops")
+    assert profile.entries[0].target == target
+
+
+@pytest.mark.parametrize(
+    ("target", "mistake"),
+    [
+        ("true", "found true (in quotes it would be text)"),
+        ("[a]", "found a list"),
+        ("{a: b}", "found a mapping"),
+        ("", "found nothing"),
+        ("~", "found nothing"),
+        ("#alerts", "found nothing (a value that starts with # needs quotes)"),
+        ("''", "found only blanks"),
+    ],
+)
+def test_a_target_that_is_no_text_is_refused_with_its_place(write: Write, target: str, mistake: str):
+    found = mistakes(write(f"ops:\n- channel: bell\n  target: {target}\n"))
+    assert len(found) == 1
+    assert found[0].startswith("3:")
+    assert found[0].endswith(f": ops[0].target: expected text, {mistake}")
+
+
+def test_an_unknown_key_is_refused_with_the_likely_meant_one(write: Write):
+    profiles = write("ops:\n- channel: bell\n  target: a\nnight:\n- chanel: bell\n  target: b\n")
+    assert mistakes(profiles) == [
+        "5:3: night[0]: unknown key 'chanel' (did you mean 'channel'?)",
+        "5:3: night[0]: key 'channel' is missing",
+    ]
+    assert str(profiles.problem).startswith(f"{profiles.path}:5:3: night[0]: unknown key 'chanel'")
+
+
+@pytest.mark.parametrize(
+    ("content", "mistake"),
+    [
+        ("ops: []\n", "1:6: ops: this list needs an entry"),
+        ("ops:\n", "1:1: ops: expected a list, found nothing"),
+        ("ops: bell\n", "1:6: ops: expected a list, found text"),
+        ("ops: {channel: bell, target: a}\n", "1:6: ops: expected a list, found a mapping"),
+        ("ops:\n- bell\n", "2:3: ops[0]: expected a mapping, found text"),
+        ("- channel: bell\n", "1:1: expected a mapping, found a list"),
+        ("just words\n", "1:1: expected a mapping, found text"),
+        ("x:\n- &a {}\n", "2:3: x[0]: an anchor is not accepted; a value that starts with & needs quotes"),
+        ("x: *a\n", "1:4: x: an alias is not accepted; a value that starts with * needs quotes"),
+        (GOOD + "ops:\n- {channel: bell, target: b}\n", "8:1: duplicate key 'ops' (first in line 1)"),
+        ("ops:\n- {target: a, target: b}\n", "2:15: ops[0]: duplicate key 'target' (first in line 2)"),
+        ("ops:\n\t- channel: bell\n", "2:1: a tab cannot indent; use blanks"),
+        ("ops:\n- channel: bell\n  target: @me\n", "3:11: a value that starts with @ needs quotes"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_the_file_is_named_with_line_column_and_key(write: Write, content: str, mistake: str):
+    assert mistake in mistakes(write(content))
+
+
+@pytest.mark.parametrize("name", ["_a", ".a", "-a", "a b", "a/b", "ä", "a" * 101, "a:b", '"a\\n"', '""'])
+def test_a_name_with_other_characters_is_refused(write: Write, name: str):
+    assert "is no profile name" in str(write(f"{name}:\n- channel: bell\n  target: a\n").problem)
+
+
+@pytest.mark.parametrize("name", ["a", "0", "A.b_c-d", "a" * 100, "123"])
+def test_a_name_of_letters_digits_dot_underscore_and_dash_is_accepted(write: Write, name: str):
+    assert write(f"{name}:\n- channel: bell\n  target: a\n").get(name).name == name
+
+
+def test_all_mistakes_of_a_file_are_reported_at_once(write: Write):
+    found = mistakes(write("a b: []\nops:\n- channel: [bell]\n  target: true\n- 7\n"))
+    assert [mistake.split(": ")[0] for mistake in found] == ["1:1", "1:6", "3:12", "4:11", "5:3"]
+
+
+def test_an_unknown_channel_makes_its_profile_invalid_and_no_other(write: Write):
+    profiles = write("bad:\n- channel: bel\n  target: a\ngood:\n- channel: horn\n  target: a\n")
+    assert profiles.problem is None
+    assert [profile.valid for profile in profiles.all()] == [False, True]
+    assert [str(problem) for problem in profiles.get("bad").problems] == [
+        "2:12: bad[0].channel: unknown channel 'bel' (did you mean 'bell'?)"
+    ]
+
+
+def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write: Write):
+    records = [profile.as_record() for profile in write("ops:\n- channel: bel\n  target: 7\n").all()]
+    assert json.loads(json.dumps(records)) == [
+        {
+            "name": "ops",
+            "entries": [{"channel": "bel", "target": "7"}],
+            "valid": False,
+            "errors": [
+                {
+                    "line": 2,
+                    "key": "ops[0].channel",
+                    "detail": "unknown channel 'bel' (did you mean 'bell'?)",
+                }
+            ],
+        }
+    ]
+
+
+def test_an_unknown_profile_is_answered_with_the_known_names_and_the_close_one(write: Write):
+    with pytest.raises(UnknownProfileError) as raised:
+        write(GOOD).get("opps")
+    assert str(raised.value) == "Unknown profile: opps"
+    assert raised.value.hint == "there are: ops, night.watch-2 (did you mean 'ops'?)"
+
+
+@pytest.mark.parametrize("content", ["", "# nothing yet\n", "---\n", "\n\n", "{}"])
+def test_a_file_without_profiles_has_none_and_is_no_problem(write: Write, content: str):
+    profiles = write(content)
+    assert (profiles.all(), profiles.problem) == ((), None)
+    with pytest.raises(UnknownProfileError, match="Unknown profile: ops") as raised:
+        profiles.get("ops")
+    assert raised.value.hint == f"{profiles.path} has none"
+
+
+def test_a_missing_file_has_no_profiles_and_is_no_problem(tmp_path: Path):
+    profiles = profiles_at(tmp_path / "profiles.yaml")
+    assert (profiles.all(), profiles.problem) == ((), None)
+
+
+@pytest.mark.parametrize("content", [GOOD.encode("utf-8-sig"), GOOD.replace("\n", "\r\n").encode()])
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing(write: Write, content: bytes):
+    assert [profile.name for profile in write(content).all()] == ["ops", "night.watch-2"]
+
+
+def test_a_broken_edit_keeps_the_profiles_and_the_correction_replaces_them(write: Write):
+    write(GOOD).get("ops")
+    profiles = write("ops:\n- channel: [\n")
+    assert profiles.problem is not None
+    assert len(profiles.get("ops").entries) == 2
+    profiles = write("ops:\n- channel: horn\n  target: new\n")
+    assert profiles.problem is None
+    assert profiles.get("ops").entries == (ProfileEntry("horn", "new"),)
+
+
+def test_a_profile_that_a_broken_file_might_have_is_answered_with_the_mistake(write: Write):
+    profiles = write("new:\n- chanel: horn\n  target: a\n")
+    with pytest.raises(ConfigError, match="unknown key 'chanel'") as raised:
+        profiles.get("new")
+    assert not isinstance(raised.value, UnknownProfileError)
+
+
+def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(tmp_path: Path):
+    path = tmp_path / "profiles.yaml"
+    versions = ["".join(f"p{n}:\n- channel: bell\n  target: {v}\n" for n in range(9)) for v in "ab"]
+    write_atomically(path, versions[0])
+    profiles = profiles_at(path)
+    writer = Thread(target=lambda: [write_atomically(path, versions[n % 2]) for n in range(40)])
+    writer.start()
+    seen = set()
+    while writer.is_alive():
+        seen.add(tuple(profile.entries[0].target for profile in profiles.all()))
+        assert profiles.problem is None
+    writer.join()
+    assert seen <= {("a",) * 9, ("b",) * 9}
