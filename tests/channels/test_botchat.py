@@ -16,8 +16,8 @@ from tocsin.channels.botchat.adapter import without_tags
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError
 from tocsin.core.http import Transport, connect_failed, outcome_unknown
+from tocsin.core.http_direct import DirectTransport
 from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.http_single import SingleTransport
 from tocsin.core.text import utf16_units
 from tocsin.standins.botchat import TOKEN as STANDIN_TOKEN
 from tocsin.standins.botchat import BotChat
@@ -585,7 +585,7 @@ async def provider() -> AsyncIterator[BotChat]:
         yield standin
 
 
-@pytest.fixture(params=[PooledTransport, SingleTransport])
+@pytest.fixture(params=[PooledTransport, DirectTransport])
 async def live(request: pytest.FixtureRequest, provider: BotChat) -> AsyncIterator[BotchatAdapter]:
     async with AsyncExitStack() as stack:
         transport: Transport = request.param()
@@ -672,6 +672,6 @@ async def test_live_an_unknown_outcome_is_reported_and_nothing_is_sent_twice(
 
 async def test_live_a_wrong_token_is_named_as_the_cause(provider: BotChat):
     env = {"BOTCHAT_BOT_TOKEN": "123:abc", "BOTCHAT_API_URL": provider.api_url}
-    result = await build_adapter(BotchatAdapter, env, http=SingleTransport()).send("1001", "hi")
+    result = await build_adapter(BotchatAdapter, env, http=DirectTransport()).send("1001", "hi")
     assert result.error.startswith("401 Unauthorized")
     assert "bad token" in result.error

@@ -15,8 +15,8 @@ from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
 from tocsin.channels.guildchat import ADVICE, GuildchatAdapter, nonce
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http import Transport, connect_failed, outcome_unknown
+from tocsin.core.http_direct import DirectTransport
 from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.http_single import SingleTransport
 from tocsin.standins.faults import Fault
 from tocsin.standins.guildchat import GENERAL, HIDDEN, OPS, TOKEN, GuildChat
 from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
@@ -477,7 +477,7 @@ async def test_the_connection_test_looks_up_the_own_user():
 # --- end to end, with the stand-in
 
 
-TRANSPORTS = pytest.mark.parametrize("transport", [PooledTransport, SingleTransport])
+TRANSPORTS = pytest.mark.parametrize("transport", [PooledTransport, DirectTransport])
 Scenario = Callable[[GuildChat, GuildchatAdapter, FakeClock], Awaitable[None]]
 
 

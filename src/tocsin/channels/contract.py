@@ -7,11 +7,12 @@ never do: splitting, retries, time limits, and keeping secrets out of errors are
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.ratelimit import Rate
 from tocsin.core.text import Measure, code_points, normalise, split
 from tocsin.core.variables import Variable
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from tocsin.core.clock import Clock
     from tocsin.core.http import Transport
     from tocsin.core.settings import Values
+
+
+BetweenParts = Callable[[int, int], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Outgoing:
     text: str
     key: str = ""  # the same for every attempt: a provider that recognises repeats gets one from it
     parse_mode: str = ""  # one of the channel's `parse_modes`; empty is the channel's default
+    parts_sent: int = 0  # what an earlier attempt got out, of how many: these parts are not sent again
+    parts_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,13 @@ class ChannelSpec:
     parse_modes: tuple[str, ...] = ()
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     inbound: tuple[str, ...] = ()  # of: polling, webhook
+    # How fast the durable queue sends: to one target, to one group, over the whole account.
+    target_rate: Rate | None = None
+    group_rate: Rate | None = None
+    group_prefix: str = ""  # what the targets begin with that are groups
+    account_rate: Rate | None = None
+    recognises_repeats: bool = False  # the provider drops a second message with the same key
+    at_most_once: bool = False  # by default, rather lose a message than send it twice
     platform: str = ""  # the only platform identifier it runs on
     platform_variable: Variable[str] | None = None  # overrides what this machine says it is, for tests
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
@@ -195,10 +208,16 @@ class OutboundAdapter(ABC):
         return SendResult(True, kind, "", message=self._redact(f"connected as {_readable(name)}"))
 
     @final
-    async def transmit(self, outgoing: Outgoing) -> Receipt:
-        """Send with all facts in the receipt; never raises."""
+    async def transmit(
+        self, outgoing: Outgoing, *, patient: bool = True, between_parts: BetweenParts | None = None
+    ) -> Receipt:
+        """Send with all facts in the receipt; never raises.
+
+        Without `patient` there is one try a part: the durable queue waits by its own schedule.
+        `between_parts` is awaited after each part but the last, with how many are out, of how many.
+        """
         started = time.monotonic()
-        progress = _Progress()
+        progress = _Progress(patient=patient, between_parts=between_parts)
         failure: RemoteError | None = None
         try:
             await self._send_parts(outgoing, progress)
@@ -206,24 +225,35 @@ class OutboundAdapter(ABC):
             failure = _failure(error)
         return Receipt(
             self._result(outgoing, progress, failure),
-            len(progress.notes),
+            progress.sent,
             progress.total,
             progress.attempts,
             round((time.monotonic() - started) * 1000),
             failure,
         )
 
-    async def _send_parts(self, outgoing: Outgoing, progress: "_Progress") -> None:
+    @final
+    def check(self, outgoing: Outgoing) -> tuple[str, list[str]]:
+        """Return target and parts as they would be sent; raise ChannelError when they cannot be."""
         target = self.check_target(_one_line(_as_text(outgoing.target)))
         if outgoing.parse_mode and outgoing.parse_mode not in self.spec.parse_modes:
             known = ", ".join(self.spec.parse_modes) or "none"
             raise ChannelError(f"{outgoing.parse_mode} is no parse mode of {self.spec.kind}", hint=f"it has: {known}")
-        texts = self.split_text(_as_text(outgoing.text))
+        return target, self.split_text(_as_text(outgoing.text))
+
+    async def _send_parts(self, outgoing: Outgoing, progress: "_Progress") -> None:
+        target, texts = self.check(outgoing)
         progress.total = len(texts)
-        for number, text in enumerate(texts):
+        # A setting that changed since the earlier attempt cuts the text elsewhere: then all is sent again.
+        progress.sent = outgoing.parts_sent if outgoing.parts_total == len(texts) else 0
+        for number, text in enumerate(texts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else ""
             part = Part(target, text, key or _fresh_key(), outgoing.parse_mode)
-            progress.notes.append(await self._deliver_patiently(part, progress))
+            note = await self._deliver_patiently(part, progress)
+            progress.note = progress.note or note
+            progress.sent += 1
+            if progress.between_parts and progress.sent < progress.total:
+                await progress.between_parts(progress.sent, progress.total)
 
     async def _deliver_patiently(self, part: Part, progress: "_Progress") -> str:
         """Deliver one part, trying again as the channel's retry policy allows."""
@@ -233,7 +263,7 @@ class OutboundAdapter(ABC):
                 async with _timeout(self.spec.send_timeout_s):
                     return await self.deliver(part)
             except RemoteError as failure:
-                wait_s = self.spec.retry.wait_s(failure, tries)
+                wait_s = self.spec.retry.wait_s(failure, tries) if progress.patient else None
                 if wait_s is None:
                     raise
             await self.clock.sleep(wait_s)
@@ -244,10 +274,10 @@ class OutboundAdapter(ABC):
         target = _readable(outgoing.target)
         if failure is None:
             # What a provider answers may repeat what it was sent, the token included.
-            return SendResult(True, kind, target, message=self._redact(_readable(progress.notes[0])))
+            return SendResult(True, kind, target, message=self._redact(_readable(progress.note)))
         text = self._explain(failure)
         if progress.total > 1:
-            text = f"sent {len(progress.notes)} of {progress.total} parts: {text}"
+            text = f"sent {progress.sent} of {progress.total} parts: {text}"
         return SendResult(False, kind, target, error=text)
 
     def _explain(self, failure: TocsinError) -> str:
@@ -256,7 +286,10 @@ class OutboundAdapter(ABC):
 
 @dataclass(slots=True)
 class _Progress:
-    notes: list[str] = field(default_factory=list)
+    patient: bool = True
+    between_parts: BetweenParts | None = None
+    note: str = ""  # of the first part that this attempt got out
+    sent: int = 0
     total: int = 0
     attempts: int = 0
 

@@ -86,6 +86,7 @@ class DevicemsgAdapter(OutboundAdapter):
         max_length=20_000,  # ours: it must fit into an argument of a command
         platform="darwin",
         platform_variable=PLATFORM,
+        at_most_once=True,
         # A look into Contacts and two forms of the script: the longest that `deliver` takes.
         send_timeout_s=3 * timeout_s + 10,
     )

@@ -7,6 +7,7 @@ from tocsin import __version__
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.ratelimit import Rate
 from tocsin.core.settings import Values
 from tocsin.core.variables import Variable, base_url, boolean, token
 
@@ -62,6 +63,9 @@ class GuildchatAdapter(OutboundAdapter):
         target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),
+        target_rate=Rate(5, 5.0),
+        account_rate=Rate(50, 1.0),
+        recognises_repeats=True,
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
         send_timeout_s=120.0,
     )
@@ -177,7 +181,8 @@ def _refusal(reply: "Reply", answer: dict[str, Any]) -> ChannelError:
     given = answer.get("code")
     code = given if isinstance(given, int) and given else reply.status
     if reply.status == 429 or code in THROTTLED:
-        return rate_limited(_told_to_wait_s(reply, answer), str(code))
+        everywhere = answer.get("global") is True
+        return rate_limited(_told_to_wait_s(reply, answer), str(code), whole_account=everywhere)
     told = f"{code} {_form_error(answer) or answer.get('message', '')}".strip()[:300]
     kind = FailureKind.TRANSIENT if reply.status >= 500 else FailureKind.PERMANENT
     hint = "the provider has trouble; try again later" if reply.status >= 500 else ADVICE.get(code, "")

@@ -93,9 +93,12 @@ class Registry:
 
     def _check_usable(self, name: str, kind: str) -> None:
         if kind not in self._classes:
-            shown = kind if len(kind) <= 60 else f"{kind[:59]}…"
+            # Costs 2 ms to import and is needed only where there is a mistake.
+            from tocsin.core.yaml_node import shorten, suggestion
+
             raise UnknownChannelError(
-                f"Unknown channel: {shown}", hint=f"there are: {', '.join(self.kinds())}{self._meant(kind)}"
+                f"Unknown channel: {shorten(kind)}",
+                hint=f"there are: {', '.join(self.kinds())}{suggestion(kind, [*self._classes, *self._names])}",
             )
         state = self._state(self._classes[kind].spec)
         if not state.available:
@@ -107,12 +110,6 @@ class Registry:
             raise UnknownChannelError(
                 f"Unknown channel: {kind} is not configured", hint=f"set {', '.join(state.missing)}"
             )
-
-    def _meant(self, word: str) -> str:
-        from difflib import get_close_matches
-
-        close = get_close_matches(word[:60], [*self._classes, *self._names], n=1)
-        return f" (did you mean {close[0]}?)" if close else ""
 
     def _check_addresses(self, spec: ChannelSpec) -> None:
         """Refuse to send a token in clear over the Internet."""
@@ -187,7 +184,8 @@ def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> 
         raise
     except Exception as error:  # a plug-in's constructor may raise anything, and a send never raises
         raise ChannelError(
-            f"{channel.spec.kind} cannot be used: unexpected {type(error).__name__}", hint="this is a bug of the channel"
+            f"{channel.spec.kind} cannot be used: unexpected {type(error).__name__}",
+            hint="this is a bug of the channel",
         ) from error
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tocsin.core.http import Reply
 
 
-def rate_limited(seconds: float | None, code: str = "ratelimited") -> ChannelError:
+def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
     """Return the failure of a provider that asks to wait; `seconds` is nothing when it did not say how long."""
     told = f"the provider asks to wait {seconds:g} s" if seconds is not None else "the provider asks to slow down"
     return ChannelError(
@@ -17,6 +17,7 @@ def rate_limited(seconds: float | None, code: str = "ratelimited") -> ChannelErr
         kind=FailureKind.RATE_LIMITED,
         provider_code=code,
         retry_after_s=seconds,
+        whole_account=whole_account,
     )
 
 

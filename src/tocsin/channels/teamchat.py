@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.ratelimit import Rate
 from tocsin.core.text import escaped_code_points
 from tocsin.core.variables import Variable, base_url, integer, token
 
@@ -66,6 +67,7 @@ class TeamchatAdapter(OutboundAdapter):
         measure=escaped_code_points,
         parse_modes=("mrkdwn",),
         inbound=("webhook",),
+        target_rate=Rate(1, 1.0),
     )
 
     def check_target(self, target: str) -> str:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tocsin.app import load_settings
+from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.audit import AuditEntry, AuditLog
@@ -20,6 +20,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
             "verify": "check that no line was edited, removed or inserted",
         },
     )
+    parser.epilog = "example: tocsin audit search msg.send"
     commands["tail"].epilog = "example: tocsin audit tail -n 50"
     commands["search"].epilog = "example: tocsin audit search msg.send"
     commands["search"].add_argument("query", help="a text; upper and lower case are the same")
@@ -34,20 +35,21 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _tail(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    return _show(_log(options).tail(arguments.limit), out)
+    return _show(_log(options, out).tail(arguments.limit), out)
 
 
 def _search(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    return _show(_log(options).search(arguments.query, arguments.limit), out)
+    return _show(_log(options, out).search(arguments.query, arguments.limit), out)
 
 
 def _verify(_: argparse.Namespace, options: Options, out: Output) -> int:
-    log = _log(options)
+    log = _log(options, out)
     verification = log.verify()
     if out.as_json:
         out.document({**asdict(verification), "ok": verification.ok})
     elif verification.ok:
-        out.line(f"ok: {verification.lines} lines, none edited, removed or inserted")
+        lines = "1 line" if verification.lines == 1 else f"{verification.lines} lines"
+        out.line(f"ok: {lines}, none edited, removed or inserted")
     else:
         out.table(("line", "problem"), [(str(p.line or "-"), p.reason) for p in verification.problems])
         out.error(
@@ -69,8 +71,8 @@ def _show(entries: Sequence[AuditEntry], out: Output) -> int:
     return DONE
 
 
-def _log(options: Options) -> AuditLog:
-    settings, _ = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+def _log(options: Options, out: Output) -> AuditLog:
+    settings, _ = open_settings(options, out)
     return AuditLog(settings.data_dir / "audit.log")
 
 

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tocsin import __version__
-from tocsin.app import App, direct_transport, load_settings, open_app
+from tocsin.app import App, direct_transport, open_app
 from tocsin.channels.registry import ChannelState, Discovery
+from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.errors import ConfigError, TocsinError
@@ -53,7 +54,7 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     try:
-        settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+        settings, discovery = open_settings(options, out)
     except ConfigError as error:
         findings = [*check_machine(), Finding("error", "settings", str(error), error.hint)]
     else:
@@ -69,8 +70,10 @@ def _report(findings: list[Finding], out: Output) -> int:
         return FAILED if broken else DONE
     out.table(("state", "subject", "finding"), [(f.state, f.subject, f.detail) for f in findings])
     for finding in findings:
-        if finding.fix and finding.state in {"error", "warning"}:
-            out.line(f"{finding.state}: {finding.subject}: {finding.fix}")
+        if finding.state in {"error", "warning"}:
+            out.line(f"\n{finding.state}: {finding.subject}: {finding.detail}")
+            if finding.fix:
+                out.line(f"  fix: {finding.fix}")
     return FAILED if broken else DONE
 
 
@@ -234,8 +237,7 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
         result = await app.messenger.test(kind, Caller("cli"))
         if result.ok:
             return Finding("ok", kind, result.message)
-        problem, _, fix = result.error.partition(": ")
-        return Finding("error", kind, problem, fix or "see docs/channels")
+        return Finding("error", kind, result.error)  # the sentence of a channel holds cause and remedy
 
     return await asyncio.gather(*(one(state.spec.kind) for state in states))
 

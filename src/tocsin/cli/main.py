@@ -5,7 +5,6 @@ argparse and not click: the whole of `tocsin channels` takes less time than impo
 """
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -14,10 +13,12 @@ from typing import Any, NoReturn
 
 from tocsin import __version__
 from tocsin.cli.options import Options, add_global_options, options_of
-from tocsin.cli.output import DONE, FAILED, MISUSED, Output
+from tocsin.cli.output import DONE, FAILED, MISUSED, Output, close_outputs
 from tocsin.core.errors import ConfigError, TocsinError
 
-# name: the module that defines `configure(parser)`, and what `tocsin --help` says.
+INTERRUPTED = 130  # as a shell reports Ctrl-C
+
+# name: the module that defines `configure_<name>(parser)`, and what `tocsin --help` says.
 COMMANDS = {
     "init": ("setup", "write a .env with a random dashboard password and name the next steps"),
     "doctor": ("doctor", "check the installation and name cause and fix of every finding"),
@@ -37,29 +38,41 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit: 0 done, 1 the operation failed, 2 wrong usage or configuration."""
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    try:
+        code = run(sys.argv[1:] if argv is None else argv)
+    finally:
+        close_outputs()
+    sys.exit(code)
 
 
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
-    arguments = build_parser(argv).parse_args(argv)
-    options = options_of(arguments)
-    out = Output(as_json=options.json, quiet=options.quiet)
+    out = Output()
+    options = Options()
     try:
+        arguments = build_parser(argv).parse_args(argv)
+        options = options_of(arguments)
+        out.as_json, out.quiet = options.json, options.quiet
         return int(arguments.run(arguments, options, out) or DONE)
     except TocsinError as error:
-        out.error(str(error), error.hint)
+        out.failure(error)
         return MISUSED if isinstance(error, ConfigError) else FAILED
     except KeyboardInterrupt:
-        return 130  # as a shell reports the signal
-    except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; nothing more may be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # the outermost edge: a person gets a sentence, never a traceback
+        if options.verbose:
+            from traceback import format_exception
+
+            out.note("".join(format_exception(error)))
+        out.failure(TocsinError(f"unexpected {type(error).__name__}: {error}", hint=_BUG))
         return FAILED
 
 
+_BUG = "this is a bug; run it again with --verbose and report what it shows"
+
+
 def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.ArgumentParser:
-    """Return the parser; where `argv` names commands, it knows only these, unless `everything`."""
+    """Return the parser; only commands named in `argv` get their arguments, unless `everything`."""
     parser = _Parser(
         prog="tocsin",
         description="Send, receive, schedule and watch messages on every channel you have.",
@@ -67,12 +80,8 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")
     add_global_options(parser)
-    commands = parser.add_subparsers(
-        metavar="COMMAND", dest="command", required=True, parser_class=_Parser, prog=parser.prog
-    )
-    named = [name for name in COMMANDS if name in argv]
-    for name in COMMANDS if everything or not named else named:
-        module, summary = COMMANDS[name]
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=_Parser)
+    for name, (module, summary) in COMMANDS.items():
         command = commands.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=_Formatter
         )
@@ -87,23 +96,28 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the likely meant word when a choice is misspelt, and takes `-100123/7` as a target."""
+    """Tells a mistake in one sentence, and takes `-100123/7` as a target."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
 
     def error(self, message: str) -> NoReturn:
-        word, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
-        hint = ""
-        if choices:
-            from difflib import get_close_matches
+        self.exit(MISUSED, f"{self.prog}: {_plainly(message)}\n  hint: see {self.prog} --help\n")
 
-            close = get_close_matches(word.strip("'"), [c.strip("') ") for c in choices.split(",")], n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            message = f"there is no {word}{hint}"
-        self.print_usage(sys.stderr)
-        self.exit(MISUSED, f"{self.prog}: {message}\n  hint: see {self.prog} --help\n")
+
+def _plainly(message: str) -> str:
+    """Return what argparse says of a wrong choice with the word that was likely meant."""
+    argument, invalid, rest = message.partition("invalid choice: ")
+    if not invalid:
+        return message
+    from tocsin.core.yaml_node import suggestion
+
+    word, _, listed = rest.partition(" (choose from ")
+    choices = [choice.strip("') ") for choice in listed.split(",")]
+    noun = argument.removeprefix("argument ").rstrip(": ").lower()
+    hint = suggestion(word.strip("'"), choices) or f" (there are: {', '.join(choices)})"
+    return f"there is no {noun} {word}{hint}"
 
 
 __all__ = ["COMMANDS", "Options", "build_parser", "main", "run"]

@@ -15,6 +15,7 @@ from tocsin.app import (
 )
 from tocsin.channels.contract import SendResult
 from tocsin.channels.registry import ChannelState
+from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.errors import ConfigError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # A message beyond that is a file, not a message; reading it all would only fill the memory.
-MAX_STDIN_CHARS = 4 * 1024 * 1024
+MAX_STDIN_BYTES = 4 * 1024 * 1024
 
 
 def configure_channels(parser: argparse.ArgumentParser) -> None:
@@ -48,14 +49,19 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
         'examples:\n  tocsin send email ops@example.org "Backup done"\n  df -h | tocsin send email ops@example.org -'
     )
     parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="who or where on that channel; write `--` before one that starts with `-`")
-    parser.add_argument("message", help="the text; `-` reads standard input")
+    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.set_defaults(run=_send)
 
 
 def configure_profiles(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin profiles`."""
-    parser.epilog = "example: tocsin profiles"
+    parser.epilog = """example: tocsin profiles
+
+example of a profiles.yaml:
+  oncall:
+    - channel: email
+      target: ops@example.org"""
     parser.set_defaults(run=_profiles)
 
 
@@ -63,12 +69,14 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin notify`."""
     parser.epilog = 'example: tocsin notify oncall "Disk 91 % full"'
     parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
-    parser.add_argument("message", help="the text; `-` reads standard input")
+    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.set_defaults(run=_notify)
 
 
 def _channels(_: argparse.Namespace, options: Options, out: Output) -> int:
     settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    for problem in discovery.problems:
+        out.error(problem)
     states = list_channels(settings, discovery)
     if out.as_json:
         out.document([_state_document(state) for state in states])
@@ -77,8 +85,6 @@ def _channels(_: argparse.Namespace, options: Options, out: Output) -> int:
         ("channel", "product", "state", "target"),
         [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
     )
-    for problem in discovery.problems:
-        out.error(problem)
     return DONE
 
 
@@ -123,7 +129,7 @@ def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
 
 
 def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
-    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    settings, discovery = open_settings(options, out)
     profiles = read_profiles(settings, discovery)
     found = profiles.all()
     if profiles.problem:
@@ -131,7 +137,7 @@ def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
     if out.as_json:
         out.document([profile.as_record() for profile in found])
     elif not found:
-        out.note(f"no profiles yet; write {profiles.path}; docs/guide.md has an example")
+        out.note(f"no profiles yet; write {profiles.path}; `tocsin profiles --help` shows an example")
     else:
         rows = [
             (
@@ -183,11 +189,16 @@ def _show(out: Output, result: SendResult, success: str) -> int:
 def _message(argument: str) -> str:
     if argument != "-":
         return argument
-    # Bytes that are no UTF-8 become lone surrogates here and U+FFFD when the text is sent.
-    text = sys.stdin.buffer.read(MAX_STDIN_CHARS + 1).decode("utf-8", errors="surrogateescape")
-    if len(text) > MAX_STDIN_CHARS:
+    if sys.stdin is None or sys.stdin.closed:
+        raise ConfigError("standard input is closed", hint="pipe the text in, or write it instead of `-`")
+    try:
+        raw = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"standard input cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_STDIN_BYTES:
         raise ConfigError("standard input holds more than 4 MiB", hint="send a shorter text")
-    return text[:-1] if text.endswith("\n") else text
+    # What is no UTF-8 arrives as U+FFFD. The line end is the shell's, not the message's.
+    return raw.decode("utf-8", errors="replace").removesuffix("\n").removesuffix("\r")
 
 
 def _caller() -> "Caller":
@@ -204,10 +215,10 @@ def _with_app(
 ) -> T:
     import asyncio
 
+    settings, discovery = open_settings(options, out)
+
     async def call() -> T:
-        settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
         async with open_app(settings, discovery, transport) as app:
-            out.redact = app.redact
             return await work(app)
 
     return asyncio.run(call())

@@ -22,14 +22,14 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("global options")
     group.add_argument(
         "--data-dir",
-        type=Path,
+        type=_path,
         metavar="DIR",
         default=argparse.SUPPRESS,
         help="where everything that lasts is kept",
     )
     group.add_argument(
         "--env-file",
-        type=Path,
+        type=_path,
         metavar="FILE",
         default=argparse.SUPPRESS,
         help="read this file and no other .env",
@@ -42,6 +42,12 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="no notes")
     group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log debug lines")
+
+
+def _path(text: str) -> Path:
+    if not text.strip():  # an unset variable of a shell; Path would take it for the working directory
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(text)
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

@@ -4,16 +4,29 @@ Results go to standard output, everything about the run to standard error. Colou
 progress appear on a terminal only; rich is loaded only then.
 """
 
+import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, is_dataclass
 from typing import Any, TextIO, TypeVar
+
+from tocsin.core.errors import TocsinError
 
 T = TypeVar("T")
 
 DONE, FAILED, MISUSED = 0, 1, 2
 # Before that a person does not feel that something takes time.
 _PATIENCE_S = 1.0
+# What would break or disguise a line on a terminal: controls but tab and newline, line separators, directions.
+_UNSAFE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+class OutputError(TocsinError):
+    """Standard output cannot be written, for instance because a disk is full."""
+
+    code = "output-failed"
 
 
 class Output:
@@ -46,12 +59,18 @@ class Output:
         if hint:
             self._write(sys.stderr, f"  hint: {hint}")
 
+    def failure(self, error: TocsinError) -> None:
+        """Tell an error that ended the command; with `--json` also as the document."""
+        self.error(str(error), error.hint)
+        if self.as_json and not isinstance(error, OutputError):
+            self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows: a drawn table on a terminal, aligned plain columns elsewhere."""
         if self.as_json:
             return
-        rows = [[self.redact(cell) for cell in row] for row in rows]
-        if sys.stdout.isatty():
+        rows = [[_visible(self.redact(cell).replace("\n", " ").replace("\t", " ")) for cell in row] for row in rows]
+        if is_terminal(sys.stdout):
             _draw(columns, rows)
             return
         widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
@@ -61,23 +80,65 @@ class Output:
 
     async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
         """Await `work`; on a terminal, show that it goes on once it takes over a second."""
+        if self.quiet or not is_terminal(sys.stderr):
+            return await work
         import asyncio
 
-        task = asyncio.ensure_future(work)
-        if sys.stderr.isatty() and not self.quiet:
-            await asyncio.wait([task], timeout=_PATIENCE_S)
-            if not task.done():
+        with ExitStack() as shown:
+
+            def show() -> None:
                 from rich.console import Console
 
-                with Console(stderr=True).status(label):
-                    return await task
-        return await task
+                shown.enter_context(Console(stderr=True).status(_visible(label)))
 
-    def _write(self, stream: TextIO, text: str) -> None:
+            timer = asyncio.get_running_loop().call_later(_PATIENCE_S, show)
+            try:
+                return await work
+            finally:
+                timer.cancel()
+
+    def _write(self, stream: TextIO | None, text: str) -> None:
+        if stream is None:  # whoever started us closed it
+            return
         encoding = stream.encoding or "utf-8"
-        safe = self.redact(text).encode(encoding, errors="backslashreplace").decode(encoding)
-        stream.write(safe + "\n")
-        stream.flush()
+        safe = _visible(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
+        try:
+            stream.write(safe + "\n")
+            stream.flush()
+        except BrokenPipeError:
+            _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
+        except OSError as error:
+            _discard(stream)
+            if stream is sys.stdout:
+                raise OutputError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person sees what is written there."""
+    return stream is not None and stream.isatty()
+
+
+def close_outputs() -> None:
+    """Write what is still held back; where nobody reads any more, drop it instead of complaining at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                _discard(stream)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let everything written to `stream` from now on, and at exit, go nowhere."""
+    with suppress(OSError, ValueError):  # not a file of the system, as in a test
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _visible(text: str) -> str:
+    """Return `text` with control characters as escapes, so that no message can drive the terminal."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -88,7 +149,7 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(*columns, box=box.SIMPLE_HEAD, header_style="bold")
     for row in rows:
-        table.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0], "")) for cell in row))
+        table.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0].rstrip(":"), "")) for cell in row))
     Console().print(table)
 
 
@@ -100,8 +161,8 @@ _STYLES = {
 }  # fmt: skip
 
 
-def _is_unicode(stream: TextIO) -> bool:
-    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+def _is_unicode(stream: TextIO | None) -> bool:
+    return stream is not None and (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _plain(value: object) -> Any:

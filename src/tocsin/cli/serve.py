@@ -58,11 +58,14 @@ def prepare_service(settings: Settings, options: Options) -> None:
 
 
 def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end on the fast event loop."""
+    """Run `work` to its end, on the fast event loop where it is installed."""
     import asyncio
 
-    import uvloop
-
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        asyncio.run(work)
+        return
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
 

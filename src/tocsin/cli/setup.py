@@ -2,15 +2,16 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 
-from tocsin.app import load_settings
+from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, Output
 from tocsin.core.errors import ConfigError
 from tocsin.core.redaction import MASK
 from tocsin.core.settings import Settings
-from tocsin.core.variables import Variable
+from tocsin.core.variables import DATA_DIR, Variable
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -23,6 +24,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 
 def configure_config(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin config`."""
+    parser.epilog = "example: tocsin config show"
     commands = add_subcommands(parser, {"show": "show every setting, its value and its source; secrets are masked"})
     commands["show"].epilog = "example: tocsin config show --json"
     commands["show"].add_argument("--all", action="store_true", help="also settings that have their default")
@@ -42,11 +44,11 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
     from tocsin.channels.registry import discover
     from tocsin.cli.env_template import env_template
 
-    path = (options.env_file or Path(".env")).absolute()
+    path = _absolute(options.env_file or Path(".env"))
     password = token_urlsafe(18)
     settings = {"DASHBOARD_USER": "admin", "DASHBOARD_PASS": password}
     if options.data_dir:
-        settings["TOCSIN_DATA_DIR"] = str(options.data_dir.absolute())
+        settings["TOCSIN_DATA_DIR"] = _quoted(str(_absolute(options.data_dir)))
     text = env_template([channel.spec for channel in discover().classes], settings)
     try:
         # Created with its final rights: at no moment can anybody else read the password.
@@ -68,14 +70,29 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except (OSError, RuntimeError):
+        raise ConfigError(f"{path} leads nowhere", hint="the working directory is gone; go to another one") from None
+
+
+def _quoted(value: str) -> str:
+    """Return `value` as a `.env` file takes it: quoted where a blank or a `#` would end it."""
+    if re.fullmatch(r"[\w./:@%+=,~-]*", value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def _config_show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    settings, _ = load_settings(data_dir=options.data_dir, env_file=options.env_file)
-    shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in settings.sources]
+    settings, _ = open_settings(options, out)
+    told = {DATA_DIR.name, *settings.sources}
+    shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
     if out.as_json:
         out.document([_document(settings, variable) for variable in shown])
         return DONE
     rows = [(v.name, _shown(settings, v), settings.sources.get(v.name, "default")) for v in shown]
-    out.table(("setting", "value", "source"), [*rows, ("data directory", str(settings.data_dir), "in effect")])
+    out.table(("setting", "value", "source"), rows)
     if not arguments.all:
         out.note("`--all` also shows the settings that have their default")
     return DONE
@@ -92,7 +109,7 @@ def _document(settings: Settings, variable: Variable[object]) -> dict[str, objec
 
 
 def _shown(settings: Settings, variable: Variable[object]) -> str:
-    value = settings[variable]
+    value = settings.data_dir if variable.name == DATA_DIR.name else settings[variable]
     if variable.secret:
         return MASK if value else ""
     if isinstance(value, tuple):
@@ -103,10 +120,14 @@ def _shown(settings: Settings, variable: Variable[object]) -> str:
 
 
 def _completion(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    import shtab
-
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise ConfigError("shtab: package not installed", hint='pip install "tocsin[completion]"') from None
     from tocsin.cli.main import build_parser
 
-    parser = build_parser([], everything=True)
-    out.line(shtab.complete(parser, shell=arguments.shell))
+    script = shtab.complete(build_parser([], everything=True), shell=arguments.shell)
+    if out.as_json:
+        out.document({"shell": arguments.shell, "script": script})
+    out.line(script)
     return DONE

@@ -42,6 +42,12 @@ class ProcessError(TocsinError):
     code = "process-failed"
 
 
+class StoreUnavailableError(TocsinError):
+    """A store cannot be reached or refuses to work for now; asking again later may help."""
+
+    code = "store-unavailable"
+
+
 class FailureKind(StrEnum):
     """What a failed delivery means for a second try."""
 
@@ -64,11 +70,13 @@ class RemoteError(TocsinError):
         kind: FailureKind = FailureKind.PERMANENT,
         provider_code: str = "",
         retry_after_s: float | None = None,
+        whole_account: bool = False,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.provider_code = provider_code
         self.retry_after_s = retry_after_s
+        self.whole_account = whole_account  # the wait concerns every target, not this one alone
 
 
 class ChannelError(RemoteError):

@@ -71,7 +71,7 @@ class PooledTransport:
             raise connect_failed(url, f"the proxy answered {error.status}", "check HTTPS_PROXY and NO_PROXY") from None
         except aiohttp.ConnectionTimeoutError:
             raise connect_failed(url, f"no connection within {self._connect_timeout_s:g} s") from None
-        except aiohttp.InvalidURL:
+        except (aiohttp.InvalidURL, UnicodeError):  # the second: a name that DNS cannot hold
             raise connect_failed(url, "the address is not valid") from None
         except TimeoutError:
             raise outcome_unknown(url, "did not answer in time") from None

@@ -2,11 +2,30 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 # An unused bucket is full again long before, so forgetting it changes nothing. Source: spec 8.
 IDLE_S = 600.0
 # 20 MB. A flood from more addresses within ten minutes pushes out the bucket unused for longest.
 MAX_BUCKETS = 100_000
+
+
+# We keep below what a provider allows, so that it has no reason to refuse.
+SHARE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` in `period_s`, evenly spread but for `burst` at once."""
+
+    count: float
+    period_s: float
+    burst: int = 1
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two messages."""
+        return self.period_s / self.count
 
 
 class RateLimiter:

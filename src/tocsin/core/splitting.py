@@ -24,6 +24,7 @@ _MARKS = re.compile(r"`{3,}+|~{3,}+")
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _BLANKS = re.compile(r"\s*+")
 _GAP = re.compile(r"\s++")
+_NEWLINE = re.compile(r"\n")
 _PARAGRAPH_END = re.compile(r"\n(?:[^\S\n]*+\n)++")
 _SENTENCE_END = re.compile(
     r"[.!?…][\"'”’»)\]]{0,3}+(?=\s)"
@@ -308,7 +309,7 @@ class _View:
         yield (cut for cut, newlines in outside if newlines > 1)
         yield (cut for cut, newlines in outside if newlines == 1)
         if self.blocks:
-            yield filter(self.block_at, self._found(re.compile("\n"), half))
+            yield filter(self.block_at, self._found(_NEWLINE, half))
         sentences = [found.end() for found in _SENTENCE_END.finditer(self.text, half, self.last + 1)]
         yield (cut for cut in reversed(sentences) if cut <= self.last)
         yield (cut for cut in gaps if self.text[cut] not in _NO_BREAK)
@@ -326,7 +327,7 @@ class _View:
             for is_good in (self._is_allowed, self._is_possible):
                 for cut in filter(is_good, reversed(cuts)):
                     return cut
-        return self.last
+        return self.last  # no known text gets here; whatever does must still make progress
 
     # Carrying it out
 

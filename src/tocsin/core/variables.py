@@ -111,6 +111,14 @@ def networks(value: str) -> tuple[Network, ...]:
         raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
 
 
+def redis_url(value: str) -> str:
+    """Read the address of a Redis server; it may hold a password, which is masked wherever it is shown."""
+    stripped = value.strip()
+    if not stripped.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("an address that begins with redis://, rediss:// (TLS) or unix://")
+    return stripped
+
+
 def base_url(value: str) -> str:
     """Read the base address of a provider; a trailing `/` is dropped."""
     stripped = value.strip().rstrip("/")
@@ -185,6 +193,22 @@ WEBHOOK_REQUIRE_SIGNATURE = Variable(
     "Reject webhooks without a valid signature; `false` is for debugging only.",
 )
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
+DELIVERY_WORKERS = Variable(
+    "DELIVERY_WORKERS",
+    integer(0, 1000),
+    64,
+    "How many queued messages each process sends at the same time; 0 leaves the queue to other processes.",
+)
+DELIVERY_BACKEND = Variable(
+    "DELIVERY_BACKEND",
+    choice("sqlite", "redis"),
+    "sqlite",
+    "Where the queue is kept: `sqlite` for one host, `redis` for several.",
+)
+DELIVERY_KEEP_DAYS = Variable(
+    "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are forgotten."
+)
+REDIS_URL = Variable("REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is; it is used when it answers.")
 LOG_LEVEL = Variable(
     "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
 )
@@ -213,6 +237,10 @@ CORE_VARIABLES: tuple[Variable[Any], ...] = (
     RATE_LIMIT_PER_USER,
     WEBHOOK_REQUIRE_SIGNATURE,
     AUDIT_REDACT,
+    DELIVERY_WORKERS,
+    DELIVERY_BACKEND,
+    DELIVERY_KEEP_DAYS,
+    REDIS_URL,
     LOG_LEVEL,
     LOG_FORMAT,
 )

@@ -1,15 +1,20 @@
 """Everything that leaves goes through here, so audit and metrics are written once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.errors import ChannelError, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.text import truncate
 from tocsin.messaging.profiles import Profiles
 
 Observer = Callable[[Receipt], None]
+
+# What an audit line shows of a name that the caller chose: a long one must not push the rest out.
+SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ class Messenger:
 
     async def send(self, channel: str, target: str, message: str, caller: Caller) -> Receipt:
         """Send one message now; never raises."""
-        receipt = await self._transmit(channel, Outgoing(target, message))
+        with self._admitting_interruption("msg.send", f"on {channel} to {target}", caller):
+            receipt = await self._transmit(channel, Outgoing(target, message))
         result = receipt.result
         self._record("msg.send", _sentence(result), caller, _facts(receipt))
         return receipt
@@ -76,13 +82,14 @@ class Messenger:
         return result
 
     async def notify(self, profile: str, message: str, caller: Caller) -> NotifyResult:
-        """Send to every target of a profile at the same time; raises UnknownProfileError alone."""
+        """Send to every target of a profile at the same time; raises UnknownProfileError or ConfigError alone."""
         import asyncio
 
         entries = self._profiles.get(profile).entries
-        receipts = await asyncio.gather(
-            *(self._transmit(entry.channel, Outgoing(entry.target, message)) for entry in entries)
-        )
+        with self._admitting_interruption("msg.notify", f"to profile {profile}", caller):
+            receipts = await asyncio.gather(
+                *(self._transmit(entry.channel, Outgoing(entry.target, message)) for entry in entries)
+            )
         outcome = NotifyResult(profile, tuple(receipt.result for receipt in receipts))
         self._record(
             "msg.notify",
@@ -105,21 +112,34 @@ class Messenger:
             observer(receipt)
         return receipt
 
+    @contextmanager
+    def _admitting_interruption(self, action: str, where: str, caller: Caller) -> Iterator[None]:
+        """Write the entry of a send that is cut off, at the end of the service: it may have gone out."""
+        from asyncio import CancelledError
+
+        try:
+            yield
+        except CancelledError:
+            detail = f"interrupted {truncate(where, SHOWN)}: outcome unknown"
+            self._record(action, detail, caller, {"ok": False, "error_class": str(FailureKind.AMBIGUOUS)})
+            raise
+
     def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
 
 
 def _sentence(result: SendResult) -> str:
-    to = f"{result.channel} to {result.target}"
-    return f"sent on {to} ({result.message})" if result.ok else f"not sent on {to}: {result.error}"
+    to = f"{truncate(result.channel, SHOWN)} to {truncate(result.target, SHOWN)}"
+    outcome = f"({result.message})" if result.ok else f": {truncate(result.error, 5 * SHOWN)}"
+    return f"sent on {to} {outcome}" if result.ok else f"not sent on {to}{outcome}"
 
 
 def _facts(receipt: Receipt) -> dict[str, object]:
     """Return what an audit line says of one send; the text of the message is nobody's business there."""
     result = receipt.result
     facts: dict[str, object] = {
-        "channel": result.channel,
-        "target": result.target,
+        "channel": truncate(result.channel, SHOWN),
+        "target": truncate(result.target, SHOWN),
         "ok": result.ok,
         "attempts": receipt.attempts,
         "duration_ms": receipt.duration_ms,

@@ -51,23 +51,23 @@ def build_gateway(parts: Parts) -> ASGIApp:
     """Return the gateway as an ASGI application."""
     metrics = Metrics()
     parts.messenger.observe(metrics.count_send)
-    gateway = Gateway(parts, metrics)
-    token = parts.settings[GATEWAY_TOKEN]
+    router = Router(routes(Gateway(parts, metrics)), redirect_slashes=False)
+    return _guarded(router, parts, metrics)
+
+
+def routes(gateway: "Gateway") -> list[Route]:
+    """Return every route; `protected` ones need the token where one is set."""
 
     def route(method: str, path: str, handler: Handler, *, protected: bool = False) -> Route:
-        return Route(path, Endpoint(path, handler, protected=protected and bool(token)), methods=[method])
+        return Route(path, Endpoint(path, handler, protected=protected and gateway.has_token), methods=[method])
 
-    router = Router(
-        [
-            route("POST", "/send", gateway.send, protected=True),
-            route("GET", "/health", gateway.health),
-            route("GET", "/channels", gateway.channels),
-            route("GET", "/metrics", gateway.metrics, protected=True),
-            route("GET", "/openapi.json", gateway.openapi),
-        ],
-        redirect_slashes=False,
-    )
-    return _guarded(router, parts, metrics)
+    return [
+        route("POST", "/send", gateway.send, protected=True),
+        route("GET", "/health", gateway.health),
+        route("GET", "/channels", gateway.channels),
+        route("GET", "/metrics", gateway.metrics, protected=True),
+        route("GET", "/openapi.json", gateway.openapi),
+    ]
 
 
 def _guarded(router: Router, parts: Parts, metrics: Metrics) -> ASGIApp:
@@ -124,6 +124,7 @@ class Gateway:
     def __init__(self, parts: Parts, metrics: Metrics) -> None:
         self._parts = parts
         self._metrics = metrics
+        self.has_token = bool(parts.settings[GATEWAY_TOKEN])
 
     async def send(self, scope: Scope, receive: Receive) -> Response:
         """POST /send: send one message and answer with its send result."""

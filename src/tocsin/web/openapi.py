@@ -12,30 +12,12 @@ ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
 
 def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the gateway."""
-    result = {"$ref": "#/components/schemas/SendResult"}
     health = {"$ref": "#/components/schemas/Health"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tocsin gateway", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
         "paths": {
-            "/send": {
-                "post": {
-                    "operationId": "send",
-                    "summary": "Send a message to one target and wait for the outcome",
-                    "security": [{}, {"token": []}],
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SendRequest"}}},
-                    },
-                    "responses": {
-                        "200": _answer("The message was handed over", result),
-                        "404": _answer("The channel is unknown or not configured", result),
-                        "502": _answer("The message was not delivered; `error` says why", result),
-                        **_problems("invalid-request", "unauthenticated", "payload-too-large"),
-                        **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
-                    },
-                }
-            },
+            "/send": {"post": _send()},
             "/health": {
                 "get": {
                     "operationId": "health",
@@ -69,6 +51,26 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": _schemas(kinds),
+        },
+    }
+
+
+def _send() -> dict[str, Any]:
+    result = {"$ref": "#/components/schemas/SendResult"}
+    return {
+        "operationId": "send",
+        "summary": "Send a message to one target and wait for the outcome",
+        "security": [{}, {"token": []}],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SendRequest"}}},
+        },
+        "responses": {
+            "200": _answer("The message was handed over", result),
+            "404": _answer("The channel is unknown or not configured", result),
+            "502": _answer("The message was not delivered; `error` says why", result),
+            **_problems("invalid-request", "unauthenticated", "payload-too-large"),
+            **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
         },
     }
 

@@ -65,10 +65,12 @@ def listen(service: Service) -> Iterator[socket.socket]:
     """Open the listening socket; an address in use is a sentence, not a traceback."""
     host = service.host.strip("[]")
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
+        host.encode("idna")  # the socket module leaves a socket open when this fails in there
     except UnicodeError:
         raise ConfigError(f"{service.name} cannot listen on {host}: this is no host name") from None
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigError(
             f"{service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
 from tocsin.core.errors import ChannelError
+from tocsin.core.ratelimit import Rate
 from tocsin.core.settings import Values
 from tocsin.core.text import utf16_units
 from tocsin.core.variables import Variable
@@ -63,6 +64,10 @@ class BotchatAdapter(OutboundAdapter):
         parse_modes=PARSE_MODES,
         retry=RetryPolicy(transient=3, rate_limited=3, longest_wait_s=60.0),
         inbound=("polling", "webhook"),
+        target_rate=Rate(1, 1.0),
+        group_rate=Rate(20, 60.0),
+        group_prefix="-",
+        account_rate=Rate(30, 1.0),
     )
 
     def __init__(self, config: Values, tools: Tools) -> None:

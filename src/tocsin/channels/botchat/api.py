@@ -131,7 +131,7 @@ class BotApi:
             read_timeout_s=read_timeout_s,
         )
         answer = reply.json_object()
-        if answer is None or not isinstance(answer.get("ok"), bool):
+        if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
             raise _no_answer(reply)
         if not answer["ok"]:
             raise self._refusal(reply, answer)

@@ -1,0 +1,51 @@
+"""What most commands begin with: the settings, secrets masked in all that is shown, and log lines."""
+
+import logging
+
+from tocsin.app import load_settings
+from tocsin.channels.registry import Discovery
+from tocsin.cli.options import Options
+from tocsin.cli.output import Output
+from tocsin.core.redaction import Redactor
+from tocsin.core.settings import Settings
+
+# What a log record has without anybody's `extra`.
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
+
+
+def open_settings(options: Options, out: Output) -> tuple[Settings, Discovery]:
+    """Read the settings; from here on `out` masks their secrets and shows what the program logs.
+
+    A channel plug-in that could not be loaded is told, and does not stop the command.
+    """
+    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    out.redact = Redactor(settings.secrets())
+    show_log(out, verbose=options.verbose)
+    for problem in discovery.problems:
+        out.note(f"tocsin: {problem}")
+    return settings, discovery
+
+
+def show_log(out: Output, *, verbose: bool) -> None:
+    """Show errors that are logged on standard error; with `verbose` everything, tracebacks included."""
+    root = logging.getLogger()
+    root.handlers[:] = [_Shown(out, verbose=verbose)]
+    root.setLevel(logging.DEBUG if verbose else logging.ERROR)
+
+
+class _Shown(logging.Handler):
+    """Writes each record as one line, through `Output` and therefore without secrets."""
+
+    def __init__(self, out: Output, *, verbose: bool) -> None:
+        super().__init__()
+        self._out = out
+        self._verbose = verbose
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = [f"{name}={value}" for name, value in vars(record).items() if name not in _USUAL]
+        shown = f" ({', '.join(fields)})" if fields else ""
+        self._out.error(f"{record.levelname.lower()}: {record.getMessage()}{shown}")
+        if self._verbose and record.exc_info and record.exc_info[1]:
+            from traceback import format_exception
+
+            self._out.error("".join(format_exception(record.exc_info[1])))

@@ -1,0 +1,216 @@
+"""The bench on which the channel contract is tested: what the author says of the channel, and the tools."""
+# ruff: noqa: S101  # asserting is what these functions are for
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+from urllib.parse import quote
+
+from tocsin.channels.contract import OutboundAdapter, Part, SendResult
+from tocsin.core.clock import Clock
+from tocsin.core.http import Reply, Transport, connect_failed
+from tocsin.testing.parts import build_adapter
+
+Deliver = Callable[[Part], Awaitable[str]]
+
+
+class Unprintable(Exception):  # noqa: N818  # it is also handed over as a text
+    """An exception, and a value, that cannot be turned into text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+NOT_TEXT = (None, 7, b"bytes", ["list"], Unprintable())
+HOSTILE_TEXTS = {
+    "empty": "",
+    "blank": " \n\t\u00a0",
+    "NUL alone": "\0",
+    "NUL inside": "a\0b",
+    "lone surrogates": "\ud800 a \udfff",
+    "terminal control": "\x1b[2J\x07\x9b1m",
+    "directions": "\u202eevil\u2066",
+    "line ends": "a\r\nb\rc\u2028d",
+    "markup": "<!channel> *_`[~>#+-=|{.!&amp;</b>",
+    "1 MB of words": "wörd " * 200_000,
+    "1 MB without a blank": "x" * 1_000_000,
+    "1 MB of emoji": "😀" * 250_000,
+}
+HOSTILE_TARGETS = ("", " ", "\0", "\ud800", "a\nb", "x" * 1_000_000, "\x1b[2J")
+ACCIDENTS = (
+    ValueError("made-up"),
+    KeyError("made-up"),
+    RuntimeError(),
+    OSError(5, "made-up"),
+    AssertionError("made-up"),
+    RecursionError("made-up"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "made-up"),
+    ExceptionGroup("made-up", [ValueError("inner")]),
+    StopAsyncIteration("made-up"),
+    TimeoutError(),
+    Unprintable(),
+)
+# Answers that no provider gives to a message it has taken in.
+NO_SUCCESS = {
+    "empty body": (200, b""),
+    "web page": (200, b"<!doctype html><title>Welcome to the hotel network</title>"),
+    "empty object": (200, b"{}"),
+    "list": (200, b"[]"),
+    "null": (200, b"null"),
+    "nested too deeply": (200, b"[" * 100_000),
+    "bytes": (200, b"\xff\xfe\x00"),
+    "not found": (404, b"not found"),
+    "server trouble": (500, b"<h1>500</h1>"),
+}
+
+
+class ChannelBench:
+    """What the contract must know of the channel under test, and how its parts are made and looked at."""
+
+    adapter: ClassVar[type[OutboundAdapter]]
+    env: ClassVar[Mapping[str, str]]  # every required variable, made up but well-formed
+    target: ClassVar[str]  # one that the adapter accepts
+    bad_targets: ClassVar[Sequence[str]] = ()  # refused before any call
+    splitting: ClassVar[Mapping[str, str]] = {}  # variables that turn splitting on, where it is a setting
+    packages: ClassVar[Sequence[str]] = ()  # packages that `deliver` and `probe` import when they need them
+
+    @asynccontextmanager
+    async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
+        """Lend an adapter whose provider takes messages in, or with `probing` the credentials; override it."""
+        yield self.build()
+
+    def build(self, http: Transport | None = None, clock: Clock | None = None, **env: str) -> OutboundAdapter:
+        """Make the adapter from `env`."""
+        return build_adapter(self.adapter, {**self.env, **env}, http=http, clock=clock)
+
+    def faked(self, deliver: Deliver, *, clock: Clock | None = None, **spec: Any) -> OutboundAdapter:
+        """Make an adapter that is the author's but for the call: `deliver` (and `probe`) is the one given."""
+
+        async def call(_: OutboundAdapter, part: Part = Part(self.target, "", "")) -> str:  # noqa: B008
+            return await deliver(part)
+
+        members = {"deliver": call, "probe": call, "spec": replace(self.adapter.spec, **spec)}
+        kind = cast("type[OutboundAdapter]", type(f"Faked{self.adapter.__name__}", (self.adapter,), members))
+        return build_adapter(kind, {**self.env, **self.splitting}, clock=clock)
+
+    def secrets(self) -> list[str]:
+        """Return the values in `env` that must never be shown."""
+        return [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
+
+    def send(self, target: str, text: str) -> SendResult:
+        """Send by an adapter whose provider takes messages in."""
+
+        async def work() -> SendResult:
+            async with self.opened() as adapter:
+                return await adapter.send(target, text)
+
+        return self.well_formed(asyncio.run(work()))
+
+    def outcomes(self, adapter: OutboundAdapter) -> list[SendResult]:
+        """Send and test by `adapter` and return both results; fail unless they are well-formed."""
+
+        async def work() -> list[SendResult]:
+            return [await adapter.send(self.target, "hello"), await adapter.test_connection()]
+
+        return [self.well_formed(result) for result in asyncio.run(work())]
+
+    def failures(self, adapter: OutboundAdapter) -> list[SendResult]:
+        """Return the same; fail unless both are failures."""
+        results = self.outcomes(adapter)
+        assert not any(result.ok for result in results), "it reports success"
+        return results
+
+    def well_formed(self, result: SendResult) -> SendResult:
+        """Return `result`; fail unless it is one that any caller can work with."""
+        assert type(result) is SendResult
+        types = {name: type(value) for name, value in result.as_dict().items()}
+        assert types == {"ok": bool, "channel": str, "target": str, "message": str, "error": str}
+        assert result.channel == self.adapter.spec.kind
+        assert bool(result.message) is result.ok, "a delivery note is there on success, and only then"
+        assert bool(result.error) is not result.ok, "a reason is there on failure, and only then"
+        return result
+
+    def hides(self, secret: str, result: SendResult) -> None:
+        """Fail if `result` shows `secret` in any form."""
+        for form in (secret, quote(secret, safe=""), base64(secret)):
+            assert form not in result.message + result.error, "a secret is shown"
+
+
+class Failing:
+    """A transport with a bug."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def request(self, method: str, url: str, **_: Any) -> Reply:
+        raise self._error
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Hanging:
+    """A transport whose calls never end."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+
+    async def request(self, method: str, url: str, **_: Any) -> Reply:
+        self.started.set()
+        await asyncio.Event().wait()
+        raise connect_failed(url, "unreachable")
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def cancel_each(started: asyncio.Event, *works: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Run each of `works` until `started` is set, cancel it, and fail unless it ends as cancelled."""
+    for work in works:
+        started.clear()
+        task = asyncio.ensure_future(work())
+        async with asyncio.timeout(5):
+            await started.wait()
+        task.cancel()
+        await asyncio.wait([task], timeout=5)
+        assert task.cancelled(), "a cancelled call went on, or ended as if it had failed"
+
+
+def raising(error: Exception) -> Deliver:
+    async def deliver(_: Part) -> str:
+        raise error
+
+    return deliver
+
+
+async def never(_: Part) -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+def words(characters: int) -> str:
+    return " ".join(f"word{number:06}" for number in range(characters // 11 + 1))
+
+
+def base64(secret: str) -> str:
+    return b64encode(secret.encode()).decode()
+
+
+def echoes(secret: str, *good: object) -> Iterable[object]:
+    """Yield answers that repeat `secret`: as plain text, as an error, and in every text of a good answer."""
+    yield f"<h1>bad token {secret} {quote(secret, safe='')} {base64(secret)}</h1>".encode()
+    names = ("error", "description", "message", "detail", "needed", "provided", "title", "reason")
+    for ok in (False, True):
+        yield {"ok": ok, "error_code": 400, "code": 40_001, **dict.fromkeys(names, f"bad token {secret}")}
+    yield from (_with_secret(answer, secret) for answer in good if answer is not None)
+
+
+def _with_secret(answer: Any, secret: str) -> Any:
+    if isinstance(answer, dict):
+        return {name: _with_secret(value, secret) for name, value in answer.items()}
+    return f"{answer} {secret}" if isinstance(answer, str) else answer

@@ -1,0 +1,167 @@
+"""The installed command as a child process, in an empty home, with or without stand-ins to send to."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.town_thread import reset, town_on_a_thread
+
+from tocsin.standins import Town
+
+TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
+TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """Return standard output as the one JSON document it must be."""
+        return json.loads(self.out)
+
+
+class Cli:
+    """Runs the command with a clean environment: what the tests' own machine has set does not count."""
+
+    tocsin = TOCSIN
+
+    def __init__(self, home: Path, env: Mapping[str, str]) -> None:
+        self.home = home
+        self.data_dir = home / "data"
+        # coverage finds its configuration in the environment of a child.
+        self.env = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+        self.env |= {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "TOCSIN_DATA_DIR": str(self.data_dir),
+            **env,
+        }
+
+    def __call__(self, *arguments: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Done:
+        """Run `tocsin` with `arguments` to its end; a traceback anywhere fails the test."""
+        done = subprocess.run(
+            [TOCSIN, *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=self.home,
+            env={**self.env, **(env or {})},
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "Traceback" not in result.out + result.err, result.err
+        return result
+
+    @contextmanager
+    def running(self, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+        """Run `tocsin` during the block; whatever is left of it is killed."""
+        child = subprocess.Popen(
+            [TOCSIN, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.home,
+            env={**self.env, **(env or {})},
+        )
+        with child:
+            try:
+                yield child
+            finally:
+                child.kill()
+
+    def shell(self, line: str, *, env: Mapping[str, str] | None = None) -> Done:
+        """Run a line of bash in which `tocsin` is the command."""
+        path = f"{TOCSIN.parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", line],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=self.home,
+            env={**self.env, "PATH": path, **(env or {})},
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def audit_log(self) -> list[dict[str, Any]]:
+        """Return the entries of the audit log, the oldest first."""
+        path = self.data_dir / "audit.log"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def write_profiles(self, text: str) -> None:
+        """Write `profiles.yaml`."""
+        self.data_dir.mkdir(exist_ok=True)
+        (self.data_dir / "profiles.yaml").write_text(text)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """The command without any setting."""
+    return Cli(tmp_path, {})
+
+
+@pytest.fixture(scope="session")
+def running_town() -> Iterator[Town]:
+    with town_on_a_thread() as town:
+        yield town
+
+
+@pytest.fixture
+def town(running_town: Town) -> Iterator[Town]:
+    """The stand-ins, with an empty memory."""
+    reset(running_town)
+    yield running_town
+    reset(running_town)
+
+
+@pytest.fixture
+def wired(tmp_path: Path, town: Town) -> Cli:
+    """The command, configured for the stand-ins by its environment."""
+    return Cli(tmp_path, town.environment())
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], Any]], Any]:
+    """Wait for something another process does, and return it once it is true."""
+
+    def until(condition: Callable[[], Any], *, timeout_s: float = 15) -> Any:
+        deadline = time.monotonic() + timeout_s
+        while not (found := condition()):
+            assert time.monotonic() < deadline, f"in vain after {timeout_s} s"
+            time.sleep(0.01)
+        return found
+
+    return until
+
+
+def end(child: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
+    """Send the signal and return exit code and what is left of both outputs."""
+    child.send_signal(number)
+    out, err = child.communicate(timeout=TIMEOUT_S)
+    assert b"Traceback" not in out + err, err.decode()
+    return child.returncode, out.decode(), err.decode()
+
+
+__all__ = ["TOCSIN", "Cli", "Done", "end"]

@@ -1,0 +1,104 @@
+"""audit tail, search and verify (spec 2.8, decision 20)."""
+
+import json
+
+import pytest
+from tests.cli.conftest import Cli
+
+
+@pytest.fixture
+def used(cli: Cli) -> Cli:
+    """A data directory with three entries."""
+    for channel in ("first", "second", "third"):
+        cli("send", channel, "somewhere", "hello")
+    return cli
+
+
+def test_without_a_log_there_is_nothing_to_show_and_nothing_wrong(cli: Cli):
+    assert cli("audit", "tail", "--json").json() == []
+    assert cli("audit", "search", "x", "--json").json() == []
+    done = cli("audit", "verify", "--json")
+    assert (done.code, done.json()["ok"]) == (0, True)
+    assert not cli.data_dir.exists()
+
+
+def test_tail_shows_the_newest_entry_next_to_the_prompt(used: Cli):
+    lines = used("audit", "tail").out.splitlines()
+    assert lines[0].split() == ["time", "action", "source", "detail"]
+    assert ["first" in lines[1], "second" in lines[2], "third" in lines[3]] == [True, True, True]
+
+
+def test_tail_shows_as_many_as_asked_for(used: Cli):
+    assert len(used("audit", "tail", "-n", "2", "--json").json()) == 2
+    assert len(used("audit", "tail", "--limit", "1", "--json").json()) == 1
+
+
+def test_tail_as_json_has_the_fields_of_an_entry_the_newest_first(used: Cli):
+    newest, *_ = used("audit", "tail", "--json").json()
+    assert list(newest) == ["ts", "action", "detail", "source", "metadata"]
+    assert (newest["action"], newest["source"], newest["metadata"]["channel"]) == ("msg.send", "cli", "third")
+
+
+def test_search_finds_a_text_in_any_letter_case(used: Cli):
+    (found,) = used("audit", "search", "SECOND", "--json").json()
+    assert found["metadata"]["channel"] == "second"
+    assert used("audit", "search", "nowhere to be found").out.splitlines()[1:] == []
+
+
+def test_verify_says_that_all_is_well(used: Cli):
+    done = used("audit", "verify")
+    assert (done.code, done.out) == (0, "ok: 3 lines, none edited, removed or inserted\n")
+
+
+def edit(lines: list[str]) -> list[str]:
+    return [lines[0], lines[1].replace("second", "nobody"), lines[2]]
+
+
+def remove(lines: list[str]) -> list[str]:
+    return [lines[0], lines[2]]
+
+
+def cut(lines: list[str]) -> list[str]:
+    return lines[:2]
+
+
+def insert(lines: list[str]) -> list[str]:
+    return [*lines[:2], lines[1].replace("second", "nobody"), lines[2]]
+
+
+@pytest.mark.parametrize("tamper", [edit, remove, cut, insert])
+def test_verify_of_a_log_that_was_tampered_with_is_exit_code_1_and_names_the_place(used: Cli, tamper):
+    path = used.data_dir / "audit.log"
+    path.write_text("".join(tamper(path.read_text().splitlines(keepends=True))))
+    done = used("audit", "verify")
+    assert done.code == 1
+    assert f"{path} is not as it was written" in done.err
+    assert len(done.out.splitlines()) > 1
+    document = used("audit", "verify", "--json")
+    assert (document.code, document.json()["ok"]) == (1, False)
+    assert document.json()["problems"]
+
+
+def test_a_log_that_cannot_be_read_is_a_sentence(cli: Cli):
+    (cli.data_dir / "audit.log").mkdir(parents=True)
+    for command in ("tail", "verify"):
+        done = cli("audit", command)
+        assert done.code == 1
+        assert done.err.startswith(f"tocsin: cannot read the audit log {cli.data_dir}/audit.log: Is a directory")
+
+
+def test_what_a_stranger_wrote_into_an_entry_cannot_drive_the_terminal(cli: Cli):
+    cli("send", "\x1b]0;pwned\x07\x9b31m\u202e", "some\x1b[2Jwhere\nforged  line", "hello")
+    done = cli("audit", "tail")
+    assert len(done.out.splitlines()) == 2
+    assert not set("\x1b\x07\x9b\u202e") & set(done.out)
+    assert "\\u001b" in done.out
+    assert not set("\x1b\x07\x9b\u202e") & set(cli("audit", "tail", "--json").out)
+
+
+def test_a_message_that_went_out_is_reported_as_sent_although_the_log_cannot_be_written(cli: Cli):
+    (cli.data_dir / "audit.log").mkdir(parents=True)
+    done = cli("send", "bogus", "x", "hello", "--json")
+    assert json.loads(done.out)["error"].startswith("Unknown channel")
+    assert "audit entry lost" in done.err
+    assert "Is a directory" in done.err

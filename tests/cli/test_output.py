@@ -1,0 +1,79 @@
+"""Where the output goes: broken pipes, full disks, closed outputs, interrupted commands."""
+
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli, end
+
+from tocsin.standins import Fault, Town
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "send --help", "channels", "channels --json", "config show --all", "completion bash"]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, command: str):
+    done = cli.shell(f"tocsin {command} | head -0; echo ${{PIPESTATUS[0]}}")
+    assert (done.out, done.err) == ("0\n", "")
+
+
+def test_a_send_whose_reader_has_gone_is_still_done(wired: Cli, town: Town):
+    done = wired.shell("tocsin send teamchat '#ops' hello | true; echo ${PIPESTATUS[0]}")
+    assert (done.out, done.err) == ("0\n", "")
+    assert len(town.recorder.of("teamchat")) == 1
+
+
+def test_errors_may_go_into_a_broken_pipe_too(cli: Cli):
+    done = cli.shell("{ tocsin notify nobody hello 2>&1 >&3; echo $? >&3; } 3>&1 | true")
+    assert "Traceback" not in done.out + done.err
+
+
+def test_a_full_disk_under_the_output_is_a_sentence(cli: Cli):
+    for command in ("channels", "channels --json"):
+        done = cli.shell(f"tocsin {command} > /dev/full")
+        assert (done.code, done.err) == (1, "tocsin: standard output cannot be written: No space left on device\n")
+
+
+def test_closed_outputs_are_no_error(cli: Cli):
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        done = cli.shell(f"tocsin channels {closed}")
+        assert (done.code, done.err) == (0, "")
+
+
+def test_output_in_another_encoding_is_escaped_instead_of_failing(wired: Cli):
+    env = {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    done = wired("config", "show", "--all", env=env)
+    assert done.code == 0
+    done = wired("send", "teamchat", "#nöwhere", "hello", "--json", env=env)
+    assert done.out.isascii()
+    assert done.json()["target"] == "#nöwhere"
+
+
+def test_ctrl_c_ends_a_command_with_130_and_without_a_traceback(
+    wired: Cli, town: Town, until: Callable[[Callable[[], Any]], Any]
+):
+    town.teamchat.faults.push(Fault.stall(60, accept=False))
+    before = town.teamchat.requests
+    with wired.running("send", "teamchat", "#ops", "hello") as child:
+        until(lambda: town.teamchat.requests > before)
+        assert end(child, signal.SIGINT) == (130, "", "")
+
+
+def test_an_error_of_the_program_itself_is_a_sentence(cli: Cli):
+    # A package that breaks in a way nobody expects.
+    site = cli.home / "site"
+    site.mkdir()
+    (site / "platformdirs.py").write_text("raise ZeroDivisionError('made-up')\n")
+    env = {"PYTHONPATH": str(site), "TOCSIN_DATA_DIR": ""}
+    done = cli("channels", env=env)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("tocsin: unexpected ZeroDivisionError: made-up\n  hint: this is a bug")
+    assert cli("channels", "--json", env=env).json()["ok"] is False
+
+
+def test_the_module_runs_without_a_home_and_without_a_terminal(cli: Cli):
+    env = {name: value for name, value in cli.env.items() if name != "HOME"} | {"TERM": "dumb"}
+    done = subprocess.run(["setsid", cli.tocsin, "channels"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,286 @@
+"""channels, test and send, against the stand-ins (spec 4.3, 2.1, 2.2 and 7)."""
+
+import subprocess
+import time
+
+import pytest
+from tests.cli.conftest import TOCSIN, Cli
+
+from tocsin.standins import Fault, Town
+from tocsin.standins.mail import LOGIN_REFUSED
+
+NETWORK = ("botchat", "email", "guildchat", "teamchat")
+RESULT = ["ok", "channel", "target", "message", "error"]
+NOTES = {"teamchat": "ts=", "botchat": "id=", "guildchat": "id=", "email": "message-id="}
+
+
+# --- channels
+
+
+def test_channels_are_listed_with_what_each_one_still_needs(cli: Cli):
+    done = cli("channels", env={"GUILDCHAT_BOT_TOKEN": "made-up"})
+    assert done.code == 0
+    rows = {line.split()[0]: line for line in done.out.splitlines()[1:]}
+    assert list(rows) == ["botchat", "devicemsg", "email", "guildchat", "teamchat"]
+    assert "configured" in rows["guildchat"]
+    assert "missing TEAMCHAT_BOT_TOKEN" in rows["teamchat"]
+    assert all(name in rows["email"] for name in ("SMTP_HOST", "SMTP_USER", "SMTP_PASS"))
+    assert "unavailable (needs darwin)" in rows["devicemsg"]
+
+
+def test_channels_as_json_has_the_documented_fields(wired: Cli):
+    listed = wired("channels", "--json").json()
+    fields = ["channel", "configured", "missing", "available", "aliases", "target", "max_length", "inbound"]
+    assert [list(channel) for channel in listed] == [fields] * 5
+    assert [channel["channel"] for channel in listed if channel["configured"]] == list(NETWORK)
+    assert {channel["channel"]: channel["max_length"] for channel in listed} == {
+        "teamchat": 40_000,
+        "botchat": 4_096,
+        "guildchat": 2_000,
+        "email": None,
+        "devicemsg": 20_000,
+    }
+
+
+def test_devicemsg_is_listed_as_configured_on_darwin_alone(cli: Cli):
+    listed = cli("channels", "--json", env={"DEVICEMSG_PLATFORM": "darwin"}).json()
+    assert [channel["channel"] for channel in listed if channel["configured"]] == ["devicemsg"]
+
+
+# --- test
+
+
+@pytest.mark.parametrize("channel", NETWORK)
+def test_a_test_names_the_account_and_sends_nothing(wired: Cli, town: Town, channel: str):
+    done = wired("test", channel)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{channel}: connected as tocsin")
+    assert town.recorder.of() == []
+
+
+def test_a_test_of_teamchat_names_bot_and_workspace(wired: Cli):
+    assert wired("test", "teamchat", "--json").json() == {
+        "ok": True,
+        "channel": "teamchat",
+        "target": "",
+        "message": "connected as tocsin (Stand-in)",
+        "error": "",
+    }
+
+
+def test_a_test_of_devicemsg_off_darwin_is_an_error_result(cli: Cli):
+    done = cli("test", "devicemsg", "--json")
+    assert done.code == 1
+    assert "darwin" in done.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "variable", "value", "remedy"),
+    [
+        ("teamchat", "TEAMCHAT_BOT_TOKEN", "xoxb-1-wrong-example", "invalid_auth: bad token"),
+        ("botchat", "BOTCHAT_BOT_TOKEN", "1:wrong_example", "bad token"),
+        ("guildchat", "GUILDCHAT_BOT_TOKEN", "wrong.example", "401: bad token"),
+        ("email", "SMTP_PASS", "wrong", "535"),
+    ],
+)
+def test_wrong_credentials_fail_with_the_remedy(wired: Cli, channel: str, variable: str, value: str, remedy: str):
+    done = wired("test", channel, env={variable: value})
+    assert (done.code, done.out) == (1, "")
+    assert remedy in done.err
+    assert variable in done.err
+
+
+# --- send
+
+
+@pytest.mark.parametrize("channel", NETWORK)
+def test_a_message_reaches_its_target(wired: Cli, town: Town, channel: str):
+    target = town.samples()[channel]
+    done = wired("send", channel, target, "Disk 91 % full – now")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"sent on {channel} to {target} ({NOTES[channel]}")
+    assert [item.text for item in town.recorder.of(channel)] == ["Disk 91 % full – now"]
+
+
+@pytest.mark.parametrize("channel", NETWORK)
+def test_send_as_json_prints_the_send_result_and_nothing_else(wired: Cli, town: Town, channel: str):
+    target = town.samples()[channel]
+    done = wired("--json", "send", channel, target, "hello")
+    result = done.json()
+    assert (list(result), done.err) == (RESULT, "")
+    assert (result["ok"], result["channel"], result["target"], result["error"]) == (True, channel, target, "")
+    assert result["message"].startswith(NOTES[channel])
+
+
+@pytest.mark.parametrize(("alias", "channel"), [("slack", "teamchat"), ("Telegram", "botchat"), ("smtp", "email")])
+def test_an_alias_is_understood_and_results_show_the_kind(wired: Cli, town: Town, alias: str, channel: str):
+    assert wired("send", alias, town.samples()[channel], "hello", "--json").json()["channel"] == channel
+
+
+def test_a_refusal_is_exit_code_1_with_cause_and_remedy(wired: Cli):
+    done = wired("send", "teamchat", "#nowhere", "hello")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("tocsin: channel_not_found: wrong ID or name")
+
+
+def test_a_refusal_as_json_is_the_send_result_with_exit_code_1(wired: Cli):
+    done = wired("send", "teamchat", "#nowhere", "hello", "--json")
+    assert (done.code, done.err) == (1, "")
+    result = done.json()
+    assert (list(result), result["ok"], result["message"]) == (RESULT, False, "")
+    assert "channel_not_found" in result["error"]
+
+
+@pytest.mark.parametrize("command", [("send", "{}", "somewhere", "hello"), ("test", "{}")])
+def test_an_unknown_channel_is_a_failed_result_that_names_the_likely_one(cli: Cli, command: tuple[str, ...]):
+    done = cli(*(word.format("teamcaht") for word in command), "--json")
+    assert done.code == 1
+    assert done.json()["error"].startswith("Unknown channel: teamcaht")
+    assert "did you mean 'teamchat'?" in done.json()["error"]
+
+
+@pytest.mark.parametrize("command", [("send", "{}", "somewhere", "hello"), ("test", "{}")])
+def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables(cli: Cli, command: tuple[str, ...]):
+    done = cli(*(word.format("email") for word in command), env={"SMTP_HOST": "mail.example"})
+    assert done.code == 1
+    assert "Unknown channel: email is not configured" in done.err
+    assert "SMTP_USER" in done.err
+    assert "SMTP_PASS" in done.err
+    assert "SMTP_HOST" not in done.err
+
+
+def test_a_refused_login_carries_the_servers_words(wired: Cli, town: Town):
+    town.mail.faults.push(LOGIN_REFUSED)
+    done = wired("send", "email", "ops@example.org", "hello")
+    assert done.code == 1
+    assert "535 5.7.8" in done.err
+
+
+@pytest.mark.parametrize("target", ["-1001234567890", "-1001234567890/7"])
+def test_a_target_that_starts_with_a_minus_is_taken_as_it_is(wired: Cli, town: Town, target: str):
+    result = wired("send", "botchat", target, "hello", "--json").json()
+    assert result["target"] == target
+    assert "no target" not in result["error"]  # whether there is such a chat is the provider's business
+
+
+def test_words_after_two_minuses_are_no_options(wired: Cli, town: Town):
+    done = wired("send", "email", "--", "ops@example.org", "-v is not an option here")
+    assert done.code == 0, done.err
+    done = wired("send", "email", "--", "-ops@example.org", "--json")
+    assert done.code == 0, done.err
+    assert [(item.target, item.text) for item in town.recorder.of("email")] == [
+        ("ops@example.org", "-v is not an option here"),
+        ("-ops@example.org", "--json"),
+    ]
+
+
+def test_every_send_and_test_leaves_one_audit_entry_without_the_text(wired: Cli):
+    wired("send", "teamchat", "#ops", "the text is nobody's business")
+    wired("send", "teamchat", "#nowhere", "hello")
+    wired("send", "bogus", "x", "hello")
+    wired("test", "teamchat")
+    entries = wired.audit_log()
+    assert [(entry["action"], entry["source"], entry["metadata"]["ok"]) for entry in entries] == [
+        ("msg.send", "cli", True),
+        ("msg.send", "cli", False),
+        ("msg.send", "cli", False),
+        ("msg.test", "cli", True),
+    ]
+    assert "nobody's business" not in (wired.data_dir / "audit.log").read_text()
+
+
+# --- the message from standard input
+
+
+def test_a_minus_as_message_reads_standard_input_without_the_last_line_end(wired: Cli, town: Town):
+    done = wired("send", "email", "ops@example.org", "-", stdin=b"Backup\nall done\n")
+    assert done.code == 0, done.err
+    (received,) = town.recorder.of("email")
+    assert (received.subject, received.text) == ("Backup", "all done")
+
+
+def test_bytes_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: Town):
+    assert wired("send", "teamchat", "#ops", "-", stdin=b"caf\xe9 \xff\xfe").code == 0
+    assert [item.text for item in town.recorder.of("teamchat")] == ["caf\ufffd \ufffd\ufffd"]
+
+
+def test_arguments_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: Town):
+    assert wired("send", "teamchat", "#ops", b"caf\xe9").code == 0
+    assert [item.text for item in town.recorder.of("teamchat")] == ["caf\ufffd"]
+
+
+@pytest.mark.parametrize("command", [("send", "email", "ops@example.org", "-"), ("notify", "oncall", "-")])
+def test_more_than_4_mib_are_refused_before_anything_is_sent(wired: Cli, town: Town, command: tuple[str, ...]):
+    done = wired(*command, stdin=b"x" * (4 * 1024 * 1024 + 1))
+    assert (done.code, done.out) == (2, "")
+    assert "standard input holds more than 4 MiB" in done.err
+    assert town.recorder.of() == []
+
+
+def test_an_endless_standard_input_is_refused_too(wired: Cli):
+    done = wired.shell("tocsin send email ops@example.org - < /dev/zero")
+    assert done.code == 2
+    assert "4 MiB" in done.err
+
+
+def test_an_empty_standard_input_is_an_empty_message(wired: Cli, town: Town):
+    done = wired("send", "email", "ops@example.org", "-", stdin=b"\n")
+    assert done.code == 1
+    assert "the message is empty" in done.err
+    assert town.recorder.of() == []
+
+
+def test_a_closed_standard_input_is_a_sentence(wired: Cli):
+    done = wired.shell("tocsin send email ops@example.org - <&-")
+    assert done.code == 2
+    assert done.err.startswith("tocsin: standard input is closed")
+    assert "Traceback" not in done.err
+
+
+# --- what takes time
+
+
+def test_one_wait_that_the_provider_asks_for_is_honoured(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.rate_limited(1))
+    started = time.monotonic()
+    assert wired("send", "teamchat", "#ops", "hello").code == 0
+    assert time.monotonic() - started >= 1
+
+
+def test_a_wait_that_is_too_long_fails_at_once_with_the_seconds(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.rate_limited(31))
+    started = time.monotonic()
+    done = wired("send", "teamchat", "#ops", "hello")
+    assert done.code == 1
+    assert "31 s" in done.err
+    assert time.monotonic() - started < 5
+
+
+def test_a_lost_answer_is_an_unknown_outcome_and_nothing_is_sent_again(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.reset_after_accept())
+    done = wired("send", "teamchat", "#ops", "hello")
+    assert done.code == 1
+    assert "outcome unknown" in done.err
+    assert len(town.recorder.of("teamchat")) == 1
+
+
+def test_a_provider_that_cannot_be_reached_is_a_sentence(wired: Cli, free_port: int):
+    done = wired("send", "teamchat", "#ops", "hello", env={"TEAMCHAT_API_URL": f"http://127.0.0.1:{free_port}"})
+    assert done.code == 1
+    assert done.err.startswith(f"tocsin: could not connect to 127.0.0.1:{free_port}: Connection refused")
+
+
+def test_plain_http_to_a_public_address_is_refused_before_the_token_travels(wired: Cli):
+    done = wired("send", "teamchat", "#ops", "hello", env={"TEAMCHAT_API_URL": "http://teamchat.example.com"})
+    assert done.code == 1
+    assert "TEAMCHAT_API_URL is plain http to a public address" in done.err
+
+
+def test_commands_at_the_same_time_share_the_data_directory(wired: Cli, town: Town):
+    children = [
+        subprocess.Popen([TOCSIN, "send", "teamchat", "#ops", f"message {n}"], env=wired.env, stdout=subprocess.DEVNULL)
+        for n in range(6)
+    ]
+    assert [child.wait(30) for child in children] == [0] * 6
+    assert len(town.recorder.of("teamchat")) == 6
+    assert wired("audit", "verify").out == "ok: 6 lines, none edited, removed or inserted\n"

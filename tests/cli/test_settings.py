@@ -1,0 +1,233 @@
+"""Where settings come from, config show, init and completion (spec 5; decisions 2, 5 and 6)."""
+
+import os
+import stat
+import subprocess
+
+import pytest
+from dotenv import dotenv_values
+from tests.cli.conftest import Cli
+
+from tocsin.standins import Town
+
+TOKEN = "xoxb-100000000001-example-example-example"
+
+
+def settings(cli: Cli, *options: str, **env: str) -> dict[str, dict[str, str]]:
+    return {setting["name"]: setting for setting in cli("config", "show", "--json", *options, env=env).json()}
+
+
+# --- malformed
+
+
+def test_a_broken_env_file_is_refused_with_its_line(cli: Cli):
+    (cli.home / ".env").write_text("DASHBOARD_USER=anna\n\nthis is not a setting\n")
+    done = cli("channels")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"tocsin: {cli.home}/.env:3: this is not NAME=value\n  hint: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("GATEWAY_PORT", "65536", "a whole number from 1 to 65535"),
+        ("SMTP_PORT", "smtp", "a whole number from 1 to 65535"),
+        ("AUDIT_REDACT", "maybe", "true or false"),
+        ("TEAMCHAT_API_URL", "slack.com", "an http or https address"),
+        ("ENVIRONMENT", "prod", "one of: development, production"),
+        ("TRUSTED_PROXIES", "10.0.0.300", "addresses or networks"),
+        ("BOTCHAT_PARSE_MODE", "rtf", "one of: Markdown"),
+    ],
+)
+@pytest.mark.parametrize("command", [("channels",), ("send", "email", "ops@example.org", "hello"), ("gateway",)])
+def test_a_malformed_value_stops_with_name_value_and_what_is_accepted(
+    cli: Cli, name: str, value: str, accepted: str, command: tuple[str, ...]
+):
+    done = cli(*command, env={name: value})
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"tocsin: {name} is set to '{value}' in environment\n  hint: it must be {accepted}")
+
+
+@pytest.mark.parametrize(("name", "value"), [("TEAMCHAT_BOT_TOKEN", "two words"), ("BOTCHAT_BOT_TOKEN", "nonsense")])
+def test_a_malformed_secret_is_not_shown(cli: Cli, name: str, value: str):
+    done = cli("channels", env={name: value})
+    assert done.code == 2
+    assert done.err.startswith(f"tocsin: {name} is set to a value in environment")
+    assert value not in done.err
+
+
+def test_an_error_of_the_configuration_is_a_json_document_too(cli: Cli):
+    done = cli("channels", "--json", env={"GATEWAY_PORT": "x"})
+    assert done.code == 2
+    assert done.json()["code"] == "invalid-config"
+
+
+def test_a_missing_env_file_is_named(cli: Cli):
+    done = cli("--env-file", "nowhere.env", "channels")
+    assert done.code == 2
+    assert done.err.startswith("tocsin: nowhere.env cannot be read: No such file or directory")
+
+
+# --- where values come from
+
+
+def test_the_environment_wins_over_a_file_and_a_file_over_env_files(cli: Cli):
+    cli.data_dir.mkdir()
+    (cli.data_dir / ".env").write_text("DASHBOARD_USER=data\nSMTP_HOST=data.example\nGATEWAY_PORT=8103\n")
+    (cli.home / ".env").write_text("DASHBOARD_USER=here\nSMTP_HOST=here.example\n")
+    found = settings(cli, DASHBOARD_USER="environment")
+    assert [found[name]["value"] for name in ("DASHBOARD_USER", "SMTP_HOST", "GATEWAY_PORT")] == [
+        "environment",
+        "here.example",
+        "8103",
+    ]
+    assert found["SMTP_HOST"]["source"] == str(cli.home / ".env")
+    assert found["GATEWAY_PORT"]["source"] == str(cli.data_dir / ".env")
+
+
+def test_an_env_file_that_is_named_replaces_both_others(cli: Cli):
+    (cli.home / ".env").write_text("SMTP_HOST=here.example\n")
+    (cli.home / "other.env").write_text("SMTP_USER=other\n")
+    found = settings(cli, "--env-file", "other.env")
+    assert (found["SMTP_HOST"]["value"], found["SMTP_USER"]["value"]) == ("", "other")
+
+
+def test_a_secret_may_come_from_a_file(wired: Cli, town: Town):
+    secret = wired.home / "token"
+    secret.write_text(town.teamchat.token + "\n")
+    env = {"TEAMCHAT_BOT_TOKEN": "", "TEAMCHAT_BOT_TOKEN_FILE": str(secret)}
+    assert wired("send", "teamchat", "#ops", "hello", env=env).code == 0
+    assert settings(wired, **env)["TEAMCHAT_BOT_TOKEN"]["source"] == f"{secret} (TEAMCHAT_BOT_TOKEN_FILE)"
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("", "it is empty"), ("a b", "a value in")])
+def test_a_file_that_holds_no_usable_secret_is_named(cli: Cli, content: str | None, reason: str):
+    secret = cli.home / "token"
+    if content is not None:
+        secret.write_text(content)
+    done = cli("channels", env={"TEAMCHAT_BOT_TOKEN_FILE": str(secret)})
+    assert done.code == 2
+    assert str(secret) in done.err
+    assert reason in done.err
+
+
+# --- config show
+
+
+def test_config_show_names_value_and_source_of_what_is_set(cli: Cli):
+    (cli.home / ".env").write_text("SMTP_HOST=mail.example\n")
+    done = cli("config", "show", env={"GATEWAY_PORT": "8109"})
+    rows = [line.split(maxsplit=2) for line in done.out.splitlines()[1:]]
+    assert rows == [
+        ["TOCSIN_DATA_DIR", str(cli.data_dir), "environment"],
+        ["GATEWAY_PORT", "8109", "environment"],
+        ["SMTP_HOST", "mail.example", f"{cli.home}/.env"],
+    ]
+    assert "--all" in done.err
+
+
+def test_config_show_all_has_the_defaults_too(cli: Cli):
+    out = cli("config", "show", "--all").out
+    assert "RATE_LIMIT_PER_IP          60" in out
+    assert "value of SMTP_USER" in out
+    assert "TEAMCHAT_API_URL           https://slack.com/api" in out
+
+
+def test_config_show_names_the_data_directory_in_force_when_none_is_set(cli: Cli):
+    found = settings(cli, TOCSIN_DATA_DIR="", XDG_DATA_HOME=str(cli.home / "share"))["TOCSIN_DATA_DIR"]
+    assert (found["value"], found["source"]) == (str(cli.home / "share" / "tocsin"), "default")
+
+
+def test_config_show_masks_secrets(cli: Cli):
+    env = {"TEAMCHAT_BOT_TOKEN": TOKEN, "SMTP_PASS": "made-up password", "DASHBOARD_PASS": "a made-up one"}
+    for options in ([], ["--json"], ["--all"]):
+        done = cli("config", "show", *options, env=env)
+        assert done.code == 0
+        assert [value for value in env.values() if value in done.out + done.err] == []
+        assert "[secret]" in done.out
+
+
+# --- init
+
+
+def test_init_writes_an_env_file_for_its_owner_alone_with_a_random_password(cli: Cli):
+    done = cli("init")
+    assert (done.code, done.err) == (0, "")
+    path = cli.home / ".env"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    values = dotenv_values(path)
+    assert values["DASHBOARD_USER"] == "admin"
+    assert len(values["DASHBOARD_PASS"] or "") >= 20
+    assert values["DASHBOARD_PASS"] not in done.out
+    assert all(f"  {step}. " in done.out for step in (1, 2, 3))
+    path.unlink()
+    cli("init")
+    assert dotenv_values(path)["DASHBOARD_PASS"] != values["DASHBOARD_PASS"]
+
+
+def test_init_lists_every_setting_commented_out(cli: Cli):
+    cli("init")
+    text = (cli.home / ".env").read_text()
+    assert [name for name in settings(cli) if f"{name}=" not in text] == []
+    assert set(dotenv_values(cli.home / ".env")) == {"DASHBOARD_USER", "DASHBOARD_PASS"}
+
+
+def test_init_does_not_overwrite(cli: Cli):
+    (cli.home / ".env").write_text("MINE=1\n")
+    done = cli("init")
+    assert done.code == 2
+    assert "exists already" in done.err
+    assert (cli.home / ".env").read_text() == "MINE=1\n"
+
+
+def test_init_does_not_write_through_a_link(cli: Cli):
+    (cli.home / ".env").symlink_to(cli.home / "elsewhere")
+    assert cli("init").code == 2
+    assert not (cli.home / "elsewhere").exists()
+
+
+def test_what_init_writes_satisfies_the_doctor(cli: Cli):
+    cli("init")
+    findings = cli("doctor", "--offline", "--json", env={"GATEWAY_PORT": "1"}).json()["findings"]
+    mine = [finding for finding in findings if finding["subject"] in ("settings", ".env", "security")]
+    assert [finding["state"] for finding in mine] == ["ok"]
+
+
+def test_init_keeps_a_data_directory_that_was_asked_for(cli: Cli):
+    wanted = cli.home / "my data #1's"
+    cli("init", "--data-dir", str(wanted), "--env-file", "my.env")
+    found = settings(cli, "--env-file", "my.env", TOCSIN_DATA_DIR="")
+    assert found["TOCSIN_DATA_DIR"]["value"] == str(wanted)
+
+
+def test_init_as_json_names_file_and_user(cli: Cli):
+    assert cli("init", "--json").json() == {"env_file": str(cli.home / ".env"), "dashboard_user": "admin"}
+
+
+def test_init_where_nothing_can_be_written_is_a_sentence(cli: Cli):
+    done = cli("init", "--env-file", "no/such/directory/.env")
+    assert done.code == 2
+    assert "cannot be written: No such file or directory" in done.err
+    done = cli.shell("mkdir gone && cd gone && rmdir ../gone && tocsin init")
+    assert done.code == 2
+    assert "Traceback" not in done.err
+
+
+# --- completion
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_prints_a_script_that_knows_every_command(cli: Cli, shell: str):
+    done = cli("completion", shell)
+    assert (done.code, done.err) == (0, "")
+    assert all(name in done.out for name in ("channels", "notify", "--json"))
+    assert cli("completion", shell, "--json").json() == {"shell": shell, "script": done.out.removesuffix("\n")}
+
+
+def test_completion_for_bash_is_bash_that_completes(cli: Cli):
+    script = cli.home / "completion.bash"
+    script.write_text(cli("completion", "bash").out)
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    ask = f'. {script}; COMP_WORDS=(tocsin cha); COMP_CWORD=1; _shtab_tocsin; echo "${{COMPREPLY[@]}}"'
+    asked = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, env=os.environ, check=False)
+    assert asked.stdout.split() == ["channels"], asked.stderr

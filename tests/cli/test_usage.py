@@ -1,0 +1,109 @@
+"""How the command is called: help, options, and mistakes told in a sentence (decisions 30 and 31)."""
+
+import re
+
+import pytest
+from tests.cli.conftest import Cli
+
+from tocsin import __version__
+from tocsin.cli.main import COMMANDS
+
+SUBCOMMANDS = {"config": ("show",), "audit": ("tail", "search", "verify")}
+CALLS = [(name,) for name in COMMANDS] + [(name, sub) for name, subs in SUBCOMMANDS.items() for sub in subs]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_the_help_of_every_command_shows_an_example_of_it(cli: Cli, call: tuple[str, ...]):
+    done = cli(*call, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert re.search(rf"^examples?:.*tocsin {call[0]}", done.out, re.MULTILINE | re.DOTALL), done.out
+    assert "--data-dir" in done.out
+
+
+def test_the_help_lists_every_command_with_what_it_does(cli: Cli):
+    done = cli("--help")
+    assert done.code == 0
+    words = " ".join(done.out.split())
+    assert [name for name, (_, summary) in COMMANDS.items() if f"{name} {summary}" not in words] == []
+
+
+def test_the_version_is_printed(cli: Cli):
+    done = cli("--version")
+    assert (done.code, done.out, done.err) == (0, f"tocsin {__version__}\n", "")
+
+
+def test_a_misspelt_command_is_refused_with_the_one_that_was_meant(cli: Cli):
+    done = cli("chanels")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "tocsin: there is no command 'chanels' (did you mean 'channels'?)\n  hint: see tocsin --help\n"
+
+
+def test_an_unknown_choice_is_refused_with_what_there_is(cli: Cli):
+    done = cli("completion", "powershell")
+    assert done.code == 2
+    assert "there is no shell 'powershell' (there are: bash, zsh, tcsh)" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((), "COMMAND"),
+        (("send", "email", "ops@example.org"), "message"),
+        (("notify",), "profile, message"),
+        (("test",), "channel"),
+        (("audit",), "SUBCOMMAND"),
+        (("audit", "tail", "-n", "0"), "whole number from 1"),
+        (("audit", "tail", "-n", "many"), "whole number from 1"),
+        (("send", "email", "ops@example.org", "hello", "--loud"), "--loud"),
+        (("send", "email", "ops@example.org", "hello", "again"), "again"),
+        (("--data-dir", "", "channels"), "--data-dir"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_names_what_is_wrong(cli: Cli, arguments: tuple[str, ...], named: str):
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert named in done.err
+    assert re.fullmatch(r"tocsin[\w ]*: .+\n  hint: see tocsin[\w ]* --help\S*.*\n", done.err), done.err
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("--json", "--data-dir", "{data}", "profiles"),
+        ("profiles", "--json", "--data-dir", "{data}"),
+        ("--data-dir={data}", "profiles", "--json"),
+        ("--json", "profiles", "--data-dir", "{data}"),
+        ("-q", "--json", "profiles", "-v", "--data-dir={data}"),
+    ],
+    ids=" ".join,
+)
+def test_global_options_may_stand_before_and_after_the_command(cli: Cli, call: tuple[str, ...]):
+    elsewhere = cli.home / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "profiles.yaml").write_text("oncall: [{channel: email, target: ops@example.org}]\n")
+    done = cli(*(word.replace("{data}", str(elsewhere)) for word in call))
+    assert done.code == 0, done.err
+    assert [profile["name"] for profile in done.json()] == ["oncall"]
+
+
+def test_global_options_may_stand_between_a_group_and_its_command(cli: Cli):
+    assert cli("audit", "--json", "tail").json() == []
+    assert cli("audit", "tail", "--json").json() == []
+
+
+def test_the_command_line_wins_over_the_environment_for_the_data_directory(cli: Cli):
+    done = cli("--data-dir", str(cli.home / "mine"), "--json", "config", "show")
+    found = {setting["name"]: setting for setting in done.json()}["TOCSIN_DATA_DIR"]
+    assert (found["value"], found["source"]) == (str(cli.home / "mine"), "--data-dir")
+
+
+def test_quiet_leaves_out_notes_and_keeps_errors(cli: Cli):
+    assert "no profiles yet" in cli("profiles").err
+    assert cli("profiles", "-q").err == ""
+    assert "Unknown profile" in cli("-q", "notify", "nobody", "hello").err
+
+
+def test_verbose_shows_what_the_program_logs(cli: Cli):
+    cli.write_profiles("oncall: 5\n")
+    assert "warning: a file is not used" not in cli("profiles").err
+    assert "warning: a file is not used" in cli("profiles", "-v").err

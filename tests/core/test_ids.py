@@ -1,0 +1,24 @@
+"""Identifiers are UUIDv7 (RFC 9562, section 5.7)."""
+
+import time
+from uuid import RFC_4122, UUID
+
+from tocsin.core.ids import new_id
+
+
+def test_an_id_is_a_uuid_of_version_7_in_its_usual_spelling():
+    for _ in range(1000):
+        text = new_id()
+        parsed = UUID(text)
+        assert str(parsed) == text
+        assert (parsed.version, parsed.variant) == (7, RFC_4122)
+
+
+def test_an_id_starts_with_the_time_so_that_ids_sort_by_it():
+    before = time.time_ns() // 1_000_000
+    made = UUID(new_id()).int >> 80
+    assert before <= made <= time.time_ns() // 1_000_000
+
+
+def test_no_two_ids_are_the_same():
+    assert len({new_id() for _ in range(20_000)}) == 20_000

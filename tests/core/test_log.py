@@ -1,0 +1,118 @@
+"""Services log JSON lines, or text on a terminal; no line ever holds a secret."""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from io import StringIO
+
+import pytest
+
+from tocsin.core.log import configure
+from tocsin.core.redaction import Redactor
+
+SECRET = 'canary-"secret"-for-test'
+
+Start = Callable[[str, str], StringIO]
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Configure logging into memory; afterwards put the root logger back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+
+    def start(severity: str, form: str) -> StringIO:
+        stream = StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        configure(severity, form, Redactor([SECRET]))
+        return stream
+
+    yield start
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+log = logging.getLogger("tocsin.test")
+
+
+def test_a_json_line_holds_phrase_level_logger_time_and_fields(start: Start):
+    stream = start("info", "json")
+    log.warning("queue is full", extra={"size": 3, "name_of_it": "ä"})
+    line = json.loads(stream.getvalue())
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "queue is full",
+        "level": "warning",
+        "logger": "tocsin.test",
+        "size": 3,
+        "name_of_it": "ä",
+    }
+
+
+def test_auto_is_json_where_there_is_no_terminal(start: Start):
+    stream = start("info", "auto")
+    log.info("listening")
+    assert json.loads(stream.getvalue())["event"] == "listening"
+
+
+def test_text_is_one_readable_line(start: Start):
+    stream = start("info", "text")
+    log.info("listening", extra={"address": "http://127.0.0.1:8100"})
+    assert len(stream.getvalue().splitlines()) == 1
+    assert "listening" in stream.getvalue()
+    assert "address=http://127.0.0.1:8100" in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_lines_below_the_level_are_left_out(start: Start, form: str):
+    stream = start("warning", form)
+    log.info("quiet")
+    log.warning("loud")
+    assert "quiet" not in stream.getvalue()
+    assert "loud" in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_line_of_a_library_is_formatted_the_same_way(start: Start, form: str):
+    stream = start("info", form)
+    logging.getLogger("uvicorn.error").info("Started process [%d]", 7)
+    assert "Started process [7]" in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_secret_is_logged_as_phrase_field_argument_or_in_a_traceback(start: Start, form: str):
+    stream = start("debug", form)
+    log.info(f"phrase {SECRET}")  # noqa: G004 - what must never be written is written on purpose
+    log.info("argument %s", SECRET)
+    log.info("field", extra={"value": SECRET, "nested": {"deep": [SECRET]}, "raw": SECRET.encode()})
+    try:
+        int(SECRET)
+    except ValueError:
+        log.exception("it broke")
+    written = stream.getvalue()
+    assert "it broke" in written
+    assert "ValueError" in written
+    assert "canary" not in written
+    assert written.count("[secret]") >= 6
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_line_break_in_a_field_starts_no_new_line(start: Start, form: str):
+    stream = start("info", form)
+    log.info("target", extra={"value": "a\n2030-01-01 [error] forged\r\nb"})
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_strange_values_break_no_line(start: Start, form: str):
+    stream = start("info", form)
+    log.info("odd", extra={"value": "\ud800\0", "object": object(), "set": {1}})
+    assert "odd" in stream.getvalue()
+
+
+def test_configuring_twice_writes_every_line_once(start: Start):
+    start("info", "json")
+    stream = start("info", "json")
+    log.info("once")
+    assert len(stream.getvalue().splitlines()) == 1

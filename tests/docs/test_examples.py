@@ -1,0 +1,96 @@
+"""Whatever a page tells people to type works: commands parse, paths exist, Python compiles."""
+
+import re
+from pathlib import Path, PurePath
+from urllib.parse import urlsplit
+
+import pytest
+from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, name_of
+
+from tocsin.cli.main import build_parser
+from tocsin.testing.parts import ScriptedTransport, build_adapter
+from tocsin.web.openapi import describe_gateway
+
+SHELL = list(blocks("sh"))
+PYTHON = list(blocks("python"))
+PARSER = build_parser([], everything=True)
+ROUTES = describe_gateway([])["paths"]
+GATEWAY = re.compile(r"127\.0\.0\.1:8100|tocsin\.example\.org")
+
+
+def where(block: Block) -> str:
+    return f"{block.page}:{block.line}"
+
+
+def stripped(code: str) -> str:
+    """Return code without indentation: a piece of a class stands in a page by itself."""
+    return "\n".join(line.strip() for line in code.strip().splitlines())
+
+
+@pytest.mark.parametrize("block", SHELL, ids=where)
+def test_every_tocsin_command_parses(block: Block, capsys: pytest.CaptureFixture[str]):
+    calls = [words for words in commands(block) if words and PurePath(words[0]).name == "tocsin"]
+    assert [complaint(words, capsys) for words in calls if is_call(words) and complaint(words, capsys)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_tocsin_command_in_a_sentence_parses(page: Path, capsys: pytest.CaptureFixture[str]):
+    found = re.findall(r"(?<!`)`(tocsin [^`\n]+)`(?!`)", page.read_text("utf-8"))
+    calls = [code for code in found if not re.search(r"[<…]", code)]
+    wrong = [complaint(mentioned(words), capsys) for code in calls for words in commands(Block("", 0, "sh", code))]
+    assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize("block", SHELL, ids=where)
+def test_every_curl_call_of_the_gateway_has_a_route(block: Block):
+    for words in commands(block):
+        if not words or words[0] != "curl":
+            continue
+        for word in words:
+            url = urlsplit(word)
+            if GATEWAY.fullmatch(url.netloc):
+                method = "post" if "-d" in words else "get"
+                assert method in ROUTES.get(url.path, {}), f"{method} {word}"
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=where)
+def test_every_python_example_compiles(block: Block):
+    compile(block.text, where(block), "exec")
+
+
+EXAMPLE = "\n".join(stripped(path.read_text("utf-8")) for path in (ROOT / "examples").rglob("*.py"))
+
+
+@pytest.mark.parametrize("block", [b for b in PYTHON if b.page == "docs/writing-a-channel.md"], ids=where)
+def test_every_piece_of_the_example_channel_is_as_in_its_file(block: Block):
+    assert stripped(block.text) in EXAMPLE
+
+
+async def test_the_twenty_line_channel_works():
+    (channel,) = (block.text for block in PYTHON if block.page == "CONTRIBUTING.md")
+    namespace: dict[str, object] = {"__name__": "example"}
+    exec(compile(channel, "CONTRIBUTING.md", "exec"), namespace)
+    http = ScriptedTransport().will_answer({})
+    adapter = build_adapter(namespace["PagerAdapter"], {"PAGER_URL": "https://pager.example.org"}, http=http)
+
+    assert (await adapter.send("4711", "disk full")).message == "paged"
+    assert (await adapter.test_connection()).ok
+
+
+def complaint(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what the real parser says against a command; nothing when it takes it."""
+    try:
+        PARSER.parse_args(words[1:])
+    except SystemExit as end:
+        return f"{' '.join(words)}: {capsys.readouterr().err}" if end.code else ""
+    return ""
+
+
+def is_call(words: list[str]) -> bool:
+    """Whether a command is complete: neither the name of a function nor its body."""
+    return len(words) > 1 and "$@" not in words
+
+
+def mentioned(words: list[str]) -> list[str]:
+    """Return a command as a sentence may mention it: a name alone stands without its arguments."""
+    return [*words, "--help"] if len(words) == 2 else words

@@ -1,0 +1,68 @@
+"""What is made from the code is as the code has it, and nothing that the code has is missing."""
+
+import pytest
+from tests.docs.pages import PAGES, ROOT, name_of
+from tools import docs
+
+from tocsin.channels.registry import discover
+from tocsin.cli.main import COMMANDS
+from tocsin.core.variables import CORE_VARIABLES
+from tocsin.web.openapi import describe_gateway
+from tocsin.web.problems import PROBLEMS
+
+DOCS = {name_of(page): page.read_text("utf-8") for page in PAGES}
+CHANNELS = [adapter.spec for adapter in discover().classes]
+VARIABLES = [v.name for v in (*CORE_VARIABLES, *(v for spec in CHANNELS for v in spec.variables))]
+
+
+def test_generated_files_are_fresh():
+    assert [str(path.relative_to(ROOT)) for path in docs.stale()] == [], "run `make docs`"
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_every_setting_is_documented(name: str):
+    assert f"| `{name}` |" in DOCS["docs/reference/settings.md"]
+    assert f"{name}=" in (ROOT / ".env.example").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", describe_gateway([])["paths"])
+def test_every_route_is_documented_with_an_example(path: str):
+    assert f"## {'POST' if path == '/send' else 'GET'} {path}\n" in DOCS["docs/http.md"]
+    assert f"curl http://127.0.0.1:8100{path}" in DOCS["docs/http.md"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_documented(name: str):
+    assert f"\n## tocsin {name}\n" in DOCS["docs/reference/commands.md"]
+
+
+@pytest.mark.parametrize("kind", [spec.kind for spec in CHANNELS])
+def test_every_channel_has_a_page_that_the_readme_links_to(kind: str):
+    assert f"docs/channels/{kind}.md" in DOCS
+    assert f"](docs/channels/{kind}.md)" in DOCS["README.md"]
+
+
+@pytest.mark.parametrize("code", PROBLEMS)
+def test_every_problem_is_documented(code: str):
+    assert f"| `{code}` |" in DOCS["docs/reference/problems.md"]
+
+
+@pytest.mark.parametrize("action", sorted(docs.audit_actions()))
+def test_every_audit_action_is_documented(action: str):
+    assert f"| `{action}` |" in DOCS["docs/reference/audit-actions.md"]
+
+
+def test_a_page_without_its_markers_is_refused(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("no markers here\n")
+    with pytest.raises(docs.DocsError, match="lacks the markers"):
+        docs.filled(page, {"settings": "table"})
+
+
+def test_filling_a_page_twice_changes_nothing(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n\n<!-- settings -->\n<!-- /settings -->\n\nafter\n")
+    once = docs.filled(page, {"settings": "| a |"})
+    page.write_text(once)
+    assert docs.filled(page, {"settings": "| a |"}) == once
+    assert once == "before\n\n<!-- settings -->\n\n| a |\n\n<!-- /settings -->\n\nafter\n"

@@ -1,0 +1,42 @@
+"""The stand-ins on a thread of their own: plain tests wait for child processes meanwhile."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from tocsin.standins import Town, open_standins
+
+
+@contextmanager
+def town_on_a_thread() -> Iterator[Town]:
+    """Run the stand-ins until the end of the block."""
+    started: Future[tuple[Town, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        try:
+            async with open_standins() as town:
+                started.set_result((town, asyncio.get_running_loop(), stop))
+                await stop.wait()
+        except Exception as error:
+            if not started.done():
+                started.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="stand-ins")
+    thread.start()
+    town, loop, stop = started.result(timeout=20)
+    try:
+        yield town
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(timeout=20)
+
+
+def reset(town: Town) -> None:
+    """Forget what was received and every fault."""
+    town.recorder.clear()
+    for standin in (town.teamchat, town.botchat, town.guildchat, town.mail):
+        standin.faults.clear()

@@ -1,0 +1,84 @@
+"""A gateway around real adapters, with time and transport in the hand of the test."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.web.asgi_client import Client
+
+from tocsin.app import App, assemble, load_settings
+from tocsin.channels.contract import Tools
+from tocsin.core.audit import AuditEntry
+from tocsin.core.http import Reply, Transport
+from tocsin.core.http_direct import DirectTransport
+from tocsin.standins import Town, open_standins
+from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.web.gateway import Parts, build_gateway
+
+TOKEN = "gateway-token-for-test-000000"
+TEAMCHAT = {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}
+GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
+BEARER = ("Authorization", f"Bearer {TOKEN}")
+
+
+def accepted() -> Reply:
+    return Reply(200, {}, b'{"ok": true, "ts": "1503435956.000247"}')
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """One gateway under test and the parts that the test turns."""
+
+    client: Client
+    app: App
+    transport: ScriptedTransport
+    clock: FakeClock
+
+    def audit(self) -> list[AuditEntry]:
+        return self.app.audit.log.tail(1000)
+
+
+MakeGateway = Callable[..., Gateway]
+
+
+def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock: FakeClock) -> App:
+    (data_dir / "empty.env").touch()
+    settings, discovery = load_settings(
+        environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
+    )
+    return assemble(settings, discovery, lambda: Tools(transport, clock))
+
+
+@pytest.fixture
+def make_gateway(tmp_path: Path) -> MakeGateway:
+    def make(env: Mapping[str, str] | None = None, *, draining: bool = False) -> Gateway:
+        transport, clock = ScriptedTransport([accepted()]), FakeClock()
+        app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock)
+        parts = Parts(app.settings, clock, app.audit, app.registry, app.messenger, lambda: draining)
+        return Gateway(Client(build_gateway(parts)), app, transport, clock)
+
+    return make
+
+
+@pytest.fixture
+def gateway(make_gateway: MakeGateway) -> Gateway:
+    return make_gateway()
+
+
+@pytest.fixture
+async def town() -> AsyncIterator[Town]:
+    async with open_standins() as town:
+        yield town
+
+
+@pytest.fixture
+async def live(town: Town, tmp_path: Path) -> AsyncIterator[tuple[Client, App]]:
+    """Open a gateway whose adapters talk to real servers over kept connections."""
+    transport = DirectTransport()
+    try:
+        app = make_app(tmp_path, {**town.environment(), "RATE_LIMIT_PER_IP": "100000"}, transport, FakeClock())
+        parts = Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)
+        yield Client(build_gateway(parts)), app
+    finally:
+        await transport.aclose()

@@ -1,0 +1,180 @@
+"""GET /health, /channels, /metrics and /openapi.json. Source: HTTP API, section 15."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.web.asgi_client import DOCUMENT, Client
+from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_app
+from tests.web.test_send import check_problem
+
+from tocsin import __version__
+from tocsin.core.http import Reply
+from tocsin.core.http_direct import DirectTransport
+from tocsin.standins import Town
+from tocsin.testing.parts import FakeClock
+from tocsin.web.gateway import Gateway as GatewayHandlers
+from tocsin.web.gateway import Parts, build_gateway, routes
+from tocsin.web.metrics import Metrics
+
+
+def audit_file(gateway: Gateway) -> Path:
+    return gateway.app.settings.data_dir / "audit.log"
+
+
+async def test_health_tells_the_states_of_the_channels_and_nothing_else(gateway: Gateway):
+    answer = await gateway.client.get("/health")
+    assert answer.status == 200
+    assert answer.json() == {
+        "status": "ok",
+        "version": __version__,
+        "channels": {
+            "botchat": "unconfigured",
+            "devicemsg": "unconfigured",
+            "email": "unconfigured",
+            "guildchat": "unconfigured",
+            "teamchat": "configured",
+        },
+    }
+    assert gateway.transport.sent == [], "health must not call a provider"
+
+
+async def test_health_answers_503_while_the_service_drains(make_gateway: MakeGateway):
+    answer = await make_gateway(draining=True).client.get("/health")
+    assert answer.status == 503
+    assert answer.json()["status"] == "draining"
+
+
+async def test_a_full_disk_under_the_audit_log_stops_no_send_shows_in_health_and_recovers(gateway: Gateway):
+    audit_file(gateway).symlink_to("/dev/full")
+
+    assert (await gateway.client.send(GOOD)).status == 200
+    health = await gateway.client.get("/health")
+    assert health.status == 503
+    assert health.json()["status"] == "degraded"
+    assert health.json()["problems"] == ["the audit log cannot be written; the log says why"]
+
+    audit_file(gateway).unlink()
+    assert (await gateway.client.send(GOOD)).status == 200
+    assert (await gateway.client.get("/health")).json()["status"] == "ok"
+    assert len(gateway.audit()) == 1
+
+
+async def test_health_tells_a_stranger_no_path_of_this_machine(gateway: Gateway):
+    audit_file(gateway).symlink_to("/dev/full")
+    await gateway.client.send(GOOD)
+    answer = await gateway.client.get("/health")
+    assert answer.status == 503
+    assert str(gateway.app.settings.data_dir).encode() not in answer.body
+    assert b"/dev" not in answer.body
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_channels_lists_the_configured_kinds(make_gateway: MakeGateway, method: str):
+    gateway = make_gateway({"DEVICEMSG_PLATFORM": "darwin"})
+    answer = await gateway.client.request(method, "/channels")
+    assert answer.status == 200
+    assert answer.json() == ["devicemsg", "teamchat"]
+
+
+async def test_channels_needs_no_token_but_metrics_does(make_gateway: MakeGateway):
+    client = make_gateway({"GATEWAY_TOKEN": TOKEN}).client
+    assert (await client.get("/channels")).status == 200
+    assert (await client.get("/health")).status == 200
+    check_problem(await client.get("/metrics"), 401, "unauthenticated")
+    assert (await client.get("/metrics", BEARER)).status == 200
+
+
+async def test_metrics_count_sends_by_channel_and_outcome(gateway: Gateway):
+    await gateway.client.send(GOOD)
+    gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
+    await gateway.client.send(GOOD)
+    await gateway.client.send(GOOD)
+    answer = await gateway.client.get("/metrics")
+    assert answer.header("content-type") == "text/plain; version=0.0.4; charset=utf-8"
+    lines = answer.body.decode().splitlines()
+    assert 'tocsin_sends_total{channel="teamchat",outcome="sent"} 1.0' in lines
+    assert 'tocsin_sends_total{channel="teamchat",outcome="permanent"} 2.0' in lines
+    assert 'tocsin_send_attempts_total{channel="teamchat"} 3.0' in lines
+    assert 'tocsin_send_seconds_count{channel="teamchat"} 3.0' in lines
+    assert 'tocsin_http_requests_total{route="/send",status="200"} 1.0' in lines
+    assert 'tocsin_http_requests_total{route="/send",status="502"} 2.0' in lines
+
+
+async def test_no_metric_has_a_label_that_a_stranger_chose(gateway: Gateway):
+    before = (await gateway.client.get("/metrics")).body.count(b"\n")
+    for number in range(50):
+        mark = f"stranger{number}"
+        await gateway.client.send({"channel": mark, "target": mark, "message": mark}, ("X-Request-Id", mark))
+        await gateway.client.request("GET", f"/{mark}", ("Host", mark), ("User-Agent", mark))
+        gateway.clock.advance(60)
+    after = (await gateway.client.get("/metrics")).body
+    assert b"stranger" not in after
+    assert after.count(b"\n") - before <= 12
+
+
+async def test_two_gateways_in_one_process_count_for_themselves(tmp_path: Path, make_gateway: MakeGateway):
+    one, other = make_gateway(), make_gateway()
+    await one.client.send(GOOD)
+    assert b"tocsin_sends_total{" not in (await other.client.get("/metrics")).body
+
+
+def test_the_openapi_document_names_the_real_routes_and_no_others(gateway: Gateway):
+    app = gateway.app
+    parts = Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)
+    real = {
+        (route.path, method)
+        for route in routes(GatewayHandlers(parts, Metrics()))
+        for method in route.methods or ()
+        if method != "HEAD"  # comes with GET
+    }
+    assert real == {(path, method.upper()) for path, item in DOCUMENT["paths"].items() for method in item}
+
+
+async def test_the_openapi_document_is_served_as_it_is_tested(gateway: Gateway):
+    answer = await gateway.client.get("/openapi.json")
+    assert answer.status == 200
+    assert answer.json() == DOCUMENT
+    assert DOCUMENT["openapi"].startswith("3.1.")
+
+
+def test_every_reference_of_the_openapi_document_leads_somewhere():
+    def references(node: object) -> set[str]:
+        if isinstance(node, dict):
+            own = {node["$ref"]} if "$ref" in node else set()
+            return own.union(*(references(value) for value in node.values()))
+        return set().union(*(references(item) for item in node)) if isinstance(node, list) else set()
+
+    names = {reference.removeprefix("#/components/schemas/") for reference in references(DOCUMENT)}
+    assert names == DOCUMENT["components"]["schemas"].keys()
+
+
+async def test_an_adapter_is_made_once_and_its_connection_is_kept(town: Town, tmp_path: Path):
+    connections: list[asyncio.Task[None]] = []
+    port = int(town.teamchat.url.rpartition(":")[2])
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back_reader, back_writer = await asyncio.open_connection("127.0.0.1", port)
+        connections.append(asyncio.create_task(pump(reader, back_writer)))
+        await pump(back_reader, writer)
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as counting:
+        here = counting.sockets[0].getsockname()[1]
+        env = town.environment() | {"TEAMCHAT_API_URL": town.teamchat.api_url.replace(str(port), str(here))}
+        transport = DirectTransport()
+        app = make_app(tmp_path, env, transport, FakeClock())
+        client = Client(build_gateway(Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)))
+        for number in range(20):
+            answer = await client.send({"channel": "teamchat", "target": "#ops", "message": str(number)})
+            assert answer.status == 200
+        assert app.registry.adapter("teamchat") is app.registry.adapter("slack")
+        await transport.aclose()
+        await asyncio.gather(*connections)
+    assert len(connections) == 1
+    assert len(town.recorder.of("teamchat")) == 20
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+    writer.close()

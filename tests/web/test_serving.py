@@ -1,0 +1,353 @@
+"""The gateway on a real socket, and the installed command. Source: decision 4; HTTP API, section 0."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+import uvicorn
+from tests.web.asgi_client import DOCUMENT
+from tests.web.conftest import GOOD, TEAMCHAT, TOKEN, Gateway
+
+from tocsin.core.audit import AuditLog
+from tocsin.core.errors import ConfigError
+from tocsin.standins import Town
+from tocsin.standins.faults import Fault
+from tocsin.web.asgi import RequestScope
+from tocsin.web.protocol import BoundedProtocol
+from tocsin.web.serving import Service, listen, serve
+
+MIB = 1024 * 1024
+COMMAND = str(Path(sys.executable).with_name("tocsin"))
+
+
+class HastyProtocol(BoundedProtocol):
+    """Waits for a request as long as a test wants to."""
+
+    arrival_timeout_s = 0.1
+
+
+@pytest.fixture
+async def wire(gateway: Gateway) -> AsyncIterator[int]:
+    """Serve the gateway the way the command does; give its port."""
+    addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    service = Service("the gateway", "127.0.0.1", free_port(), "GATEWAY_PORT", lambda _: gateway.client.app)
+    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(found[0])))
+    yield int((await addresses).rpartition(":")[2])
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+
+
+@asynccontextmanager
+async def hasty_server(gateway: Gateway) -> AsyncIterator[int]:
+    config = uvicorn.Config(gateway.client.app, http=HastyProtocol, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001 - without its signal handlers
+        yield sock.getsockname()[1]
+        server.should_exit = True
+        await task
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+async def exchange(port: int, *pieces: bytes) -> tuple[bytes, bytes]:
+    """Write the pieces, read until the other side closes; give head and body of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(10):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    finally:
+        writer.transport.abort()
+    return head, body
+
+
+def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+JSON = "Content-Type: application/json"
+RAW = json.dumps(GOOD).encode()
+
+
+async def test_a_send_over_a_real_socket(wire: int):
+    head, body = await exchange(wire, request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW))
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert json.loads(body)["ok"] is True
+    assert b"\nserver:" not in head.lower()
+
+
+async def test_a_head_request_is_answered_without_a_body(wire: int):
+    head, body = await exchange(wire, request("HEAD", "/channels"))
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert body == b""
+
+
+@pytest.mark.parametrize("form", ["Content-Length", "chunked"])
+async def test_who_sends_too_much_still_reads_the_413(wire: int, form: str):
+    size = 3 * MIB
+    raw = b" " * size
+    if form == "chunked":
+        sent = request("POST", "/send", JSON, "Transfer-Encoding: chunked"), b"%x\r\n%b\r\n0\r\n\r\n" % (size, raw)
+    else:
+        sent = request("POST", "/send", JSON, f"Content-Length: {size}"), raw
+    head, body = await exchange(wire, *sent)
+    assert head.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(body)["code"] == "payload-too-large"
+
+
+async def test_who_asks_before_sending_too_much_is_told_at_once(wire: int):
+    head, _ = await exchange(wire, request("POST", "/send", JSON, "Content-Length: 9000000", "Expect: 100-continue"))
+    assert head.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # a TLS client hello
+        b"hello\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"POST /send HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http_gets_a_problem_document_too(wire: int, raw: bytes):
+    head, body = await exchange(wire, raw)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body).keys() >= set(DOCUMENT["components"]["schemas"]["Problem"]["required"])
+
+
+async def test_an_endless_head_is_cut_off(wire: int):
+    reader, writer = await asyncio.open_connection("127.0.0.1", wire)
+    writer.write(b"GET /health HTTP/1.1\r\n")
+    async with asyncio.timeout(5):
+        while not (writer.is_closing() or reader.at_eof()):
+            writer.write(b"X-Filler: " + b"x" * 8000 + b"\r\n")
+            await asyncio.sleep(0)
+            with suppress(ConnectionError):
+                await writer.drain()
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"", b"GET /hea", request("POST", "/send", JSON, "Content-Length: 100", body=b'{"cha')],
+    ids=["nothing", "half-a-head", "half-a-body"],
+)
+async def test_a_request_that_does_not_arrive_in_time_is_cut_off(gateway: Gateway, start: bytes):
+    async with hasty_server(gateway) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(start)
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.transport.abort()
+    assert gateway.transport.sent == []
+
+
+async def test_a_slow_provider_is_waited_for_longer_than_a_slow_client(gateway: Gateway, town: Town):
+    async with hasty_server(gateway) as port:
+        released = asyncio.Event()
+
+        async def slow(*_: object, **__: object) -> object:
+            await released.wait()
+            return gateway.transport.script[0]
+
+        asyncio.get_running_loop().call_later(3 * HastyProtocol.arrival_timeout_s, released.set)
+        gateway.app.registry.adapter("teamchat").http = SlowTransport(slow)
+        head, _ = await exchange(port, request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW))
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+class SlowTransport:
+    def __init__(self, request: object) -> None:
+        self.request = request
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_two_requests_in_one_packet_are_both_answered(wire: int):
+    first = request("GET", "/health").replace(b"Connection: close\r\n", b"")
+    head, rest = await exchange(wire, first + request("GET", "/channels"))
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert rest.count(b"HTTP/1.1 200 ") == 1
+    assert rest.endswith(b'["teamchat"]')
+
+
+async def test_a_request_that_outlasts_the_grace_period_is_answered_with_503():
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    sent: list[Mapping[str, object]] = []
+
+    async def send(message: Mapping[str, object]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [], "client": ("127.0.0.1", 1), "path": "/send"}
+    app = RequestScope(hang, (), lambda *_: None)
+    task = asyncio.create_task(app(scope, hang, send))
+    await asyncio.sleep(0)
+    task.cancel()
+    await task
+    assert sent[0]["status"] == 503
+    assert json.loads(sent[1]["body"])["code"] == "not-ready"
+
+
+# Where it listens
+
+
+def service_on(host: str, port: int) -> Service:
+    return Service("the gateway", host, port, "GATEWAY_PORT", lambda _: None)
+
+
+def test_a_taken_port_is_one_sentence_with_the_setting_to_change():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        service = service_on("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(ConfigError) as raised, listen(service):
+            pass
+    assert "cannot listen on 127.0.0.1 port" in str(raised.value)
+    assert "Address already in use" in str(raised.value)
+    assert raised.value.hint == "stop the program that uses it, or set GATEWAY_PORT to a free port"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid", "a..b", "x" * 300, "é..", "ü" * 70])
+def test_an_address_that_is_not_ours_is_one_sentence(host: str):
+    with pytest.raises(ConfigError, match="cannot listen on") as raised, listen(service_on(host, 0)):
+        pass
+    assert "\n" not in raised.value.sentence()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]"])
+def test_loopback_is_listened_on_in_every_spelling(host: str):
+    with listen(service_on(host, 0)) as sock:
+        assert sock.getsockname()[0] in {"127.0.0.1", "::1"}
+
+
+# The installed command
+
+
+class Command:
+    """A running `tocsin gateway`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int, data_dir: Path) -> None:
+        self.process, self.port, self.data_dir = process, port, data_dir
+
+    async def started(self) -> None:
+        async with asyncio.timeout(20):
+            while b"listening" not in (line := await self.process.stderr.readline()):
+                assert line, "it ended before it listened"
+
+    async def ended(self) -> tuple[int, str, str]:
+        async with asyncio.timeout(20):
+            out, err = await self.process.communicate()
+        return self.process.returncode, out.decode(), err.decode()
+
+
+@asynccontextmanager
+async def command(data_dir: Path, env: Mapping[str, str]) -> AsyncIterator[Command]:
+    port = int(env.get("GATEWAY_PORT") or free_port())
+    inherited = {
+        name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PATH", "PYTHONPATH"))
+    }
+    own = {"TOCSIN_DATA_DIR": str(data_dir), "GATEWAY_PORT": str(port), **TEAMCHAT, **env}
+    process = await asyncio.create_subprocess_exec(
+        COMMAND, "gateway", env=inherited | own, cwd=data_dir,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield Command(process, port, data_dir)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def audit_of(data_dir: Path) -> list[bool]:
+    return [bool(entry.metadata["ok"]) for entry in AuditLog(data_dir / "audit.log").tail(10)]
+
+
+async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(town: Town, tmp_path: Path):
+    async with command(tmp_path, town.environment()) as gateway:
+        await gateway.started()
+        town.teamchat.faults.push(Fault.stall(0.5))
+        send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
+        asked = asyncio.create_task(exchange(gateway.port, send))
+        await town.recorder.wait_for(1, "teamchat")
+        gateway.process.terminate()
+        head, body = await asked
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert json.loads(body)["ok"] is True
+        code, out, err = await gateway.ended()
+    assert (code, out) == (0, "")
+    assert "Traceback" not in err
+    assert audit_of(tmp_path) == [True]
+
+
+async def test_a_second_signal_ends_the_service_at_once(town: Town, tmp_path: Path):
+    async with command(tmp_path, town.environment()) as gateway:
+        await gateway.started()
+        town.teamchat.faults.push(Fault.stall(30))
+        send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
+        asked = asyncio.create_task(exchange(gateway.port, send))
+        await town.recorder.wait_for(1, "teamchat")
+        started = asyncio.get_running_loop().time()
+        gateway.process.terminate()
+        gateway.process.send_signal(signal.SIGINT)
+        await gateway.ended()
+        assert asyncio.get_running_loop().time() - started < 4, "the grace period is 5 s"
+        await asyncio.gather(asked, return_exceptions=True)
+
+
+async def test_a_start_on_a_taken_port_says_so_in_a_sentence_and_exits_with_2(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        async with command(tmp_path, {"GATEWAY_PORT": port, "LOG_LEVEL": "error"}) as gateway:
+            code, out, err = await gateway.ended()
+    assert (code, out) == (2, "")
+    assert f"the gateway cannot listen on 127.0.0.1 port {port}: Address already in use" in err
+    assert "GATEWAY_PORT" in err
+    assert len(err.splitlines()) == 2
+
+
+async def test_a_start_off_loopback_without_a_token_is_refused_with_the_setting_to_add(tmp_path: Path):
+    async with command(tmp_path, {"GATEWAY_HOST": "0.0.0.0", "LOG_LEVEL": "error"}) as gateway:
+        code, out, err = await gateway.ended()
+    assert (code, out) == (2, "")
+    assert "without a token" in err
+    assert "GATEWAY_TOKEN" in err
+    assert "ALLOW_INSECURE_BIND=true" in err
+
+
+@pytest.mark.parametrize(
+    ("env", "status"), [({"GATEWAY_TOKEN": TOKEN}, b"401"), ({"ALLOW_INSECURE_BIND": "true"}, b"422")]
+)
+async def test_off_loopback_it_starts_with_a_token_or_with_the_override_and_its_warning(
+    tmp_path: Path, env: dict[str, str], status: bytes
+):
+    async with command(tmp_path, {"GATEWAY_HOST": "0.0.0.0", "LOG_FORMAT": "json", **env}) as gateway:
+        first = b""
+        while b"listening" not in first:
+            line = await gateway.process.stderr.readline()
+            assert line
+            first += line
+        assert (b"DANGER" in first) == ("ALLOW_INSECURE_BIND" in env)
+        head, _ = await exchange(gateway.port, request("POST", "/send", JSON, "Content-Length: 2", body=b"{}"))
+        assert head.split()[1] == status
+        gateway.process.terminate()
+        code, _, err = await gateway.ended()
+    assert code == 0
+    assert TOKEN not in err
