@@ -28,7 +28,10 @@ SERVED_BY = {"demo": ("demo", "dev"), "dev": ("dev",)}
 
 # What an environment needs from the system: a command, and the Debian package that brings it,
 # for example `"dev": (("redis-server", "redis-server"),)`.
-SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {"demo": (), "dev": ()}
+SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
+    "demo": (),
+    "dev": (("redis-server", "redis-server"),),
+}
 
 
 class BootstrapError(Exception):

@@ -11,6 +11,7 @@ from tocsin.app import App, direct_transport, load_settings, open_app
 from tocsin.channels.contract import SendResult
 from tocsin.core.errors import TocsinError
 from tocsin.core.http import Transport
+from tocsin.delivery.model import Delivery
 from tocsin.messaging.messenger import Caller, NotifyResult
 
 __all__ = ["NotifyResult", "SendResult", "Tocsin", "notify", "open", "run", "send"]
@@ -28,11 +29,31 @@ class Tocsin:
 
     async def send(self, channel: str, target: str, message: str) -> SendResult:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`."""
+        given: dict[str, object] = {"channel": channel, "target": target, "message": message}
+        for name, value in given.items():  # callers may hand over anything, and a send never raises
+            if not isinstance(value, str):
+                error = f"{name} must be text, not {type(value).__name__}"
+                return SendResult(False, _shown(channel), _shown(target), error=error)
         return (await self._app.messenger.send(channel, target, message, _CALLER)).result
 
     async def notify(self, profile: str, message: str) -> NotifyResult:
         """Send to every target of a profile of `profiles.yaml`; raises UnknownProfileError alone."""
         return await self._app.messenger.notify(profile, message, _CALLER)
+
+    async def enqueue(
+        self, channel: str, target: str, message: str, *, policy: str = "", idempotency_key: str | None = None
+    ) -> Delivery:
+        """Queue a message durably; it is sent while `tocsin up`, `gateway` or `worker` runs.
+
+        `policy` is at_least_once or at_most_once; empty is the channel's default. A second call with
+        the same key within 24 hours returns the first delivery. Raises UnknownChannelError and
+        ChannelError for what could never be sent, and DatabaseError when nothing was queued.
+        """
+        outbox = self._app.outbox
+        new = outbox.prepare(channel, target, message, _CALLER.source, policy)
+        key = f"api:{idempotency_key}" if idempotency_key else None
+        [delivery] = await outbox.enqueue([new.with_terms(None, None, key)], _CALLER)
+        return delivery
 
     async def test(self, channel: str) -> SendResult:
         """Verify the credentials of `channel` without sending."""
@@ -58,24 +79,33 @@ async def open(  # noqa: A001  # `tocsin.open()` reads as it should; nobody impo
         yield Tocsin(app)
 
 
-def send(channel: str, target: str, message: str, *, data_dir: Path | str | None = None) -> SendResult:
+def send(
+    channel: str,
+    target: str,
+    message: str,
+    *,
+    data_dir: Path | str | None = None,
+    env_file: Path | str | None = None,
+) -> SendResult:
     """Send one message and wait for the outcome; never raises, not even for a broken configuration."""
 
     async def call() -> SendResult:
-        async with open(data_dir=data_dir, transport=direct_transport) as tocsin:
+        async with open(data_dir=data_dir, env_file=env_file) as tocsin:
             return await tocsin.send(channel, target, message)
 
     try:
         return run(call())
     except TocsinError as error:
-        return SendResult(False, channel, target, error=error.sentence())
+        return SendResult(False, _shown(channel), _shown(target), error=error.sentence())
 
 
-def notify(profile: str, message: str, *, data_dir: Path | str | None = None) -> NotifyResult:
+def notify(
+    profile: str, message: str, *, data_dir: Path | str | None = None, env_file: Path | str | None = None
+) -> NotifyResult:
     """Send to every target of a profile and wait; raises UnknownProfileError and ConfigError."""
 
     async def call() -> NotifyResult:
-        async with open(data_dir=data_dir) as tocsin:
+        async with open(data_dir=data_dir, env_file=env_file) as tocsin:
             return await tocsin.notify(profile, message)
 
     return run(call())
@@ -89,3 +119,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(asyncio.run, work).result()
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else type(value).__name__

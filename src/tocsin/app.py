@@ -5,21 +5,37 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.channels.contract import Tools
 from tocsin.channels.registry import ChannelState, Discovery, Registry, discover
 from tocsin.core.clock import Clock, SystemClock
+from tocsin.core.errors import TocsinError
 from tocsin.core.http import Transport
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import check_gateway_bind
 from tocsin.core.settings import Settings
-from tocsin.core.variables import AUDIT_REDACT, GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.variables import (
+    AUDIT_REDACT,
+    DELIVERY_BACKEND,
+    DELIVERY_KEEP_DAYS,
+    DELIVERY_WORKERS,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    REDIS_URL,
+)
 
 if TYPE_CHECKING:
     from tocsin.core.audit_trail import AuditTrail
+    from tocsin.delivery.bus import Bus
+    from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.delivery.store import DeliveryStore
+    from tocsin.messaging.idempotency import Keys
     from tocsin.messaging.messenger import Messenger
+    from tocsin.messaging.outbox import Outbox
     from tocsin.messaging.profiles import Profiles
+    from tocsin.messaging.publisher import Publisher
+    from tocsin.web.serving import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,16 @@ class App:
     audit: "AuditTrail"
     registry: Registry
     profiles: "Profiles"
+    outbox: "Outbox"
     messenger: "Messenger"
+    keys: "Keys"
+
+
+class Storage(NamedTuple):
+    """Where the queue and what belongs to it are kept."""
+
+    store: "DeliveryStore"
+    keys: "Keys"
 
 
 def load_settings(
@@ -56,32 +81,29 @@ def _no_tools() -> Tools:
 
 def read_profiles(settings: Settings, discovery: Discovery) -> "Profiles":
     """Return the notification profiles; nothing is opened for sending."""
-    return assemble(settings, discovery, _no_tools).profiles
+    from tocsin.messaging.profiles import FILE_NAME, Profiles
+
+    registry = Registry(discovery.classes, settings, _no_tools)
+    return Profiles(settings.data_dir / FILE_NAME, registry.kind_of, registry.kinds())
 
 
-def assemble(settings: Settings, discovery: Discovery, tools: Callable[[], Tools]) -> App:
+def assemble(settings: Settings, discovery: Discovery, tools: Callable[[], Tools], storage: Storage) -> App:
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
     from tocsin.core.audit import AuditLog
     from tocsin.core.audit_trail import AuditTrail
     from tocsin.messaging.messenger import Messenger
-    from tocsin.messaging.profiles import FILE_NAME, Profiles
+    from tocsin.messaging.outbox import Outbox
 
     redact = Redactor(settings.secrets())
     path = settings.data_dir / "audit.log"
     audit = AuditTrail(AuditLog(path, redact=redact) if settings[AUDIT_REDACT] else AuditLog(path))
+    clock = SystemClock()
     registry = Registry(discovery.classes, settings, cache(tools))
-    profiles = Profiles(settings.data_dir / FILE_NAME, registry.kind_of, registry.kinds())
-    return App(
-        settings,
-        discovery,
-        redact,
-        SystemClock(),
-        audit,
-        registry,
-        profiles,
-        Messenger(registry, profiles, audit),
-    )
+    profiles = read_profiles(settings, discovery)
+    outbox = Outbox(storage.store, registry, audit, clock)
+    messenger = Messenger(registry, profiles, audit, outbox)
+    return App(settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
 
 
 @asynccontextmanager
@@ -92,11 +114,33 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
         def tools() -> Tools:
             http = transport()
             stack.push_async_callback(http.aclose)
-            return Tools(http, SystemClock())
+            return Tools(http, SystemClock(), Redactor(settings.secrets()))
 
-        app = assemble(settings, discovery, tools)
+        app = assemble(settings, discovery, tools, await open_storage(settings, stack))
         stack.callback(app.audit.log.close)
         yield app
+
+
+async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
+    """Open the queue where the settings keep it, and have it closed with the program."""
+    if settings[DELIVERY_BACKEND] == "redis":
+        from tocsin.core.redis_client import open_redis
+        from tocsin.delivery.redis_store import RedisStore
+        from tocsin.messaging.redis_idempotency import RedisKeys
+
+        client = open_redis(settings[REDIS_URL])
+        stack.push_async_callback(client.aclose)
+        return Storage(RedisStore(client, SystemClock()), RedisKeys(client))
+    from tocsin.core.database import Database
+    from tocsin.core.database_lazy import LazyDatabase
+    from tocsin.delivery import sqlite_schema
+    from tocsin.delivery.sqlite_store import SqliteStore
+    from tocsin.messaging import idempotency
+
+    schemas = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGRATIONS}
+    database = LazyDatabase(lambda: Database(settings.data_dir / "tocsin.db", schemas))
+    stack.push_async_callback(database.aclose)
+    return Storage(SqliteStore(database, SystemClock()), idempotency.SqliteKeys(database, SystemClock()))
 
 
 def direct_transport() -> Transport:
@@ -108,27 +152,112 @@ def direct_transport() -> Transport:
 
 
 async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
-    """Run the named services until a signal asks to stop; refuses an open gateway off loopback."""
+    """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
+
+    Every process that serves works on the queue, unless `DELIVERY_WORKERS` is 0.
+    """
+    import asyncio
+
+    from tocsin.web.serving import serve as run_services
+
+    services = [_gateway(app)] if "gateway" in parts else []
+    dispatcher = _dispatcher(app)
+    bus = await _bus(app)
+    try:
+        async with asyncio.TaskGroup() as group:
+            if dispatcher:
+                group.create_task(dispatcher.run())
+            if bus:
+                group.create_task(bus.run())
+            keeper = group.create_task(_forget_old(app))
+            try:
+                await run_services(services, ready=ready)
+            finally:
+                keeper.cancel()
+                if bus:
+                    bus.stop()
+                if dispatcher:
+                    dispatcher.stop()
+    except* TocsinError as problems:
+        # One sentence for whoever started the program, not a tree of them.
+        failure = problems.exceptions[0]
+    else:
+        return
+    raise failure
+
+
+def _gateway(app: App) -> "Service":
     from logging import getLogger
 
     from tocsin.web.gateway import Parts, build_gateway
     from tocsin.web.serving import Service
-    from tocsin.web.serving import serve as run_services
 
-    services = []
-    if "gateway" in parts:
-        host = app.settings[GATEWAY_HOST]
-        for warning in check_gateway_bind(app.settings, host):
-            getLogger(__name__).warning(warning)
-        services.append(
-            Service(
-                "the gateway",
-                host,
-                app.settings[GATEWAY_PORT],
-                GATEWAY_PORT.name,
-                lambda draining: build_gateway(
-                    Parts(app.settings, app.clock, app.audit, app.registry, app.messenger, draining)
-                ),
-            )
-        )
-    await run_services(services, ready=ready)
+    host = app.settings[GATEWAY_HOST]
+    for warning in check_gateway_bind(app.settings, host):
+        getLogger(__name__).warning(warning)
+
+    def parts(draining: Callable[[], bool]) -> Parts:
+        return Parts(app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining)
+
+    return Service(
+        "the gateway",
+        host,
+        app.settings[GATEWAY_PORT],
+        GATEWAY_PORT.name,
+        lambda draining: build_gateway(parts(draining)),
+    )
+
+
+def _dispatcher(app: App) -> "Dispatcher | None":
+    slots = app.settings[DELIVERY_WORKERS]
+    if not slots:
+        return None
+    from tocsin.delivery.dispatcher import Dispatcher
+
+    dispatcher = Dispatcher(app.outbox.store, app.registry, app.clock, slots=slots)
+    dispatcher.observe(app.outbox.record_attempt)
+    app.outbox.on_queued(dispatcher.wake)
+    return dispatcher
+
+
+def publisher_of(app: App) -> "Publisher":
+    """Return what publishes to the bus and queues what comes off it."""
+    from tocsin.core.redis_client import open_redis
+    from tocsin.messaging.publisher import Publisher
+
+    url = app.settings[REDIS_URL]
+    return Publisher(app.outbox, (lambda: open_redis(url)) if url else None)
+
+
+async def _bus(app: App) -> "Bus | None":
+    """Return the bus where Redis was named in the settings, or answers at its usual address."""
+    from socket import gethostname
+
+    from tocsin.core.ids import new_id
+    from tocsin.core.redis_client import open_redis
+    from tocsin.delivery.bus import Bus
+
+    if not app.settings[REDIS_URL]:
+        return None
+    client = open_redis(app.settings[REDIS_URL])
+    if REDIS_URL.name not in app.settings.sources:
+        try:
+            await client.command("PING")
+        except TocsinError:  # nobody said that there is one
+            await client.aclose()
+            return None
+    publisher = publisher_of(app)
+    worker = f"{gethostname()}:{new_id()}"
+    return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+
+async def _forget_old(app: App) -> None:
+    """Forget deliveries that finished long ago, once an hour."""
+    from logging import getLogger
+
+    while True:
+        try:
+            await app.outbox.store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+        except TocsinError as error:
+            getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
+        await app.clock.sleep(3600)

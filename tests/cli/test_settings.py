@@ -220,7 +220,7 @@ def test_init_where_nothing_can_be_written_is_a_sentence(cli: Cli):
 def test_completion_prints_a_script_that_knows_every_command(cli: Cli, shell: str):
     done = cli("completion", shell)
     assert (done.code, done.err) == (0, "")
-    assert all(name in done.out for name in ("channels", "notify", "--json"))
+    assert all(name in done.out for name in ("channels", "notify", "verify"))
     assert cli("completion", shell, "--json").json() == {"shell": shell, "script": done.out.removesuffix("\n")}
 
 

@@ -1,6 +1,7 @@
 """Everything that leaves goes through the messenger, which writes one entry a call (spec 2.4, 2.8, 6)."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -11,10 +12,14 @@ from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.audit import AuditEntry, AuditLog
 from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.database import Database
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, UnknownProfileError
 from tocsin.core.settings import Values
 from tocsin.core.variables import Variable, text
+from tocsin.delivery.sqlite_schema import MIGRATIONS
+from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.messaging.messenger import Caller, Messenger
+from tocsin.messaging.outbox import Outbox
 from tocsin.messaging.profiles import Profiles
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
@@ -120,7 +125,7 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
     classes = [Bell, Horn, Siren, Broken]
     Bell.rung.clear()
     Bell.heard = asyncio.Event()
@@ -130,9 +135,13 @@ def office(tmp_path: Path) -> Office:
     (tmp_path / "profiles.yaml").write_text(PROFILES)
     profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, registry.kinds())
     log = AuditLog(tmp_path / "audit.log")
-    made = Office(Messenger(registry, profiles, AuditTrail(log)), log)
+    trail, clock = AuditTrail(log), FakeClock()
+    database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
+    outbox = Outbox(SqliteStore(database, clock), registry, trail, clock)
+    made = Office(Messenger(registry, profiles, trail, outbox), log)
     made.messenger.observe(made.seen.append)
-    return made
+    yield made
+    await database.aclose()
 
 
 async def test_a_send_writes_one_msg_send_entry_with_the_facts_and_the_caller(office: Office):
@@ -184,15 +193,9 @@ async def test_observers_see_every_send_once(office: Office):
     await office.messenger.send("bell", "tower", "x", TEST)
     await office.messenger.send("gong", "x", "x", TEST)
     await office.messenger.notify("mixed", "x", TEST)
-    assert [receipt.result.target for receipt in office.seen] == [
-        "tower",
-        "x",
-        "tower",
-        "broken",
-        "roof",
-        "gate",
-        "bug",
-    ]
+    seen = [receipt.result.target for receipt in office.seen]
+    assert seen[:2] == ["tower", "x"]
+    assert sorted(seen[2:]) == sorted(["tower", "broken", "roof", "gate", "bug"])
 
 
 async def test_a_connection_test_writes_one_msg_test_entry_and_sends_nothing(office: Office):

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.app import App, assemble, load_settings
+from tocsin.app import App, Storage, assemble, load_settings
 from tocsin.channels.contract import Tools
 from tocsin.core.audit import AuditEntry
+from tocsin.core.clock import Clock
+from tocsin.core.database import Database
 from tocsin.core.http import Reply, Transport
 from tocsin.core.http_direct import DirectTransport
+from tocsin.delivery import sqlite_schema
+from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.messaging import idempotency
+from tocsin.messaging.idempotency import SqliteKeys
 from tocsin.standins import Town, open_standins
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 from tocsin.web.gateway import Parts, build_gateway
@@ -39,23 +45,38 @@ class Gateway:
         return self.app.audit.log.tail(1000)
 
 
+SCHEMAS = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGRATIONS}
+
+
+def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> Parts:
+    return Parts(app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining)
+
+
 MakeGateway = Callable[..., Gateway]
 
 
-def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock: FakeClock) -> App:
+def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock: FakeClock, database: Database) -> App:
     (data_dir / "empty.env").touch()
     settings, discovery = load_settings(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
-    return assemble(settings, discovery, lambda: Tools(transport, clock))
+    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock))
+    return assemble(settings, discovery, lambda: Tools(transport, clock), storage)
 
 
 @pytest.fixture
-def make_gateway(tmp_path: Path) -> MakeGateway:
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    made = Database(tmp_path / "tocsin.db", SCHEMAS)
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+def make_gateway(tmp_path: Path, database: Database) -> MakeGateway:
     def make(env: Mapping[str, str] | None = None, *, draining: bool = False) -> Gateway:
         transport, clock = ScriptedTransport([accepted()]), FakeClock()
-        app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock)
-        parts = Parts(app.settings, clock, app.audit, app.registry, app.messenger, lambda: draining)
+        app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock, database)
+        parts = parts_of(app, clock, draining=lambda: draining)
         return Gateway(Client(build_gateway(parts)), app, transport, clock)
 
     return make
@@ -73,12 +94,13 @@ async def town() -> AsyncIterator[Town]:
 
 
 @pytest.fixture
-async def live(town: Town, tmp_path: Path) -> AsyncIterator[tuple[Client, App]]:
+async def live(town: Town, tmp_path: Path, database: Database) -> AsyncIterator[tuple[Client, App]]:
     """Open a gateway whose adapters talk to real servers over kept connections."""
     transport = DirectTransport()
     try:
-        app = make_app(tmp_path, {**town.environment(), "RATE_LIMIT_PER_IP": "100000"}, transport, FakeClock())
-        parts = Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)
+        env = {**town.environment(), "RATE_LIMIT_PER_IP": "100000"}
+        app = make_app(tmp_path, env, transport, FakeClock(), database)
+        parts = parts_of(app, app.clock)
         yield Client(build_gateway(parts)), app
     finally:
         await transport.aclose()

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 from tests.web.asgi_client import DOCUMENT, Client
-from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_app
+from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
 
 from tocsin import __version__
+from tocsin.core.database import Database
 from tocsin.core.http import Reply
 from tocsin.core.http_direct import DirectTransport
 from tocsin.standins import Town
 from tocsin.testing.parts import FakeClock
 from tocsin.web.gateway import Gateway as GatewayHandlers
-from tocsin.web.gateway import Parts, build_gateway, routes
+from tocsin.web.gateway import build_gateway, routes
 from tocsin.web.metrics import Metrics
 
 
@@ -22,12 +23,13 @@ def audit_file(gateway: Gateway) -> Path:
     return gateway.app.settings.data_dir / "audit.log"
 
 
-async def test_health_tells_the_states_of_the_channels_and_nothing_else(gateway: Gateway):
+async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(gateway: Gateway):
     answer = await gateway.client.get("/health")
     assert answer.status == 200
     assert answer.json() == {
         "status": "ok",
         "version": __version__,
+        "queue": {"backend": "sqlite", "status": "ok"},
         "channels": {
             "botchat": "unconfigured",
             "devicemsg": "unconfigured",
@@ -121,10 +123,10 @@ async def test_two_gateways_in_one_process_count_for_themselves(tmp_path: Path, 
 
 def test_the_openapi_document_names_the_real_routes_and_no_others(gateway: Gateway):
     app = gateway.app
-    parts = Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)
+    parts = parts_of(app, app.clock)
     real = {
         (route.path, method)
-        for route in routes(GatewayHandlers(parts, Metrics()))
+        for route in routes(parts, GatewayHandlers(parts, Metrics()))
         for method in route.methods or ()
         if method != "HEAD"  # comes with GET
     }
@@ -149,7 +151,7 @@ def test_every_reference_of_the_openapi_document_leads_somewhere():
     assert names == DOCUMENT["components"]["schemas"].keys()
 
 
-async def test_an_adapter_is_made_once_and_its_connection_is_kept(town: Town, tmp_path: Path):
+async def test_an_adapter_is_made_once_and_its_connection_is_kept(town: Town, tmp_path: Path, database: Database):
     connections: list[asyncio.Task[None]] = []
     port = int(town.teamchat.url.rpartition(":")[2])
 
@@ -162,8 +164,8 @@ async def test_an_adapter_is_made_once_and_its_connection_is_kept(town: Town, tm
         here = counting.sockets[0].getsockname()[1]
         env = town.environment() | {"TEAMCHAT_API_URL": town.teamchat.api_url.replace(str(port), str(here))}
         transport = DirectTransport()
-        app = make_app(tmp_path, env, transport, FakeClock())
-        client = Client(build_gateway(Parts(app.settings, app.clock, app.audit, app.registry, app.messenger)))
+        app = make_app(tmp_path, env, transport, FakeClock(), database)
+        client = Client(build_gateway(parts_of(app, app.clock)))
         for number in range(20):
             answer = await client.send({"channel": "teamchat", "target": "#ops", "message": str(number)})
             assert answer.status == 200

@@ -145,6 +145,7 @@ class Tools:
 
     http: "Transport"
     clock: "Clock"
+    redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
 
 
 class OutboundAdapter(ABC):
@@ -163,7 +164,7 @@ class OutboundAdapter(ABC):
         # Knowing what channels there are needs no redaction, and its patterns take time to compile.
         from tocsin.core.redaction import Redactor
 
-        self._redact = Redactor(config.secrets())
+        self._redact = tools.redact or Redactor(config.secrets())
 
     @abstractmethod
     async def deliver(self, part: Part) -> str:

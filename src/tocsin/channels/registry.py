@@ -73,6 +73,10 @@ class Registry:
         """Return the kinds that messages can be sent on."""
         return [state.spec.kind for state in self.states() if state.configured]
 
+    def configured_names(self) -> list[str]:
+        """Return the kinds that messages can be sent on, and their aliases."""
+        return [name for s in self.states() if s.configured for name in (s.spec.kind, *s.spec.aliases)]
+
     def adapter(self, name: str) -> OutboundAdapter:
         """Return the one adapter of a configured channel; raise UnknownChannelError otherwise."""
         kind = self.kind_of(name)

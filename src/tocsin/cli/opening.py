@@ -1,13 +1,17 @@
 """What most commands begin with: the settings, secrets masked in all that is shown, and log lines."""
 
 import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
-from tocsin.app import load_settings
+from tocsin.app import App, load_settings
 from tocsin.channels.registry import Discovery
 from tocsin.cli.options import Options
 from tocsin.cli.output import Output
 from tocsin.core.redaction import Redactor
 from tocsin.core.settings import Settings
+
+T = TypeVar("T")
 
 # What a log record has without anybody's `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
@@ -24,6 +28,21 @@ def open_settings(options: Options, out: Output) -> tuple[Settings, Discovery]:
     for problem in discovery.problems:
         out.note(f"tocsin: {problem}")
     return settings, discovery
+
+
+def with_app(options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
+    """Open the program, run `work` on it, and close it again."""
+    import asyncio
+
+    from tocsin.app import direct_transport, open_app
+
+    settings, discovery = open_settings(options, out)
+
+    async def call() -> T:
+        async with open_app(settings, discovery, direct_transport) as app:
+            return await work(app)
+
+    return asyncio.run(call())
 
 
 def show_log(out: Output, *, verbose: bool) -> None:

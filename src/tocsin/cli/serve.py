@@ -1,4 +1,4 @@
-"""up, gateway: the services."""
+"""up, gateway, worker: the services."""
 
 import argparse
 import logging
@@ -27,6 +27,12 @@ def configure_gateway(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin gateway`."""
     parser.epilog = "example: tocsin gateway"
     parser.set_defaults(run=_run, parts=frozenset({"gateway"}))
+
+
+def configure_worker(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin worker`."""
+    parser.epilog = "example: tocsin worker"
+    parser.set_defaults(run=_run, parts=frozenset())
 
 
 def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:

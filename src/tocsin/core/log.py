@@ -23,10 +23,12 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         ExtraAdder(),
+        _drop_coloured_twin,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        # Plain tracebacks: the drawn ones show local variables, and a secret may be one.
+        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
         if as_text
         else [
             structlog.processors.format_exc_info,
@@ -42,6 +44,12 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(LEVELS[level])
+
+
+def _drop_coloured_twin(logger: object, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Leave out the second, coloured message that uvicorn adds to its lines."""
+    event.pop("color_message", None)
+    return event
 
 
 class _Redaction:

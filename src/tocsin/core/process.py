@@ -7,8 +7,8 @@ it any more, the whole group is killed, so nothing that it started stays behind.
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -57,6 +57,19 @@ async def run(
     finally:
         await _to_the_end(child.end())
     return child.finished()
+
+
+@asynccontextmanager
+async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[None]:
+    """Keep `argv` running beside the block; kill it and all it started at the end.
+
+    Raises ProcessError when it cannot be started.
+    """
+    child = await _start(argv, env)
+    try:
+        yield
+    finally:
+        await _to_the_end(child.end())
 
 
 async def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> "_Child":

@@ -112,10 +112,12 @@ def networks(value: str) -> tuple[Network, ...]:
 
 
 def redis_url(value: str) -> str:
-    """Read the address of a Redis server; it may hold a password, which is masked wherever it is shown."""
+    """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
     stripped = value.strip()
+    if stripped.lower() == "off":
+        return ""
     if not stripped.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("an address that begins with redis://, rediss:// (TLS) or unix://")
+        raise ValueError("an address that begins with redis://, rediss:// (TLS) or unix://, or off")
     return stripped
 
 
@@ -208,7 +210,9 @@ DELIVERY_BACKEND = Variable(
 DELIVERY_KEEP_DAYS = Variable(
     "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are forgotten."
 )
-REDIS_URL = Variable("REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is; it is used when it answers.")
+REDIS_URL = Variable(
+    "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` to do without."
+)
 LOG_LEVEL = Variable(
     "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
 )

@@ -2,27 +2,24 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.text import truncate
+from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.outbox import Outbox
 from tocsin.messaging.profiles import Profiles
+
+__all__ = ["Caller", "Messenger", "NotifyResult", "Observer"]
 
 Observer = Callable[[Receipt], None]
 
 # What an audit line shows of a name that the caller chose: a long one must not push the rest out.
 SHOWN = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks: `source` is the component, `facts` (actor, ip, request_id …) go into the audit line."""
-
-    source: str
-    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +48,11 @@ class NotifyResult:
 class Messenger:
     """Sends, tests and fans out; each of these writes exactly one audit entry."""
 
-    def __init__(self, registry: Registry, profiles: Profiles, audit: AuditTrail) -> None:
+    def __init__(self, registry: Registry, profiles: Profiles, audit: AuditTrail, outbox: Outbox) -> None:
         self._registry = registry
         self._profiles = profiles
         self._audit = audit
+        self._outbox = outbox
         self._observers: list[Observer] = []
 
     def observe(self, observer: Observer) -> None:
@@ -64,7 +62,7 @@ class Messenger:
     async def send(self, channel: str, target: str, message: str, caller: Caller) -> Receipt:
         """Send one message now; never raises."""
         with self._admitting_interruption("msg.send", f"on {channel} to {target}", caller):
-            receipt = await self._transmit(channel, Outgoing(target, message))
+            receipt = await self._transmit(channel, Outgoing(target, message), caller)
         result = receipt.result
         self._record("msg.send", _sentence(result), caller, _facts(receipt))
         return receipt
@@ -88,7 +86,7 @@ class Messenger:
         entries = self._profiles.get(profile).entries
         with self._admitting_interruption("msg.notify", f"to profile {profile}", caller):
             receipts = await asyncio.gather(
-                *(self._transmit(entry.channel, Outgoing(entry.target, message)) for entry in entries)
+                *(self._transmit(entry.channel, Outgoing(entry.target, message), caller) for entry in entries)
             )
         outcome = NotifyResult(profile, tuple(receipt.result for receipt in receipts))
         self._record(
@@ -99,7 +97,24 @@ class Messenger:
         )
         return outcome
 
-    async def _transmit(self, channel: str, outgoing: Outgoing) -> Receipt:
+    async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
+        """Queue the message for every target of a profile; a target that cannot be sent to is a failed result.
+
+        Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
+        """
+        prepared: list[NewDelivery | SendResult] = []
+        for entry in self._profiles.get(profile).entries:
+            try:
+                prepared.append(self._outbox.prepare(entry.channel, entry.target, message, caller.source))
+            except TocsinError as error:
+                prepared.append(SendResult(False, entry.channel, entry.target, error=error.sentence()))
+        accepted = iter(
+            await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
+        )
+        results = [item if isinstance(item, SendResult) else _queued(next(accepted)) for item in prepared]
+        return NotifyResult(profile, tuple(results))
+
+    async def _transmit(self, channel: str, outgoing: Outgoing, caller: Caller) -> Receipt:
         try:
             adapter = self._registry.adapter(channel)
         except TocsinError as error:
@@ -108,6 +123,7 @@ class Messenger:
             receipt = Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
         else:
             receipt = await adapter.transmit(outgoing)
+            await self._outbox.keep(outgoing, receipt, caller.source)
         for observer in self._observers:
             observer(receipt)
         return receipt
@@ -126,6 +142,10 @@ class Messenger:
 
     def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _queued(delivery: Delivery) -> SendResult:
+    return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
 
 
 def _sentence(result: SendResult) -> str:

@@ -4,124 +4,124 @@ from collections.abc import Sequence
 from typing import Any
 
 from tocsin import __version__
+from tocsin.web.openapi_schemas import parameter, ref, schemas
 from tocsin.web.problems import PROBLEMS
 
 # What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
+TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
 
 
 def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the gateway."""
-    health = {"$ref": "#/components/schemas/Health"}
+    names = {"type": "array", "items": {"type": "string"}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tocsin gateway", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
         "paths": {
             "/send": {"post": _send()},
-            "/health": {
-                "get": {
-                    "operationId": "health",
-                    "summary": "Whether the service can work; needs no token and no rate limit counts it",
-                    "responses": {
-                        "200": _answer("It can", health),
-                        "503": _answer("It is stopping, or cannot write its audit log", health),
-                        **_problems("internal-error"),
-                    },
-                }
+            "/deliveries": {"get": _deliveries()},
+            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", "not-found")},
+            "/deliveries/{id}/replay": {
+                "post": _delivery("replay", "Queue it again", "not-found", "invalid-transition")
             },
-            "/channels": _get(
-                "channels", "The kinds of the configured channels", {"type": "array", "items": {"type": "string"}}
-            ),
-            "/metrics": {
-                "get": {
-                    "operationId": "metrics",
-                    "summary": "All numbers, for Prometheus",
-                    "security": [{}, {"token": []}],
-                    "responses": {
-                        "200": {
-                            "description": "Text format",
-                            "content": {"text/plain": {"schema": {"type": "string"}}},
-                        },
-                        **_problems("unauthenticated", *ANYWHERE),
-                    },
-                }
+            "/deliveries/{id}/cancel": {
+                "post": _delivery("cancel", "Do not send it after all", "not-found", "invalid-transition")
             },
-            "/openapi.json": _get("openapi", "This document", {"type": "object"}),
+            "/health": {"get": _health()},
+            "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
+            "/metrics": {"get": _metrics()},
+            "/openapi.json": {"get": _open("openapi", "This document", {"type": "object"})},
         },
-        "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(kinds),
-        },
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": schemas(kinds)},
     }
 
 
 def _send() -> dict[str, Any]:
-    result = {"$ref": "#/components/schemas/SendResult"}
+    result = ref("SendResult")
+    accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", ref("Accepted"))
+    location = {"description": "Where to find the delivery", "schema": {"type": "string"}}
     return {
         "operationId": "send",
-        "summary": "Send a message to one target and wait for the outcome",
-        "security": [{}, {"token": []}],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SendRequest"}}},
-        },
+        "summary": "Send a message to one target: now, or by the durable queue",
+        "security": TOKEN,
+        "parameters": [
+            parameter("Prefer", "`respond-async` queues the message instead of sending it now", where="header"),
+            parameter("Idempotency-Key", "Repeating the request gives the same answer, for 24 hours", where="header"),
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": ref("SendRequest")}}},
         "responses": {
             "200": _answer("The message was handed over", result),
+            "202": {**accepted, "headers": {"Location": location}},
             "404": _answer("The channel is unknown or not configured", result),
             "502": _answer("The message was not delivered; `error` says why", result),
-            **_problems("invalid-request", "unauthenticated", "payload-too-large"),
+            **_problems("invalid-request", "unauthenticated", "conflict", "payload-too-large"),
             **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
         },
     }
 
 
-def _schemas(kinds: Sequence[str]) -> dict[str, Any]:
-    text = {"type": "string"}
+def _deliveries() -> dict[str, Any]:
     return {
-        "SendRequest": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["channel", "target", "message"],
-            "properties": {
-                "channel": {
-                    "type": "string",
-                    "description": f"One of {', '.join(kinds)}, or an alias",
-                    "examples": list(kinds),
-                },
-                "target": text,
-                "message": text,
-            },
+        "operationId": "deliveries",
+        "summary": "The newest deliveries that match, a page at a time",
+        "security": TOKEN,
+        "parameters": [
+            parameter("status", "Only deliveries in this state"),
+            parameter("channel", "Only this channel; an alias works too"),
+            parameter("target", "Only this target"),
+            parameter("q", "Words of message or target; each may be the beginning of a word"),
+            parameter("since", "Only those created at or after this time (RFC 3339 or Unix seconds)"),
+            parameter("limit", "How many at most: 1 to 200, 50 if not given"),
+            parameter("cursor", "`next_cursor` of the page before"),
+        ],
+        "responses": {
+            "200": _answer("One page", ref("DeliveryPage")),
+            **_problems("unauthenticated", "validation-failed", *ANYWHERE),
         },
-        "SendResult": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["ok", "channel", "target", "message", "error"],
-            "properties": {"ok": {"type": "boolean"}, "channel": text, "target": text, "message": text, "error": text},
+    }
+
+
+def _delivery(name: str, summary: str, *problems: str) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "security": TOKEN,
+        "parameters": [parameter("id", "The id of the delivery", where="path")],
+        "responses": {
+            "200": _answer("The delivery as it is now", ref("Delivery")),
+            **_problems("unauthenticated", *problems, *ANYWHERE),
         },
-        "Health": {
-            "type": "object",
-            "required": ["status", "version", "channels"],
-            "properties": {
-                "status": {"enum": ["ok", "degraded", "draining"]},
-                "version": text,
-                "channels": {"type": "object", "additionalProperties": {"enum": ["configured", "unconfigured"]}},
-                "problems": {"type": "array", "items": text},
-            },
+    }
+
+
+def _health() -> dict[str, Any]:
+    return {
+        "operationId": "health",
+        "summary": "Whether the service can work; needs no token and no rate limit counts it",
+        "responses": {
+            "200": _answer("It can", ref("Health")),
+            "503": _answer("It is stopping, or cannot write its audit log or its queue", ref("Health")),
+            **_problems("internal-error"),
         },
-        "Problem": {
-            "type": "object",
-            "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
-            "properties": {
-                "type": text,
-                "title": text,
-                "status": {"type": "integer"},
-                "detail": text,
-                "instance": text,
-                "code": {"enum": sorted(PROBLEMS)},
-                "request_id": text,
-                "errors": {"type": "array", "items": {"type": "object"}},
-            },
-        },
+    }
+
+
+def _metrics() -> dict[str, Any]:
+    text = {"description": "Text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {
+        "operationId": "metrics",
+        "summary": "All numbers, for Prometheus",
+        "security": TOKEN,
+        "responses": {"200": text, **_problems("unauthenticated", *ANYWHERE)},
+    }
+
+
+def _open(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "responses": {"200": _answer(summary, schema), **_problems(*ANYWHERE)},
     }
 
 
@@ -130,13 +130,5 @@ def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(*codes: str) -> dict[str, Any]:
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    return {
-        str(PROBLEMS[code][0]): {"description": PROBLEMS[code][1], "content": {"application/problem+json": schema}}
-        for code in codes
-    }
-
-
-def _get(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
-    responses = {"200": _answer(summary, schema), **_problems(*ANYWHERE)}
-    return {"get": {"operationId": name, "summary": summary, "responses": responses}}
+    content = {"application/problem+json": {"schema": ref("Problem")}}
+    return {str(PROBLEMS[code][0]): {"description": PROBLEMS[code][1], "content": content} for code in codes}

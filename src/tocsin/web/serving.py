@@ -48,14 +48,18 @@ class _Server(uvicorn.Server):
 
 
 async def serve(services: Sequence[Service], *, ready: Callable[[Sequence[str]], None]) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service once all listen."""
+    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service once all listen.
+
+    Without any service it only waits for the signal: work that listens nowhere goes on beside it.
+    """
     with ExitStack() as stack:
         # All ports first: when one is taken, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
-        stack.enter_context(_stopped_by_signals(servers))
+        stopped = stack.enter_context(_stopped_by_signals(servers))
         ready([f"http://{_authority(sock)}" for sock in sockets])
         async with asyncio.TaskGroup() as group:
+            group.create_task(stopped.wait())
             for server, sock in zip(servers, sockets, strict=True):
                 group.create_task(server.serve(sockets=[sock]))
 
@@ -108,11 +112,13 @@ def _authority(sock: socket.socket) -> str:
 
 
 @contextmanager
-def _stopped_by_signals(servers: Sequence[uvicorn.Server]) -> Iterator[None]:
+def _stopped_by_signals(servers: Sequence[uvicorn.Server]) -> Iterator[asyncio.Event]:
     """Finish what runs at the first signal; at a second one, stop at once."""
     loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
 
     def stop() -> None:
+        stopped.set()
         for server in servers:
             server.force_exit = server.should_exit
             server.should_exit = True
@@ -120,7 +126,7 @@ def _stopped_by_signals(servers: Sequence[uvicorn.Server]) -> Iterator[None]:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     try:
-        yield
+        yield stopped
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

@@ -1,0 +1,147 @@
+"""deliveries, publish: the durable queue and the bus."""
+
+import argparse
+from collections.abc import Sequence
+
+from tocsin.app import App, publisher_of
+from tocsin.cli.opening import with_app
+from tocsin.cli.options import Options, add_subcommands
+from tocsin.cli.output import DONE, Output
+from tocsin.cli.text import message_of, readable
+from tocsin.delivery.document import delivery_document, seconds_of, timestamp
+from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.store import Query
+from tocsin.messaging.caller import Caller
+
+USUAL_LIMIT, MAX_LIMIT = 20, 1_000
+
+
+def configure_deliveries(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin deliveries`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the newest deliveries",
+            "show": "show one delivery with everything that is known of it",
+            "replay": "queue a delivery again that ended without being sent",
+            "cancel": "do not send a delivery that waits",
+            "counts": "count deliveries by state",
+        },
+    )
+    parser.epilog = "example: tocsin deliveries list --status dead"
+    _configure_list(commands["list"])
+    commands["counts"].epilog = "example: tocsin deliveries counts --json"
+    commands["counts"].set_defaults(run=_counts)
+    for name in ("show", "replay", "cancel"):
+        commands[name].epilog = f"example: tocsin deliveries {name} 019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
+        commands[name].add_argument("id", help="the id of the delivery; `tocsin deliveries list` shows it")
+        commands[name].set_defaults(run=_one, change=name)
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin deliveries list --status dead --channel email"
+    parser.add_argument("--status", choices=[str(status) for status in Status], help="only deliveries in this state")
+    parser.add_argument("--channel", default="", help="only this channel; an alias works too")
+    parser.add_argument("--target", default="", help="only this target")
+    parser.add_argument("--search", default="", metavar="WORDS", help="only with these words in message or target")
+    parser.add_argument("--since", type=_time, metavar="TIME", help="only those created at or after this time")
+    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    parser.set_defaults(run=_list)
+
+
+def configure_publish(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin publish`."""
+    parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
+    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("message", help="the text; `-` reads standard input")
+    parser.set_defaults(run=_publish)
+
+
+def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> Sequence[Delivery]:
+        query = Query(
+            status=Status(arguments.status) if arguments.status else None,
+            channel=app.outbox.kind_of(readable(arguments.channel)),
+            target=readable(arguments.target),
+            text=readable(arguments.search),
+            since=arguments.since,
+            limit=arguments.limit,
+        )
+        return (await app.outbox.store.search(query)).items
+
+    found = with_app(options, out, work)
+    if out.as_json:
+        out.document([delivery_document(delivery) for delivery in found])
+        return DONE
+    out.table(
+        ("id", "created", "channel", "target", "status", "tries", "outcome"),
+        [_row(delivery) for delivery in found],
+    )
+    return DONE
+
+
+def _row(delivery: Delivery) -> tuple[str, ...]:
+    created = (timestamp(delivery.created_at) or "")[:19]
+    outcome = delivery.error or delivery.provider_id
+    return (
+        delivery.id,
+        created,
+        delivery.channel,
+        delivery.target,
+        str(delivery.status),
+        str(delivery.attempts),
+        outcome if len(outcome) <= 80 else outcome[:79] + "…",
+    )
+
+
+def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> Delivery:
+        if arguments.change == "show":
+            return await app.outbox.store.get(arguments.id)
+        change = app.outbox.replay if arguments.change == "replay" else app.outbox.cancel
+        return await change(arguments.id, Caller("cli"))
+
+    document = delivery_document(with_app(options, out, work))
+    if out.as_json:
+        out.document(document)
+    else:
+        out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in document.items()])
+    return DONE
+
+
+def _counts(_: argparse.Namespace, options: Options, out: Output) -> int:
+    counts = with_app(options, out, lambda app: app.outbox.store.counts())
+    if out.as_json:
+        out.document({str(status): number for status, number in counts.items()})
+    else:
+        out.table(("status", "deliveries"), [(str(status), str(number)) for status, number in counts.items()])
+    return DONE
+
+
+def _publish(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    message = message_of(arguments.message)
+
+    async def work(app: App) -> str:
+        target = readable(arguments.target)
+        return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller("cli"))
+
+    where = with_app(options, out, work)
+    if out.as_json:
+        out.document({"published": where})
+    else:
+        out.line(f"published: {where}")
+    return DONE
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9]) <= MAX_LIMIT:
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_LIMIT}")
+    return int(text)

@@ -1,0 +1,184 @@
+"""One message to one target on its way: its record, its states, and the rules between them.
+
+queued → sending → sent | retry_wait → sending … | dead | uncertain
+queued, retry_wait → cancelled | expired;  dead, uncertain → queued (replay)
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import inf
+
+from tocsin.core.errors import FailureKind
+from tocsin.core.ratelimit import Rate
+
+__all__ = [
+    "OPEN",
+    "REPLAYABLE",
+    "WAITING",
+    "Delivery",
+    "Failure",
+    "NewDelivery",
+    "Outcome",
+    "Policy",
+    "Rate",
+    "Status",
+    "holds_back",
+    "judge",
+    "judge_abandoned",
+]
+
+LEASE_S = 10.0  # a killed worker's deliveries are due again after that
+HEARTBEAT_S = 3.0
+IDEMPOTENCY_S = 24 * 3600.0  # after that, a key that comes again makes a new delivery
+# Waiting between tries after failures that may pass; then the delivery is dead.
+SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
+# Later, never earlier: a wait that was asked for is a promise.
+JITTER = 0.1
+# Who says "wait 0 s" again and again is not asked in a loop. Below the second that we may be late.
+LEAST_THROTTLE_S = 0.5
+
+
+class Status(StrEnum):
+    """Where a delivery stands."""
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    RETRY_WAIT = "retry_wait"
+    SENT = "sent"
+    DEAD = "dead"
+    UNCERTAIN = "uncertain"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+OPEN = frozenset({Status.QUEUED, Status.SENDING, Status.RETRY_WAIT})
+WAITING = frozenset({Status.QUEUED, Status.RETRY_WAIT})
+REPLAYABLE = frozenset({Status.DEAD, Status.UNCERTAIN, Status.EXPIRED, Status.CANCELLED})
+
+
+class Policy(StrEnum):
+    """What happens to a message that may or may not have arrived."""
+
+    AT_LEAST_ONCE = "at_least_once"  # send it again; it may arrive twice
+    AT_MOST_ONCE = "at_most_once"  # hold it as uncertain; it may not have arrived
+
+
+@dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """A message that asks to be queued. Times are Unix seconds."""
+
+    channel: str
+    target: str
+    message: str
+    source: str
+    policy: Policy = Policy.AT_LEAST_ONCE
+    parse_mode: str = ""
+    not_before: float | None = None
+    expires_at: float | None = None
+    idempotency_key: str | None = None  # a second one with the same key is the first one
+
+    def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
+        """Return the same message with when it may be sent, and what makes it one of a kind."""
+        return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The record of one delivery. Times are Unix seconds."""
+
+    id: str
+    channel: str
+    target: str
+    message: str
+    source: str
+    status: Status
+    policy: Policy
+    created_at: float
+    parse_mode: str = ""
+    attempts: int = 0
+    next_attempt_at: float | None = None
+    not_before: float | None = None
+    expires_at: float | None = None
+    idempotency_key: str | None = None
+    parts_sent: int = 0
+    parts_total: int = 0
+    provider_id: str = ""
+    error: str = ""
+    error_class: str = ""
+    finished_at: float | None = None
+    duration_ms: int | None = None
+    failures: int = 0  # tries that failed and were not merely throttled: the place in the schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one try came to; made by `judge`, carried out by a store."""
+
+    status: Status  # sent, retry_wait, dead or uncertain; queued after a worker died
+    parts_sent: int = 0
+    parts_total: int = 0
+    provider_id: str = ""
+    error: str = ""
+    error_class: str = ""
+    wait_s: float = 0.0  # until the next try, for retry_wait
+    throttled: bool = False  # the provider said when: the wait does not move the schedule
+    throttles_account: bool = False  # … and said it of the whole account
+    duration_ms: int = 0
+
+    def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "Outcome":
+        """Return the same outcome with how far the try got, and how long it took."""
+        return replace(self, parts_sent=parts_sent, parts_total=parts_total, duration_ms=duration_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The facts of a failed try."""
+
+    kind: FailureKind
+    sentence: str
+    retry_after_s: float | None = None
+    whole_account: bool = False
+
+
+def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> Outcome:
+    """Decide what a failed try means; `jitter` is a random number from 0 to 1."""
+    dead = Outcome(Status.DEAD, error=failure.sentence, error_class=str(failure.kind))
+    if failure.kind is FailureKind.PERMANENT:
+        return dead
+    told_s = _usable(failure.retry_after_s)
+    retry = replace(dead, status=Status.RETRY_WAIT, throttles_account=failure.whole_account)
+    if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
+        return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
+    if failure.kind is FailureKind.AMBIGUOUS and holds_back(delivery, recognises_repeats=recognises_repeats):
+        return replace(dead, status=Status.UNCERTAIN)
+    if delivery.failures >= len(SCHEDULE_S):
+        return dead
+    wait_s = SCHEDULE_S[delivery.failures] * (1 + JITTER * jitter)
+    return replace(retry, wait_s=max(wait_s, told_s or 0.0))
+
+
+def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> Outcome:
+    """Decide what becomes of a delivery whose worker died, or lost it, while it was sending.
+
+    It is tried again at once; a message that ends every worker that touches it ends as dead.
+    """
+    unknown = Outcome(
+        Status.UNCERTAIN,
+        error="outcome unknown: the worker died while sending; check there before sending again",
+        error_class=str(FailureKind.AMBIGUOUS),
+    ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
+    if holds_back(delivery, recognises_repeats=recognises_repeats):
+        return unknown
+    if delivery.failures >= len(SCHEDULE_S):
+        return replace(unknown, status=Status.DEAD)
+    return replace(unknown, status=Status.QUEUED, error="the worker died while sending; sent again")
+
+
+def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:
+    """Whether a message that may have arrived is held instead of sent again."""
+    return delivery.policy is Policy.AT_MOST_ONCE and not recognises_repeats
+
+
+def _usable(seconds: float | None) -> float | None:
+    """Return a wait that one can keep to; a channel's author may hand over anything."""
+    return seconds if seconds is not None and 0 <= seconds < inf else None

@@ -1,0 +1,294 @@
+"""The delivery queue in SQLite: the default, for one host and any number of processes on it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from tocsin.core.clock import Clock
+from tocsin.core.database import Database, DatabaseError
+from tocsin.core.database_lazy import LazyDatabase
+from tocsin.core.ids import new_id
+from tocsin.delivery import sqlite_lanes as lanes
+from tocsin.delivery.model import (
+    IDEMPOTENCY_S,
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    WAITING,
+    Delivery,
+    NewDelivery,
+    Outcome,
+    Status,
+)
+from tocsin.delivery.sqlite_lanes import Now, boot_id, storable, to_delivery
+from tocsin.delivery.sqlite_search import search
+from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection, Now], T]
+
+PRUNE_BATCH = 1_000
+# Whether the disk takes writes again is asked for so long; then the answer is still no.
+PROBE_S = 1.0
+_RECORD = tuple(Delivery.__slots__)
+_INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES ({', '.join('?' * len(_RECORD))})"  # noqa: S608
+
+
+class SqliteStore:
+    """See `DeliveryStore`."""
+
+    def __init__(self, database: Database | LazyDatabase, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
+        self._database = database
+        self._clock = clock
+        self._boot = boot
+        self._adopted = False
+
+    async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
+        """See `DeliveryStore.enqueue_many`."""
+        return await self._write(lambda c, now: [_enqueue(c, item, now) for item in new])
+
+    async def record(self, delivery: Delivery) -> None:
+        """See `DeliveryStore.record`."""
+        if delivery.status in OPEN:
+            raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        await self._write(lambda c, now: _record(c, delivery, now))
+
+    async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
+        """See `DeliveryStore.claim_due`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> list[Delivery]:
+            lanes.tidy(connection, now)
+            claimed: list[Delivery] = []
+            for channel, rule in rules.items():
+                claimed += lanes.claim_channel(connection, worker, channel, rule, limit - len(claimed), now)
+            return claimed
+
+        return await self._write(work)
+
+    async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
+        """See `DeliveryStore.renew`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> set[str]:
+            held = {id_: row for id_ in ids if (row := _held(connection, worker, id_))}
+            for row in held.values():
+                connection.execute(
+                    "UPDATE lanes SET lease_until = ? WHERE channel = ? AND target = ?",
+                    [now.mono + LEASE_S, row["channel"], row["target"]],
+                )
+            return set(held)
+
+        return await self._write(work)
+
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+        """See `DeliveryStore.progress`."""
+
+        def work(connection: sqlite3.Connection, _: Now) -> bool:
+            row = _held(connection, worker, id)
+            if row is not None:
+                connection.execute(
+                    "UPDATE deliveries SET parts_sent = ?, parts_total = ? WHERE seq = ?",
+                    [parts_sent, parts_total, row["seq"]],
+                )
+            return row is not None
+
+        return await self._write(work)
+
+    async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
+        """See `DeliveryStore.pace`."""
+        return await self._write(lambda c, now: lanes.take(c, channel, target, rules, now))
+
+    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+        """See `DeliveryStore.finish`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> bool:
+            row = _held(connection, worker, id)
+            if row is not None:
+                lanes.end_try(connection, row, outcome, now)
+            return row is not None
+
+        return await self._write(work)
+
+    async def release(self, worker: str, ids: Sequence[str]) -> None:
+        """See `DeliveryStore.release`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> None:
+            for row in [row for id_ in ids if (row := _held(connection, worker, id_))]:
+                connection.execute(
+                    "UPDATE deliveries SET status = 'queued', attempts = attempts - 1, due_mono = 0 WHERE seq = ?",
+                    [row["seq"]],
+                )
+                lanes.free_lane(connection, row["channel"], row["target"], now)
+
+        await self._write(work)
+
+    async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
+        """See `DeliveryStore.seconds_to_next`."""
+        await self._adopt()
+        now = self._now()
+        return await self._database.read(lambda c: lanes.seconds_to_next(c, rules, now))
+
+    async def get(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.get`."""
+        return await self._database.read(lambda c: to_delivery(_row(c, id)))
+
+    async def search(self, query: Query) -> Page:
+        """See `DeliveryStore.search`."""
+        return await self._database.read(lambda c: search(c, query))
+
+    async def replay(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.replay`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            hint = "only a finished one that was not sent can be replayed"
+            _check_status(row, REPLAYABLE, hint)
+            asleep = row["not_before"] is not None and row["not_before"] > now.wall
+            connection.execute(
+                "UPDATE deliveries SET status = 'queued', failures = 0, due_mono = 0, asleep = ?,"
+                " expires_at = NULL, finished_at = NULL, error = '', error_class = '' WHERE seq = ?",
+                [asleep, row["seq"]],
+            )
+            if not asleep:
+                lanes.open_lane(connection, row["channel"], row["target"], now)
+                lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.cancel`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            _check_status(row, WAITING, "only one that waits can be cancelled")
+            connection.execute(
+                "UPDATE deliveries SET status = 'cancelled', asleep = 0, finished_at = ?, next_attempt_at = NULL"
+                " WHERE seq = ?",
+                [now.wall, row["seq"]],
+            )
+            lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def counts(self) -> dict[Status, int]:
+        """See `DeliveryStore.counts`."""
+        sql = "SELECT status, count(*) FROM deliveries GROUP BY status"
+        found = await self._database.read(lambda c: {Status(status): n for status, n in c.execute(sql)})
+        return {status: found.get(status, 0) for status in Status}
+
+    async def prune(self, before: float) -> int:
+        """See `DeliveryStore.prune`."""
+        sql = (
+            "DELETE FROM deliveries WHERE seq IN"
+            " (SELECT seq FROM deliveries WHERE finished_at IS NOT NULL AND finished_at < ? LIMIT ?)"
+        )
+        forgotten = 0
+        while count := await self._write(lambda c, _: c.execute(sql, [before, PRUNE_BATCH]).rowcount):
+            forgotten += count
+        return forgotten
+
+    async def health(self) -> Health:
+        """See `DeliveryStore.health`."""
+        if self._database.problem:
+            await self._probe()
+        problem = self._database.problem
+        return Health("sqlite", not problem, [problem] if problem else [])
+
+    async def aclose(self) -> None:
+        """See `DeliveryStore.aclose`; the database belongs to whoever opened it."""
+
+    async def _probe(self) -> None:
+        """Write something without meaning: where nothing else is written, a disk that works again goes unnoticed."""
+        try:
+            async with asyncio.timeout(PROBE_S):
+                await self._write(lambda c, _: c.execute("UPDATE boot SET id = id").rowcount)
+        except (DatabaseError, TimeoutError):
+            return
+
+    async def _write(self, work: Work[T]) -> T:
+        await self._adopt()
+        # The time is taken when it is this job's turn: a lease must not begin before it was given.
+        return await self._database.write(lambda c: work(c, self._now()))
+
+    async def _adopt(self) -> None:
+        if not self._adopted:
+            await self._database.write(lambda c: lanes.adopt(c, self._boot(), self._now()))
+            self._adopted = True
+
+    def _now(self) -> Now:
+        return Now(self._clock.now(), self._clock.monotonic())
+
+
+def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
+    key = None if new.idempotency_key is None else storable(new.idempotency_key)
+    if (known := _known(connection, key, now)) is not None:
+        return to_delivery(known)
+    asleep = new.not_before is not None and new.not_before > now.wall
+    delivery = Delivery(
+        id=new_id(),
+        channel=storable(new.channel),
+        target=storable(new.target),
+        message=storable(new.message),
+        source=storable(new.source),
+        status=Status.QUEUED,
+        policy=new.policy,
+        parse_mode=storable(new.parse_mode),
+        created_at=now.wall,
+        not_before=new.not_before,
+        expires_at=new.expires_at,
+        idempotency_key=key,
+    )
+    connection.execute(_INSERT, [getattr(delivery, name) for name in _RECORD])
+    if asleep:
+        connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
+    else:
+        lanes.open_lane(connection, delivery.channel, delivery.target, now)
+    return delivery
+
+
+def _record(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
+    values = {name: getattr(delivery, name) for name in _RECORD}
+    values = {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+    if delivery.finished_at is None:
+        values["finished_at"] = delivery.created_at
+    # After a certain failure the same key may try again.
+    key = None if delivery.status is Status.DEAD else values["idempotency_key"]
+    values["idempotency_key"] = None if _known(connection, key, now) else key
+    connection.execute(_INSERT, list(values.values()))
+
+
+def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
+    """Return the delivery that has the key, unless that is too long ago; then the key is free again."""
+    if key is None:
+        return None
+    sql = "SELECT * FROM deliveries WHERE idempotency_key = ?"
+    known: sqlite3.Row | None = connection.execute(sql, [key]).fetchone()
+    if known is not None and known["created_at"] <= now.wall - IDEMPOTENCY_S:
+        connection.execute("UPDATE deliveries SET idempotency_key = NULL WHERE seq = ?", [known["seq"]])
+        return None
+    return known
+
+
+def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:
+    sql = "SELECT * FROM deliveries WHERE id = ?"
+    row: sqlite3.Row | None = connection.execute(sql, [storable(id_)]).fetchone()
+    if row is None:
+        raise UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
+    return row
+
+
+def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row | None:
+    """Return a delivery in `sending` whose lane `worker` holds for it."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT d.* FROM deliveries d JOIN lanes l ON l.channel = d.channel AND l.target = d.target"
+        " WHERE d.id = ? AND l.sending = d.seq AND l.worker = ?",
+        [id_, worker],
+    ).fetchone()
+    return row
+
+
+def _check_status(row: sqlite3.Row, allowed: frozenset[Status], hint: str) -> None:
+    if row["status"] not in allowed:
+        raise TransitionError(f"delivery {row['id']} is {row['status']}", hint=hint)

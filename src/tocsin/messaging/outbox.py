@@ -1,0 +1,129 @@
+"""The durable way out: queue messages, keep the record of direct sends, replay and cancel."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from tocsin.channels.contract import Outgoing, Receipt
+from tocsin.channels.registry import Registry
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.clock import Clock
+from tocsin.core.errors import FailureKind
+from tocsin.core.ids import new_id
+from tocsin.core.text import normalise
+from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
+from tocsin.delivery.store import DeliveryStore
+from tocsin.messaging.caller import Caller
+
+log = logging.getLogger(__name__)
+
+
+class Outbox:
+    """Accepts messages for the queue; whatever it returns is durable."""
+
+    def __init__(self, store: DeliveryStore, registry: Registry, audit: AuditTrail, clock: Clock) -> None:
+        self.store = store
+        self._registry = registry
+        self._audit = audit
+        self._clock = clock
+        self._observers: list[Callable[[Receipt], None]] = []
+        self._wakers: list[Callable[[], None]] = []
+
+    def observe(self, observer: Callable[[Receipt], None]) -> None:
+        """Call `observer` with the receipt of every try that the queue makes in this process."""
+        self._observers.append(observer)
+
+    def on_queued(self, wake: Callable[[], None]) -> None:
+        """Call `wake` whenever something was queued in this process."""
+        self._wakers.append(wake)
+
+    def kind_of(self, channel: str) -> str:
+        """Return the kind that a name or alias stands for."""
+        return self._registry.kind_of(channel)
+
+    def prepare(self, channel: str, target: str, message: str, source: str, policy: str = "") -> NewDelivery:
+        """Check a message as a direct send would, and return what may be queued.
+
+        Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
+        """
+        adapter = self._registry.adapter(channel)
+        checked, _ = adapter.check(Outgoing(target, message))
+        usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
+        chosen = Policy(policy) if policy else usual
+        return NewDelivery(adapter.spec.kind, checked, normalise(message), source, policy=chosen)
+
+    async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
+        """Queue prepared messages, all or none; writes one audit entry for each."""
+        accepted = await self.store.enqueue_many(new)
+        for delivery in accepted:
+            facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+            detail = f"queued on {delivery.channel} to {delivery.target}"
+            self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
+        for wake in self._wakers:
+            wake()
+        return accepted
+
+    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str) -> None:
+        """Write the outcome of a direct send into the record; a record that fails unsends nothing."""
+        now = self._clock.now()
+        result = receipt.result
+        delivery = Delivery(
+            id=new_id(),
+            channel=result.channel,
+            target=normalise(result.target),
+            message=normalise(outgoing.text),
+            source=source,
+            status=_status(receipt),
+            policy=Policy.AT_MOST_ONCE,
+            created_at=now - receipt.duration_ms / 1000,
+            attempts=receipt.attempts,
+            parts_sent=receipt.parts_sent,
+            parts_total=receipt.parts_total,
+            provider_id=result.message,
+            error=result.error,
+            error_class=str(receipt.failure.kind) if receipt.failure else "",
+            finished_at=now,
+            duration_ms=receipt.duration_ms,
+        )
+        try:
+            await self.store.record(delivery)
+        except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
+            log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
+
+    async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Queue a finished, unsent delivery again."""
+        delivery = await self.store.replay(id)
+        self._note("msg.replay", delivery, caller)
+        return delivery
+
+    async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Cancel a delivery that waits."""
+        delivery = await self.store.cancel(id)
+        self._note("msg.cancel", delivery, caller)
+        return delivery
+
+    def record_attempt(self, delivery: Delivery, receipt: Receipt) -> None:
+        """Count a try of the queue; write the audit entry of a delivery that was sent, or finally was not."""
+        for observer in self._observers:
+            observer(receipt)
+        if not receipt.result.ok and receipt.failure and receipt.failure.kind is not FailureKind.PERMANENT:
+            return
+        outcome = "sent" if receipt.result.ok else "not sent"
+        facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+        self._audit.record(
+            "msg.send",
+            f"{outcome} on {delivery.channel} to {delivery.target} ({receipt.result.message or receipt.result.error})",
+            source="queue",
+            metadata={**facts, "ok": receipt.result.ok, "attempts": delivery.attempts},
+        )
+
+    def _note(self, action: str, delivery: Delivery, caller: Caller) -> None:
+        facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+        detail = f"delivery {delivery.id} on {delivery.channel} to {delivery.target}"
+        self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _status(receipt: Receipt) -> Status:
+    if receipt.result.ok:
+        return Status.SENT
+    ambiguous = receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS
+    return Status.UNCERTAIN if ambiguous else Status.DEAD

@@ -1,0 +1,161 @@
+"""POST /send: now, or by the durable queue with `Prefer: respond-async`; once, with an `Idempotency-Key`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, UnknownChannelError
+from tocsin.delivery.document import seconds_of
+from tocsin.delivery.model import Policy
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.idempotency import KeyReusedError, Keys, StillRunningError, held
+from tocsin.messaging.messenger import Messenger
+from tocsin.messaging.outbox import Outbox
+from tocsin.web.asgi import header_values, read_body
+from tocsin.web.bodies import json_answer, parse_fields, refuse_field
+from tocsin.web.problems import Problem
+
+REQUIRED = ("channel", "target", "message")
+ONLY_QUEUED = ("policy", "not_before", "expires_at")
+MAX_KEY = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request came to; `keep` says that repeating it must give this same answer."""
+
+    document: Mapping[str, object]
+    status: int
+    keep: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def response(self) -> Response:
+        """Return the answer as it goes out."""
+        return json_answer(self.document, self.status, self.headers)
+
+
+class Sending:
+    """The handler of POST /send."""
+
+    def __init__(self, messenger: Messenger, outbox: Outbox, keys: Keys) -> None:
+        self._messenger = messenger
+        self._outbox = outbox
+        self._keys = keys
+
+    async def send(self, scope: Scope, receive: Receive) -> Response:
+        """Send one message; the answer is its send result, or where to find it in the queue."""
+        raw = await read_body(scope, receive)
+        body = parse_fields(scope, raw, REQUIRED, ONLY_QUEUED)
+        queued = _prefers_async(scope)
+        if not queued:
+            for key in ONLY_QUEUED:
+                if key in body:
+                    refuse_field(key, "only-queued", "It needs the header `Prefer: respond-async`")
+        key = _idempotency_key(scope)
+        if not key:
+            return (await self._carry_out(scope, body, "", queued=queued)).response()
+        try:
+            return await self._once(scope, body, key, queued=queued)
+        except KeyReusedError:
+            raise Problem("idempotency-key-reused", "This Idempotency-Key came before with another body.") from None
+        except StillRunningError:
+            detail = "The request with this Idempotency-Key is still running."
+            raise Problem("conflict", detail, headers={"Retry-After": "1"}) from None
+
+    async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Response:
+        digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
+        known = await self._keys.begin(key, digest)
+        if known is not None and known.status is not None:
+            return _replayed(known.status, known.body)
+        if known is not None and not queued:
+            answer = _interrupted(body)
+        else:
+            async with held(self._keys, key):
+                answer = await self._carry_out(scope, body, key, queued=queued)
+        response = answer.response()
+        if answer.keep:
+            await self._keys.finish(key, answer.status, bytes(response.body).decode())
+        else:
+            await self._keys.forget(key)
+        return response
+
+    async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Answer:
+        return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
+
+    async def _send_now(self, scope: Scope, body: dict[str, str]) -> Answer:
+        receipt = await self._messenger.send(body["channel"], body["target"], body["message"], caller_of(scope))
+        uncertain = receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS
+        return Answer(receipt.result.as_dict(), _status(receipt), keep=receipt.result.ok or uncertain)
+
+    async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
+        policy = body.get("policy", "")
+        if policy and policy not in set(Policy):
+            refuse_field("policy", "wrong-value", f"It must be one of: {', '.join(Policy)}")
+        terms = (_time(body, "not_before"), _time(body, "expires_at"), f"http:{key}" if key else None)
+        try:
+            new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
+        except (UnknownChannelError, ChannelError, ConfigError) as error:
+            kind = self._outbox.kind_of(body["channel"])
+            result = SendResult(False, kind, body["target"], error=error.sentence())
+            return Answer(result.as_dict(), 404 if isinstance(error, UnknownChannelError) else 502, keep=False)
+        try:
+            [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
+        except TocsinError as error:
+            raise Problem("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
+        headers = {"Location": f"/deliveries/{delivery.id}", "Preference-Applied": "respond-async"}
+        return Answer({"id": delivery.id, "status": str(delivery.status)}, 202, keep=True, headers=headers)
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return who asks, for the audit line."""
+    facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
+    if user := scope.get("tocsin.user"):
+        facts["actor"] = user
+    return Caller("gateway", facts)
+
+
+def _prefers_async(scope: Scope) -> bool:
+    preferences = (part for value in header_values(scope, b"prefer") for part in value.split(","))
+    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
+
+
+def _idempotency_key(scope: Scope) -> str:
+    values = header_values(scope, b"idempotency-key")
+    if not values:
+        return ""
+    key = values[0].strip().removeprefix('"').removesuffix('"')
+    if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
+        raise Problem("invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters.")
+    return key
+
+
+def _interrupted(body: Mapping[str, str]) -> Answer:
+    """Answer for a direct send whose service died while it was sent: it is never sent again."""
+    error = "outcome unknown: the service stopped while this was sent; check there before sending again"
+    return Answer(SendResult(False, body["channel"], body["target"], error=error).as_dict(), 502, keep=True)
+
+
+def _replayed(status: int, body: str) -> Response:
+    headers = {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
+    return Response(body, status, headers, "application/json")
+
+
+def _time(body: dict[str, str], key: str) -> float | None:
+    if key not in body:
+        return None
+    try:
+        return seconds_of(body[key])
+    except ValueError as error:
+        refuse_field(key, "wrong-value", f"It must be {error}")
+
+
+def _status(receipt: Receipt) -> int:
+    if receipt.result.ok:
+        return 200
+    # A provider may use the same word; only without an attempt is it ours.
+    unknown = receipt.failure is not None and receipt.failure.provider_code == UnknownChannelError.code
+    return 404 if unknown and not receipt.attempts else 502

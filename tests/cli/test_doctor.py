@@ -1,0 +1,234 @@
+"""doctor finds what is wrong, and names cause and fix (decision 2)."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli, Done
+
+from tocsin.standins import Fault, Town
+
+LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
+
+
+@pytest.fixture
+def sound(cli: Cli, free_port: int) -> Cli:
+    """An installation without anything to find."""
+    return Cli(cli.home, {**LOGIN, "GATEWAY_PORT": str(free_port)})
+
+
+def findings(done: Done, subject: str) -> list[dict[str, Any]]:
+    return [finding for finding in done.json()["findings"] if finding["subject"] == subject]
+
+
+def examine(cli: Cli, subject: str, *options: str, **env: str) -> tuple[int, dict[str, Any]]:
+    """Return the exit code and the one finding about `subject`."""
+    done = cli("doctor", "--offline", "--json", *options, env=env)
+    (finding,) = findings(done, subject)
+    return done.code, finding
+
+
+def test_a_sound_installation_is_exit_code_0_without_warning_or_error(sound: Cli):
+    done = sound("doctor", "--offline", "--json")
+    assert (done.code, done.json()["ok"]) == (0, True)
+    assert {finding["state"] for finding in done.json()["findings"]} <= {"ok", "off"}
+    assert sound("doctor", "--offline").out.splitlines()[0].split() == ["state", "subject", "finding"]
+
+
+def test_every_finding_has_state_subject_detail_and_fix(cli: Cli):
+    for finding in cli("doctor", "--offline", "--json").json()["findings"]:
+        assert list(finding) == ["state", "subject", "detail", "fix"]
+        assert finding["state"] in {"ok", "warning", "error", "off"}
+        assert finding["fix"] or finding["state"] in {"ok", "off"}
+
+
+def test_each_problem_is_shown_with_its_fix_below_the_table(cli: Cli, free_port: int):
+    out = cli("doctor", "--offline", env={"GATEWAY_PORT": str(free_port)}).out
+    assert (
+        "\nwarning: security: DASHBOARD_PASS is not set: the dashboard lets nobody in\n  fix: run `tocsin init`" in out
+    )
+
+
+# --- the data directory
+
+
+def test_a_data_directory_that_cannot_be_made_is_an_error(sound: Cli):
+    (sound.home / "file").touch()
+    code, finding = examine(sound, "data directory", TOCSIN_DATA_DIR=str(sound.home / "file" / "data"))
+    assert (code, finding["state"]) == (1, "error")
+    assert "cannot be written" in finding["detail"]
+    assert str(sound.home / "file") in finding["fix"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_data_directory_without_the_right_to_write_is_an_error(sound: Cli):
+    sound.data_dir.mkdir(mode=0o500)
+    assert examine(sound, "data directory")[1]["state"] == "error"
+
+
+def test_a_data_directory_that_anybody_can_write_to_is_an_error(sound: Cli):
+    sound.data_dir.mkdir()
+    sound.data_dir.chmod(0o777)
+    code, finding = examine(sound, "data directory")
+    assert (code, finding["state"], finding["fix"]) == (1, "error", f"chmod o-w {sound.data_dir}")
+
+
+def test_a_data_directory_that_is_not_there_yet_is_fine_and_is_not_made(sound: Cli):
+    code, finding = examine(sound, "data directory", TOCSIN_DATA_DIR=str(sound.home / "later"))
+    assert (code, finding["state"]) == (0, "ok")
+    assert not (sound.home / "later").exists()
+
+
+# --- settings
+
+
+def test_an_env_file_that_others_may_read_is_a_warning(sound: Cli):
+    path = sound.home / ".env"
+    path.write_text("SMTP_HOST=mail.example\n")
+    path.chmod(0o644)
+    code, finding = examine(sound, ".env")
+    assert (code, finding["state"], finding["fix"]) == (0, "warning", f"chmod 600 {path}")
+    path.chmod(0o600)
+    assert examine(sound, ".env")[1]["state"] == "ok"
+
+
+def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(sound: Cli):
+    path = sound.home / ".env"
+    path.write_text("TEAMCHAT_BOT_TOKN=x\nSMTP_PASS_FILE=/x\nMY_OWN_VARIABLE=1\n")
+    path.chmod(0o600)
+    (path.parent / "x").touch()
+    done = sound("doctor", "--offline", "--json", env={"SMTP_PASS": "made-up"})
+    _, misspelt = findings(done, ".env")
+    assert misspelt["state"] == "warning"
+    assert "there is no setting TEAMCHAT_BOT_TOKN" in misspelt["detail"]
+    assert "TEAMCHAT_BOT_TOKEN" in misspelt["fix"]
+
+
+def test_a_malformed_setting_is_an_error_and_the_machine_is_still_examined(sound: Cli):
+    code, finding = examine(sound, "settings", GATEWAY_PORT="gate")
+    assert (code, finding["state"]) == (1, "error")
+    assert "GATEWAY_PORT is set to 'gate'" in finding["detail"]
+    assert "1 to 65535" in finding["fix"]
+    assert "python" in sound("doctor", "--offline", env={"GATEWAY_PORT": "gate"}).out
+
+
+@pytest.mark.parametrize(
+    ("env", "state", "words"),
+    [
+        ({"DASHBOARD_PASS": ""}, "warning", "DASHBOARD_PASS is not set"),
+        ({"DASHBOARD_PASS": "changeme"}, "warning", "everybody tries first"),
+        ({"ENVIRONMENT": "production"}, "warning", "FORCE_HTTPS"),
+        ({"ENVIRONMENT": "production", "FORCE_HTTPS": "false"}, "warning", "DANGER"),
+        ({"WEBHOOK_REQUIRE_SIGNATURE": "false"}, "warning", "DANGER"),
+        ({"GATEWAY_HOST": "0.0.0.0"}, "error", "without a token"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_a_weak_setting_is_found(sound: Cli, env: dict[str, str], state: str, words: str):
+    code, finding = examine(sound, "security", **env)
+    assert (code, finding["state"]) == (1 if state == "error" else 0, state)
+    assert words in finding["detail"] + finding["fix"]
+
+
+# --- the port
+
+
+def test_a_port_that_another_program_uses_is_an_error(sound: Cli):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        code, finding = examine(sound, "gateway", GATEWAY_PORT=port)
+    assert (code, finding["state"]) == (1, "error")
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in finding["detail"]
+    assert "GATEWAY_PORT" in finding["fix"]
+
+
+def test_a_gateway_that_runs_is_fine(sound: Cli):
+    with sound.running("gateway") as child:
+        assert child.stderr
+        while b"listening" not in child.stderr.readline():
+            assert child.poll() is None
+        code, finding = examine(sound, "gateway")
+    assert (code, finding["state"]) == (0, "ok")
+    assert "it runs on" in finding["detail"]
+
+
+# --- files
+
+
+def test_a_broken_profiles_file_is_an_error_with_its_line(sound: Cli):
+    sound.write_profiles("oncall: 5\n")
+    code, finding = examine(sound, "profiles")
+    assert (code, finding["state"]) == (1, "error")
+    assert "profiles.yaml:1:9" in finding["detail"]
+
+
+def test_an_unknown_channel_in_a_profile_is_an_error(sound: Cli):
+    sound.write_profiles('oncall: [{channel: teamcaht, target: "#ops"}]\n')
+    code, finding = examine(sound, "profiles")
+    assert (code, finding["state"]) == (1, "error")
+    assert "teamchat" in finding["detail"]
+
+
+def test_good_profiles_are_counted(sound: Cli):
+    sound.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
+    assert examine(sound, "profiles")[1]["state"] == "ok"
+
+
+def test_an_audit_log_that_cannot_be_read_is_an_error(sound: Cli):
+    (sound.data_dir / "audit.log").mkdir(parents=True)
+    code, finding = examine(sound, "audit log")
+    assert (code, finding["state"]) == (1, "error")
+
+
+# --- channels
+
+
+def doctored(town: Town, home: Path, port: int, **env: str) -> Cli:
+    return Cli(home, {**town.environment(), **LOGIN, "GATEWAY_PORT": str(port), **env})
+
+
+def test_channels_that_work_are_fine(town: Town, tmp_path: Path, free_port: int):
+    done = doctored(town, tmp_path, free_port)("doctor", "--json")
+    assert done.code == 0, done.out
+    for channel in ("teamchat", "botchat", "guildchat", "email"):
+        (finding,) = findings(done, channel)
+        assert (finding["state"], finding["detail"][:13]) == ("ok", "connected as ")
+    assert town.recorder.of() == []
+
+
+def test_a_wrong_token_is_an_error_with_its_remedy(town: Town, tmp_path: Path, free_port: int):
+    token = "xoxb-100000000001-example-example-example"
+    done = doctored(town, tmp_path, free_port, TEAMCHAT_BOT_TOKEN=token)("doctor", "--json")
+    assert done.code == 1
+    (finding,) = findings(done, "teamchat")
+    assert finding["state"] == "error"
+    assert "invalid_auth: bad token" in finding["detail"]
+    assert [item["state"] for item in findings(done, "botchat")] == ["ok"]
+
+
+def test_a_token_of_an_unusual_shape_is_a_warning(town: Town, tmp_path: Path, free_port: int):
+    done = doctored(town, tmp_path, free_port, TEAMCHAT_BOT_TOKEN="not-a-bot-token")("doctor", "--offline", "--json")
+    shape, _ = findings(done, "teamchat")
+    assert shape["state"] == "warning"
+    assert "TEAMCHAT_BOT_TOKEN does not look like" in shape["detail"]
+    assert "not-a-bot-token" not in done.out
+
+
+def test_offline_asks_no_provider(town: Town, tmp_path: Path, free_port: int):
+    before = town.teamchat.requests + town.botchat.requests + town.guildchat.requests
+    done = doctored(town, tmp_path, free_port)("doctor", "--offline", "--json")
+    assert done.code == 0
+    assert town.teamchat.requests + town.botchat.requests + town.guildchat.requests == before
+    assert [finding["detail"] for finding in findings(done, "teamchat")] == ["configured (not probed)"]
+
+
+def test_a_provider_that_answers_with_a_page_does_not_disturb_the_other_findings(
+    town: Town, tmp_path: Path, free_port: int
+):
+    town.guildchat.faults.push(Fault.html_200())
+    done = doctored(town, tmp_path, free_port)("doctor", "--json")
+    assert done.code == 1
+    assert [finding["state"] for finding in findings(done, "guildchat")] == ["error"]
+    assert [finding["state"] for finding in findings(done, "teamchat")] == ["ok"]

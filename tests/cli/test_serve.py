@@ -1,0 +1,143 @@
+"""up and gateway: starting, refusing to start, stopping (decisions 2 and 4)."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli, end
+
+from tocsin.standins import Fault, Town
+
+
+def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+    """Read the log, JSON lines, until the service listens; return what was read."""
+    assert child.stderr
+    lines = []
+    while not lines or lines[-1]["event"] != "listening":
+        line = child.stderr.readline()
+        assert line, f"it ended with {child.wait()}: {lines}"
+        lines.append(json.loads(line))
+    return lines
+
+
+def post(port: int, document: object, **headers: str) -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/send",
+        json.dumps(document).encode(),
+        {"Content-Type": "application/json", **headers},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code, json.load(refusal)
+
+
+@pytest.mark.parametrize("command", ["up", "gateway"])
+def test_a_service_sends_until_sigterm_and_then_ends_with_0(wired: Cli, town: Town, free_port: int, command: str):
+    with wired.running(command, env={"GATEWAY_PORT": str(free_port)}) as child:
+        lines = wait_until_it_listens(child)
+        assert lines[-1]["address"] == f"http://127.0.0.1:{free_port}"
+        status, result = post(free_port, {"channel": "teamchat", "target": "#ops", "message": "hello"})
+        assert (status, result["ok"]) == (200, True)
+        code, out, _ = end(child)
+    assert (code, out) == (0, "")
+    assert [item.text for item in town.recorder.of("teamchat")] == ["hello"]
+    assert [(entry["action"], entry["source"]) for entry in wired.audit_log()] == [("msg.send", "gateway")]
+
+
+def test_ctrl_c_ends_a_service_with_0(wired: Cli, free_port: int):
+    with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
+        wait_until_it_listens(child)
+        assert end(child, signal.SIGINT)[0] == 0
+
+
+def test_a_port_in_use_is_exit_code_2_with_one_sentence(cli: Cli):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        for command in ("up", "gateway"):
+            done = cli(command, env={"GATEWAY_PORT": str(port)})
+            assert (done.code, done.out) == (2, "")
+            assert done.err.endswith(
+                f"tocsin: the gateway cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+                "  hint: stop the program that uses it, or set GATEWAY_PORT to a free port\n"
+            )
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_an_open_gateway_is_refused_with_the_setting_to_add(cli: Cli, free_port: int, host: str):
+    done = cli("gateway", env={"GATEWAY_HOST": host, "GATEWAY_PORT": str(free_port)})
+    assert (done.code, done.out) == (2, "")
+    assert f"tocsin: the gateway would listen on {host} without a token" in done.err
+    assert "set GATEWAY_TOKEN" in done.err
+
+
+def test_an_address_of_another_machine_is_a_sentence(cli: Cli, free_port: int):
+    env = {"GATEWAY_HOST": "192.0.2.1", "GATEWAY_PORT": str(free_port), "GATEWAY_TOKEN": "made-up-token"}
+    done = cli("gateway", env=env)
+    assert done.code == 2
+    assert f"cannot listen on 192.0.2.1 port {free_port}: Cannot assign requested address" in done.err
+
+
+def test_a_token_opens_the_gateway_to_those_who_have_it_alone(wired: Cli, free_port: int):
+    env = {"GATEWAY_HOST": "0.0.0.0", "GATEWAY_PORT": str(free_port), "GATEWAY_TOKEN": "made-up-token"}
+    message = {"channel": "teamchat", "target": "#ops", "message": "hello"}
+    with wired.running("gateway", env=env) as child:
+        wait_until_it_listens(child)
+        assert post(free_port, message)[0] == 401
+        assert post(free_port, message, Authorization="Bearer made-up-token")[0] == 200
+        end(child)
+
+
+def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: Town, free_port: int):
+    town.teamchat.faults.push(Fault.stall(1))
+    with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
+        wait_until_it_listens(child)
+        before = town.teamchat.requests
+        client = socket.create_connection(("127.0.0.1", free_port))
+        body = json.dumps({"channel": "teamchat", "target": "#ops", "message": "hello"})
+        head = (
+            f"POST /send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        client.sendall((head + body).encode())
+        while town.teamchat.requests == before:
+            os.sched_yield()
+        child.send_signal(signal.SIGTERM)
+        with client:
+            assert client.recv(65536).startswith(b"HTTP/1.1 200")
+        assert child.wait(10) == 0
+        child.communicate()
+
+
+def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
+    env = {"GATEWAY_PORT": str(free_port), "WEBHOOK_REQUIRE_SIGNATURE": "false"}
+    with wired.running("gateway", env=env) as child:
+        events = [line["event"] for line in wait_until_it_listens(child) if line["level"] == "warning"]
+        end(child)
+    assert any("WEBHOOK_REQUIRE_SIGNATURE" in event for event in events)
+    assert any("DASHBOARD_PASS" in event for event in events)
+
+
+def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):
+    with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
+        wait_until_it_listens(child)
+        assert wired("send", "teamchat", "#ops", "from the command line").code == 0
+        assert post(free_port, {"channel": "teamchat", "target": "#ops", "message": "by HTTP"})[0] == 200
+        assert wired("audit", "verify").code == 0
+        end(child)
+    assert [entry["source"] for entry in wired.audit_log()] == ["cli", "gateway"]
+
+
+def test_a_service_runs_where_its_home_is_not_writable(wired: Cli, free_port: int, tmp_path: Path):
+    env = {"GATEWAY_PORT": str(free_port), "HOME": "/nonexistent"}
+    with wired.running("gateway", env=env) as child:
+        wait_until_it_listens(child)
+        assert end(child)[0] == 0

@@ -1,0 +1,159 @@
+"""On a terminal: drawn tables, colours, progress after a second; elsewhere none of it (decision 31)."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+from tests.cli.conftest import Cli
+
+from tocsin.standins import Fault, Town
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+SPINNER = re.compile("[\u2800-\u28ff]")
+ESCAPE = "\x1b"
+
+
+@dataclass
+class Session:
+    """A command on a pseudo-terminal; `wait` returns exit code and all that the terminal got."""
+
+    child: subprocess.Popen[bytes]
+    screen: int
+
+    def wait(self, timeout_s: float = 20) -> tuple[int, str]:
+        seen = b""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if not select.select([self.screen], [], [], 0.1)[0]:
+                continue
+            try:
+                chunk = os.read(self.screen, 65536)
+            except OSError:  # Linux: the last one who had the terminal open is gone
+                break
+            if not chunk:
+                break
+            seen += chunk
+        return self.child.wait(5), seen.decode()
+
+
+@contextmanager
+def on_terminal(cli: Cli, *arguments: str, **env: str) -> Iterator[Session]:
+    """Start `tocsin` on a terminal of its own, 120 columns wide."""
+    screen, terminal = pty.openpty()
+    variables = {**cli.env, "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **env}
+    try:
+        child = subprocess.Popen(
+            [cli.tocsin, *arguments],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=cli.home,
+            env=variables,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        with child:
+            try:
+                yield Session(child, screen)
+            finally:
+                child.kill()
+    finally:
+        os.close(screen)
+
+
+def run(cli: Cli, *arguments: str, **env: str) -> tuple[int, str]:
+    with on_terminal(cli, *arguments, **env) as session:
+        return session.wait()
+
+
+def test_a_table_is_drawn_with_colours(cli: Cli):
+    code, screen = run(cli, "channels", GUILDCHAT_BOT_TOKEN="made-up")
+    assert code == 0
+    assert COLOUR.search(screen)
+    assert "─" in screen
+    assert re.search(r"\x1b\[32mconfigured", screen)
+    assert re.search(r"\x1b\[33mmissing", screen)
+
+
+def test_elsewhere_a_table_is_plain(cli: Cli):
+    out = cli("channels", env={"TERM": "xterm-256color", "COLUMNS": "120"}).out
+    assert ESCAPE not in out
+    assert "─" not in out
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_who_wants_no_colours_gets_none(cli: Cli, env: dict[str, str]):
+    _, screen = run(cli, "channels", GUILDCHAT_BOT_TOKEN="made-up", **env)
+    assert not re.search(r"\x1b\[3[0-7]m", screen)
+    assert "guildchat" in screen
+
+
+def test_json_is_plain_on_a_terminal_too(cli: Cli):
+    code, screen = run(cli, "channels", "--json")
+    assert code == 0
+    assert ESCAPE not in screen
+    assert screen.lstrip().startswith("[")
+
+
+@pytest.mark.parametrize("command", ["send", "test", "notify"])
+def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: Town, command: str):
+    wired.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
+    arguments = {"send": ("teamchat", "#ops", "hello"), "test": ("teamchat",), "notify": ("oncall", "hello")}[command]
+    town.teamchat.faults.push(Fault.stall(1.4))
+    code, screen = run(wired, command, *arguments)
+    assert code == 0
+    assert SPINNER.search(screen)
+    assert re.search("Sending on teamchat|Testing teamchat|Notifying oncall", screen)
+
+
+def test_work_of_less_than_a_second_shows_nothing_but_its_result(wired: Cli, town: Town):
+    code, screen = run(wired, "send", "teamchat", "#ops", "hello")
+    assert code == 0
+    assert not SPINNER.search(screen)
+    assert screen.startswith("sent on teamchat to #ops")
+
+
+def test_quiet_shows_no_progress(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.stall(1.3))
+    assert not SPINNER.search(run(wired, "send", "teamchat", "#ops", "hello", "-q")[1])
+
+
+def test_off_a_terminal_there_is_no_progress(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.stall(1.3))
+    done = wired("send", "teamchat", "#ops", "hello")
+    assert (done.code, done.err) == (0, "")
+    assert not SPINNER.search(done.out)
+
+
+def test_ctrl_c_while_progress_is_shown_restores_the_terminal(wired: Cli, town: Town):
+    town.teamchat.faults.push(Fault.stall(30, accept=False))
+    with on_terminal(wired, "send", "teamchat", "#ops", "hello") as session:
+        seen = b""
+        while not SPINNER.search(seen.decode(errors="ignore")):
+            assert select.select([session.screen], [], [], 10)[0]
+            seen += os.read(session.screen, 65536)
+        session.child.send_signal(signal.SIGINT)
+        code, rest = session.wait()
+    assert code == 130
+    assert "Traceback" not in rest
+    assert rest.rfind("\x1b[?25h") > rest.rfind("\x1b[?25l")  # the cursor is visible again
+
+
+def test_what_a_stranger_wrote_cannot_drive_the_terminal(cli: Cli):
+    cli("send", "bogus", "x", "hello")
+    (cli.data_dir / "audit.log").write_text(
+        '{"ts":"2026-01-01T00:00:00.000Z","action":"msg.send","detail":"\\u001b]0;pwned\\u0007\\u009b2J","source":"x"}\n'
+    )
+    _, screen = run(cli, "audit", "tail")
+    assert "pwned" in screen
+    assert "\x1b]" not in screen
+    assert "\x9b" not in screen
+    assert "\x07" not in screen

@@ -1,0 +1,1101 @@
+"""The contract of every delivery store: subclass `StoreContract` and override the fixture `open_store`.
+
+It returns a factory of async context managers: each call opens the same deliveries once more.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+import pytest
+
+from tocsin.core.clock import Clock
+from tocsin.core.ids import new_id
+from tocsin.delivery.model import (
+    IDEMPOTENCY_S,
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    SCHEDULE_S,
+    WAITING,
+    Delivery,
+    NewDelivery,
+    Outcome,
+    Policy,
+    Rate,
+    Status,
+)
+from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
+
+OpenStore = Callable[[Clock], AbstractAsyncContextManager[DeliveryStore]]
+
+RULES = {"bell": ChannelRules(), "horn": ChannelRules()}
+SENT = Outcome(Status.SENT, parts_sent=1, parts_total=1, provider_id="ts=1", duration_ms=12)
+DEAD = Outcome(Status.DEAD, error="no such target", error_class="permanent")
+UNCERTAIN = Outcome(Status.UNCERTAIN, error="no answer", error_class="ambiguous")
+# More than the error of a double, less than anybody notices.
+TINY_S = 1e-5
+
+
+class TwoClocks:
+    """Wall and monotonic time; `advance` moves both, `jump` the wall clock alone."""
+
+    def __init__(self) -> None:
+        self._wall = 1_700_000_000.0
+        self._monotonic = 5_000.0
+
+    def now(self) -> float:
+        return self._wall
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        self._wall += seconds
+        self._monotonic += seconds
+
+    def jump(self, seconds: float) -> None:
+        self._wall += seconds
+
+
+def new(
+    message: str = "hello",
+    target: str = "door",
+    channel: str = "bell",
+    *,
+    policy: Policy = Policy.AT_LEAST_ONCE,
+    not_before: float | None = None,
+    expires_at: float | None = None,
+    idempotency_key: str | None = None,
+) -> NewDelivery:
+    return NewDelivery(
+        channel,
+        target,
+        message,
+        "test",
+        policy=policy,
+        not_before=not_before,
+        expires_at=expires_at,
+        idempotency_key=idempotency_key,
+    )
+
+
+def retry(wait_s: float) -> Outcome:
+    return Outcome(Status.RETRY_WAIT, error="refused", error_class="transient", wait_s=wait_s)
+
+
+def throttled(wait_s: float, *, account: bool = False) -> Outcome:
+    return Outcome(
+        Status.RETRY_WAIT,
+        error="slow down",
+        error_class="rate_limited",
+        wait_s=wait_s,
+        throttled=True,
+        throttles_account=account,
+    )
+
+
+def messages(deliveries: Sequence[Delivery]) -> list[str]:
+    return [delivery.message for delivery in deliveries]
+
+
+async def claim_one(store: DeliveryStore, worker: str = "w1") -> Delivery:
+    (delivery,) = await store.claim_due(worker, 1, RULES)
+    return delivery
+
+
+async def put(store: DeliveryStore, *deliveries: NewDelivery) -> list[Delivery]:
+    return await store.enqueue_many(deliveries)
+
+
+async def put_one(store: DeliveryStore, delivery: NewDelivery) -> Delivery:
+    (accepted,) = await store.enqueue_many([delivery])
+    return accepted
+
+
+async def end(store: DeliveryStore, status: Status) -> Delivery:
+    """Bring a new delivery to one of the final states."""
+    now = (await put_one(store, new("for the time", target="clock"))).created_at
+    delivery = await put_one(store, new("ends", expires_at=now if status is Status.EXPIRED else None))
+    if status is Status.CANCELLED:
+        await store.cancel(delivery.id)
+    for claimed in await store.claim_due("w1", 10, RULES):
+        if claimed.id == delivery.id:
+            await store.finish("w1", claimed.id, Outcome(status, error="said so"))
+        else:
+            await store.finish("w1", claimed.id, SENT)
+    ended = await store.get(delivery.id)
+    assert ended.status is status
+    return ended
+
+
+async def find_all(store: DeliveryStore, query: Query) -> list[Delivery]:
+    """Follow the cursor to the end."""
+    found: list[Delivery] = []
+    while True:
+        page = await store.search(query)
+        assert len(page.items) <= query.limit
+        found += page.items
+        if not page.next_cursor:
+            return found
+        query = replace(query, cursor=page.next_cursor)
+
+
+async def send_all(
+    stores: Sequence[DeliveryStore], clock: TwoClocks, rules: Mapping[str, ChannelRules], limit: int = 10
+) -> list[float]:
+    """Send everything with one worker a store in turns; return when each claim was, in seconds."""
+    start, times = clock.monotonic(), []
+    for step in range(10_000):
+        store = stores[step % len(stores)]
+        for delivery in await store.claim_due(f"w{step % len(stores)}", limit, rules):
+            times.append(clock.monotonic() - start)
+            assert await store.finish(f"w{step % len(stores)}", delivery.id, SENT)
+        wait_s = await store.seconds_to_next(rules)
+        if wait_s is None:
+            return times
+        clock.advance(max(wait_s, 0.001))
+    raise AssertionError("the queue never runs dry")
+
+
+def check_pace(times: Sequence[float], rate: Rate) -> None:
+    """Fail when more went out than `rate` allows, or less than nine tenths of it."""
+    for i, begin in enumerate(times):
+        for k, time in enumerate(times[i + rate.burst :], 1):
+            assert time - begin >= k * rate.interval_s - TINY_S
+    assert times[-1] <= (len(times) - rate.burst) * rate.interval_s / 0.9 + 0.01 * len(times)
+
+
+class StoreContract:
+    """What every store does, one sentence a test."""
+
+    @pytest.fixture
+    def open_store(self) -> OpenStore:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def clock(self) -> TwoClocks:
+        return TwoClocks()
+
+    @pytest.fixture
+    async def store(self, open_store: OpenStore, clock: TwoClocks) -> AsyncIterator[DeliveryStore]:
+        async with open_store(clock) as store:
+            yield store
+            await check_ledger(store)
+
+    # Accepting
+
+    async def test_an_accepted_delivery_is_queued_as_it_was_given(self, store: DeliveryStore, clock: TwoClocks):
+        given = replace(
+            new("Grüße 👋\n\0 \x7f", "tür:1|2 ", expires_at=clock.now() + 60, idempotency_key="k"),
+            parse_mode="Markdown",
+        )
+        accepted = await put_one(store, given)
+        assert accepted.status is Status.QUEUED
+        assert accepted.created_at == clock.now()
+        assert (accepted.attempts, accepted.failures, accepted.finished_at) == (0, 0, None)
+        for name in NewDelivery.__slots__:
+            assert getattr(accepted, name) == getattr(given, name), name
+        assert await store.get(accepted.id) == accepted
+
+    async def test_half_a_character_is_no_reason_to_refuse(self, store: DeliveryStore):
+        accepted = await put_one(store, new("half \ud83d", "door \udcff", idempotency_key="\ud83d"))
+        accepted.message.encode()
+        accepted.target.encode()
+        assert await store.get(accepted.id) == accepted
+        assert (await put_one(store, new(idempotency_key="\ud83d"))).id == accepted.id
+        assert len((await store.search(Query(target=accepted.target))).items) == 1
+        claimed = await claim_one(store)
+        assert await store.finish("w1", claimed.id, replace(DEAD, error="said \ud83d", provider_id="\udcff"))
+
+    async def test_accepting_nothing_is_nothing(self, store: DeliveryStore):
+        assert await store.enqueue_many([]) == []
+
+    async def test_a_batch_is_answered_in_its_order_with_ids_of_their_own(self, store: DeliveryStore):
+        accepted = await put(store, *(new(str(n), f"t{n % 3}") for n in range(50)))
+        assert messages(accepted) == [str(n) for n in range(50)]
+        assert len({delivery.id for delivery in accepted}) == 50
+
+    async def test_a_second_delivery_with_the_same_key_is_the_first_one(self, store: DeliveryStore):
+        first = await put_one(store, new("first", idempotency_key="k"))
+        assert await put_one(store, new("second", "elsewhere", idempotency_key="k")) == first
+        assert (await store.counts())[Status.QUEUED] == 1
+
+    async def test_a_known_key_comes_back_as_the_delivery_stands_now(self, store: DeliveryStore):
+        await put(store, new(idempotency_key="k"))
+        await store.finish("w1", (await claim_one(store)).id, SENT)
+        again = await put_one(store, new(idempotency_key="k"))
+        assert (again.status, again.provider_id) == (Status.SENT, "ts=1")
+        assert await store.claim_due("w1", 1, RULES) == []
+
+    async def test_a_key_that_comes_twice_in_one_batch_makes_one_delivery(self, store: DeliveryStore):
+        a, b, c = await put(store, new("1", idempotency_key="k"), new("2"), new("3", idempotency_key="k"))
+        assert a == c != b
+        assert sum((await store.counts()).values()) == 2
+
+    async def test_two_callers_with_the_same_key_at_once_make_one_delivery(self, store: DeliveryStore):
+        both = await asyncio.gather(*(put_one(store, new(idempotency_key="k")) for _ in range(8)))
+        assert len({delivery.id for delivery in both}) == 1
+
+    async def test_a_key_is_kept_for_a_day(self, store: DeliveryStore, clock: TwoClocks):
+        first = await put_one(store, new(idempotency_key="k"))
+        clock.advance(IDEMPOTENCY_S - 1)
+        assert (await put_one(store, new(idempotency_key="k"))).id == first.id
+        clock.advance(2)
+        second = await put_one(store, new(idempotency_key="k"))
+        assert second.id != first.id
+        assert (await put_one(store, new(idempotency_key="k"))).id == second.id
+
+    async def test_what_was_accepted_is_there_for_everyone_who_opens_the_store(
+        self, open_store: OpenStore, clock: TwoClocks
+    ):
+        async with open_store(clock) as store:
+            accepted = await put_one(store, new())
+        async with open_store(clock) as store:
+            assert await store.get(accepted.id) == accepted
+            assert (await claim_one(store)).id == accepted.id
+
+    async def test_a_finished_delivery_that_was_sent_directly_can_be_recorded(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        direct = Delivery(
+            id=new_id(),
+            channel="bell",
+            target="door",
+            message="direct",
+            source="cli",
+            status=Status.SENT,
+            policy=Policy.AT_MOST_ONCE,
+            created_at=clock.now() - 1,
+            attempts=1,
+            parts_sent=2,
+            parts_total=2,
+            provider_id="ts=9",
+            finished_at=clock.now(),
+            duration_ms=40,
+        )
+        await store.record(direct)
+        assert await store.get(direct.id) == direct
+        assert (await store.counts())[Status.SENT] == 1
+        assert await store.claim_due("w1", 10, RULES) == []
+        assert await store.seconds_to_next(RULES) is None
+        assert messages(await find_all(store, Query(text="direct"))) == ["direct"]
+
+    async def test_a_direct_send_that_certainly_failed_can_be_replayed(self, store: DeliveryStore, clock: TwoClocks):
+        failed = replace(await end(store, Status.DEAD), id=new_id(), message="failed", parts_sent=1, parts_total=3)
+        await store.record(failed)
+        await store.replay(failed.id)
+        claimed = await claim_one(store)
+        assert (claimed.id, claimed.parts_sent, claimed.parts_total) == (failed.id, 1, 3)
+
+    # Handing out
+
+    async def test_a_claimed_delivery_is_sending_and_its_try_counted(self, store: DeliveryStore):
+        accepted = await put_one(store, new())
+        claimed = await claim_one(store)
+        assert (claimed.id, claimed.status, claimed.attempts) == (accepted.id, Status.SENDING, 1)
+        assert await store.get(claimed.id) == claimed
+
+    async def test_one_delivery_of_a_lane_is_in_flight_at_a_time(self, store: DeliveryStore):
+        await put(store, *(new(str(n)) for n in range(5)))
+        assert messages(await store.claim_due("w1", 10, RULES)) == ["0"]
+        assert await store.claim_due("w1", 10, RULES) == []
+        assert await store.claim_due("w2", 10, RULES) == []
+        await put(store, new("late"))
+        assert await store.claim_due("w2", 10, RULES) == []
+
+    async def test_a_lane_goes_out_in_the_order_of_acceptance(self, store: DeliveryStore):
+        await put(store, *(new(str(n)) for n in range(6)))
+        await put(store, *(new(str(n)) for n in range(6, 12)))
+        order = []
+        while claimed := await store.claim_due("w1", 10, RULES):
+            order += messages(claimed)
+            assert await store.finish("w1", claimed[0].id, SENT)
+        assert order == [str(n) for n in range(12)]
+
+    async def test_lanes_go_side_by_side(self, store: DeliveryStore):
+        await put(store, *(new(str(n), f"t{n % 4}", "bell" if n % 2 else "horn") for n in range(20)))
+        claimed = await store.claim_due("w1", 10, RULES)
+        assert sorted(messages(claimed)) == ["0", "1", "2", "3"]
+
+    async def test_the_same_target_on_two_channels_is_two_lanes(self, store: DeliveryStore):
+        await put(store, new("1", channel="bell"), new("2", channel="horn"))
+        assert sorted(messages(await store.claim_due("w1", 10, RULES))) == ["1", "2"]
+
+    async def test_lanes_whose_names_look_alike_are_apart(self, store: DeliveryStore):
+        await put(store, new("1", ""), new("2", ":"), new("3", "::"), new("4", "a:b"), new("5", "a"), new("6", "a|b"))
+        assert len(await store.claim_due("w1", 10, RULES)) == 6
+
+    async def test_a_hanging_target_holds_up_no_other(self, store: DeliveryStore):
+        await put(store, new("hangs", "a"), new("waits", "a"), new("goes", "b"), new("follows", "b"))
+        first = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
+        await store.finish("w1", first["goes"].id, SENT)
+        assert messages(await store.claim_due("w1", 10, RULES)) == ["follows"]
+
+    async def test_a_worker_gets_no_more_lanes_than_it_asks_for(self, store: DeliveryStore):
+        await put(store, *(new(str(n), f"t{n}", "bell" if n % 2 else "horn") for n in range(10)))
+        claimed = await store.claim_due("w1", 3, RULES)
+        assert len(claimed) == 3
+        claimed += await store.claim_due("w2", 100, RULES)
+        assert sorted(messages(claimed)) == [str(n) for n in range(10)]
+
+    async def test_only_channels_with_rules_are_handed_out(self, store: DeliveryStore):
+        await put(store, new("1", channel="bell"), new("2", channel="horn"))
+        assert messages(await store.claim_due("w1", 10, {"horn": ChannelRules()})) == ["2"]
+        assert await store.seconds_to_next({"whistle": ChannelRules()}) != 0
+        assert await store.claim_due("w1", 10, {}) == []
+
+    async def test_each_delivery_goes_to_one_of_many_workers(self, store: DeliveryStore):
+        await put(store, *(new(str(n), f"t{n}") for n in range(60)))
+        batches = await asyncio.gather(*(store.claim_due(f"w{n}", 7, RULES) for n in range(10)))
+        assert sorted(messages([d for batch in batches for d in batch]), key=int) == [str(n) for n in range(60)]
+
+    async def test_every_channel_gets_its_turn(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, *(new(f"b{n}", f"t{n}", "bell") for n in range(30)))
+        clock.advance(0.5)
+        await put(store, new("h", "t", "horn"))
+        order = []
+        while claimed := await store.claim_due("w1", 2, RULES):
+            order += messages(claimed)
+            await asyncio.gather(*(store.finish("w1", d.id, SENT) for d in claimed))
+            clock.advance(0.5)
+        assert "h" in order
+
+    # Leases
+
+    async def test_a_dead_workers_delivery_is_sent_again(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        clock.advance(LEASE_S - 0.1)
+        assert await store.claim_due("w2", 1, RULES) == []
+        clock.advance(0.1 + TINY_S)
+        again = await claim_one(store, "w2")
+        assert (again.id, again.attempts) == (claimed.id, 2)
+
+    async def test_a_dead_workers_delivery_keeps_its_place_in_the_lane(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"))
+        await claim_one(store)
+        clock.advance(LEASE_S + 1)
+        assert (await claim_one(store, "w2")).message == "1"
+
+    async def test_a_delivery_that_ends_every_worker_ends_as_dead(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("poison"), new("next"))
+        for tries in range(1, len(SCHEDULE_S) + 2):
+            claimed = await claim_one(store, f"w{tries}")
+            assert (claimed.message, claimed.attempts) == ("poison", tries)
+            clock.advance(LEASE_S + 1)
+        assert (await claim_one(store, "last")).message == "next"
+        (dead,) = await find_all(store, Query(status=Status.DEAD))
+        assert (dead.message, dead.error_class, dead.finished_at) == ("poison", "ambiguous", clock.now())
+
+    async def test_a_dead_workers_delivery_that_may_not_arrive_twice_is_uncertain(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1", policy=Policy.AT_MOST_ONCE), new("2"))
+        claimed = await claim_one(store)
+        clock.advance(LEASE_S + 1)
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["2"]
+        held = await store.get(claimed.id)
+        assert (held.status, held.error_class, held.attempts) == (Status.UNCERTAIN, "ambiguous", 1)
+        assert held.finished_at == clock.now()
+        assert held.error
+
+    async def test_a_channel_that_recognises_repeats_gets_it_again_in_either_policy(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        rules = {"bell": ChannelRules(recognises_repeats=True)}
+        await put(store, new(policy=Policy.AT_MOST_ONCE))
+        assert len(await store.claim_due("w1", 1, rules)) == 1
+        clock.advance(LEASE_S + 1)
+        (again,) = await store.claim_due("w2", 1, rules)
+        assert again.attempts == 2
+
+    async def test_a_dead_workers_delivery_becomes_due_though_nobody_else_has_its_channel(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new())
+        claimed = await claim_one(store)
+        clock.advance(LEASE_S + 1)
+        assert await store.claim_due("w2", 1, {"horn": ChannelRules()}) == []
+        assert (await store.get(claimed.id)).status in WAITING
+
+    async def test_a_renewed_lease_lasts_as_long_again(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        for _ in range(5):
+            clock.advance(LEASE_S - 1)
+            assert await store.renew("w1", [claimed.id]) == {claimed.id}
+            assert await store.claim_due("w2", 1, RULES) == []
+        clock.advance(LEASE_S - 1)
+        assert await store.finish("w1", claimed.id, SENT)
+
+    async def test_renewing_tells_which_leases_are_still_the_workers(self, store: DeliveryStore):
+        await put(store, *(new(str(n), f"t{n}") for n in range(4)))
+        a, b, c = await store.claim_due("w1", 3, RULES)
+        other = await claim_one(store, "w2")
+        await store.finish("w1", c.id, SENT)
+        assert await store.renew("w1", [a.id, b.id, c.id, other.id, new_id()]) == {a.id, b.id}
+        assert await store.renew("w1", []) == set()
+
+    async def test_who_lost_a_lease_can_neither_finish_nor_progress_nor_renew(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new())
+        slow = await claim_one(store, "slow")
+        clock.advance(LEASE_S + 1)
+        taken = await claim_one(store, "quick")
+        assert taken.id == slow.id
+        assert not await store.progress("slow", slow.id, 1, 2)
+        assert not await store.finish("slow", slow.id, SENT)
+        assert await store.renew("slow", [slow.id]) == set()
+        await store.release("slow", [slow.id])
+        assert await store.get(slow.id) == taken
+        assert await store.finish("quick", slow.id, DEAD)
+        assert not await store.finish("slow", slow.id, SENT)
+        assert (await store.get(slow.id)).status is Status.DEAD
+
+    async def test_who_lost_a_lease_cannot_change_what_became_uncertain(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(policy=Policy.AT_MOST_ONCE))
+        slow = await claim_one(store, "slow")
+        clock.advance(LEASE_S + 1)
+        await store.claim_due("quick", 1, RULES)
+        assert not await store.finish("slow", slow.id, SENT)
+        assert (await store.get(slow.id)).status is Status.UNCERTAIN
+
+    async def test_nobody_can_finish_what_was_never_claimed(self, store: DeliveryStore):
+        accepted = await put_one(store, new())
+        assert not await store.finish("w1", accepted.id, SENT)
+        assert not await store.finish("w1", new_id(), SENT)
+        assert not await store.progress("w1", new_id(), 1, 2)
+        assert await store.get(accepted.id) == accepted
+
+    async def test_a_released_delivery_is_queued_as_before(self, store: DeliveryStore):
+        first, _ = await put(store, new("1"), new("2"))
+        claimed = await claim_one(store)
+        await store.release("w1", [claimed.id, new_id()])
+        assert await store.get(first.id) == first
+        again = await claim_one(store, "w2")
+        assert (again.message, again.attempts) == ("1", 1)
+
+    async def test_no_jump_of_the_wall_clock_ends_a_lease(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        for jump in (3600, -7200, 10 * 365 * 86400):
+            clock.jump(jump)
+            assert await store.claim_due("w2", 1, RULES) == []
+        assert await store.finish("w1", claimed.id, SENT)
+
+    # Outcomes
+
+    async def test_a_sent_delivery_keeps_what_the_provider_said(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        clock.advance(2)
+        assert await store.finish("w1", claimed.id, SENT)
+        sent = await store.get(claimed.id)
+        assert (sent.status, sent.provider_id, sent.duration_ms) == (Status.SENT, "ts=1", 12)
+        assert (sent.parts_sent, sent.parts_total, sent.error, sent.error_class) == (1, 1, "", "")
+        assert (sent.finished_at, sent.next_attempt_at) == (clock.now(), None)
+        assert await store.seconds_to_next(RULES) is None
+
+    @pytest.mark.parametrize("outcome", [DEAD, UNCERTAIN], ids=["dead", "uncertain"])
+    async def test_a_delivery_that_failed_for_good_does_not_hold_up_the_lane(
+        self, store: DeliveryStore, clock: TwoClocks, outcome: Outcome
+    ):
+        await put(store, new("1"), new("2"))
+        claimed = await claim_one(store)
+        assert await store.finish("w1", claimed.id, outcome)
+        ended = await store.get(claimed.id)
+        assert (ended.status, ended.error, ended.error_class) == (outcome.status, outcome.error, outcome.error_class)
+        assert ended.finished_at == clock.now()
+        assert (await claim_one(store)).message == "2"
+
+    async def test_a_retry_waits_as_long_as_its_outcome_says_and_no_longer(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new())
+        for failures, wait_s in enumerate((5.0, 30.25, 43200.0), 1):
+            claimed = await claim_one(store)
+            assert await store.finish("w1", claimed.id, retry(wait_s))
+            waiting = await store.get(claimed.id)
+            assert (waiting.status, waiting.failures, waiting.attempts) == (Status.RETRY_WAIT, failures, failures)
+            assert waiting.next_attempt_at == pytest.approx(clock.now() + wait_s, abs=TINY_S)
+            assert (waiting.finished_at, waiting.error, waiting.error_class) == (None, "refused", "transient")
+            clock.advance(wait_s - 0.01)
+            assert await store.claim_due("w1", 1, RULES) == []
+            clock.advance(0.01 + TINY_S)
+        assert (await claim_one(store)).attempts == 4
+
+    async def test_a_retry_goes_before_what_was_accepted_later(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"))
+        await store.finish("w1", (await claim_one(store)).id, retry(5))
+        clock.advance(6)
+        assert (await claim_one(store)).message == "1"
+
+    async def test_a_retry_is_in_order_so_the_lane_waits_with_it(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"), new("other", "window"))
+        claimed = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
+        await store.finish("w1", claimed["1"].id, retry(5))
+        clock.advance(1)
+        assert await store.claim_due("w1", 10, RULES) == []
+
+    @pytest.mark.parametrize("jump", [-3600.0, 3600.0, 10 * 365 * 86400.0])
+    async def test_no_jump_of_the_wall_clock_shortens_or_lengthens_a_retry(
+        self, store: DeliveryStore, clock: TwoClocks, jump: float
+    ):
+        await put(store, new())
+        await store.finish("w1", (await claim_one(store)).id, retry(30))
+        clock.jump(jump)
+        clock.advance(29.9)
+        assert await store.claim_due("w1", 1, RULES) == []
+        clock.advance(0.2)
+        assert len(await store.claim_due("w1", 1, RULES)) == 1
+
+    async def test_a_throttled_try_does_not_move_the_schedule(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        await store.finish("w1", (await claim_one(store)).id, throttled(3))
+        waiting = await store.get((await find_all(store, Query()))[0].id)
+        assert (waiting.failures, waiting.attempts, waiting.status) == (0, 1, Status.RETRY_WAIT)
+
+    async def test_a_throttled_try_holds_the_whole_lane_and_no_other(self, store: DeliveryStore, clock: TwoClocks):
+        first, _, _ = await put(store, new("1"), new("2"), new("3", "window"))
+        claimed = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
+        await store.finish("w1", claimed["1"].id, throttled(64.57))
+        await store.finish("w1", claimed["3"].id, SENT)
+        await store.cancel(first.id)  # the wait is the lane's, not this delivery's
+        await put(store, new("4", "window"))
+        (other,) = await store.claim_due("w1", 10, RULES)
+        assert other.message == "4"
+        await store.finish("w1", other.id, SENT)
+        clock.advance(64.56)
+        assert await store.claim_due("w2", 10, RULES) == []
+        clock.advance(0.01 + TINY_S)
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["2"]
+
+    async def test_a_throttled_account_holds_every_lane_of_the_channel_and_no_other(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1", "a"), new("2", "b"), new("h", channel="horn"))
+        claimed = await store.claim_due("w1", 1, {"bell": ChannelRules()})
+        await store.finish("w1", claimed[0].id, throttled(3600, account=True))
+        (other,) = await store.claim_due("w2", 10, RULES)
+        assert other.message == "h"
+        await store.finish("w2", other.id, SENT)
+        await put(store, new("3", "c"))
+        clock.advance(3599.9)
+        assert await store.claim_due("w2", 10, RULES) == []
+        clock.advance(0.1 + TINY_S)
+        assert sorted(messages(await store.claim_due("w2", 10, RULES))) == ["1", "2", "3"]
+
+    async def test_a_failure_of_the_whole_account_holds_every_lane_until_the_retry(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1", "a"), new("2", "b"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, replace(retry(30), throttles_account=True))
+        assert (await store.get(claimed.id)).failures == 1
+        clock.advance(29.9)
+        assert await store.claim_due("w1", 10, RULES) == []
+        clock.advance(0.2)
+        assert len(await store.claim_due("w1", 10, RULES)) == 2
+
+    async def test_a_short_wait_does_not_cut_a_longer_one(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1", "a"), new("2", "b"))
+        one, two = await store.claim_due("w1", 2, RULES)
+        await store.finish("w1", one.id, throttled(60, account=True))
+        await store.finish("w1", two.id, throttled(1, account=True))
+        clock.advance(30)
+        assert await store.claim_due("w1", 10, RULES) == []
+
+    async def test_progress_is_kept_for_the_next_try(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        assert await store.progress("w1", claimed.id, 1, 3)
+        assert await store.progress("w1", claimed.id, 2, 3)
+        clock.advance(LEASE_S + 1)
+        again = await claim_one(store, "w2")
+        assert (again.parts_sent, again.parts_total) == (2, 3)
+
+    async def test_an_outcome_says_how_many_parts_went_out(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        outcome = replace(retry(5), parts_sent=2, parts_total=4)
+        await store.finish("w1", (await claim_one(store)).id, outcome)
+        clock.advance(6)
+        again = await claim_one(store)
+        assert (again.parts_sent, again.parts_total) == (2, 4)
+
+    # Pacing
+
+    @pytest.mark.parametrize("rate", [Rate(1, 1.0), Rate(20, 60.0, burst=5), Rate(30, 1.0)], ids=str)
+    async def test_a_target_gets_no_more_than_its_rate_and_its_share(
+        self, store: DeliveryStore, clock: TwoClocks, rate: Rate
+    ):
+        await put(store, *(new(str(n)) for n in range(20)))
+        check_pace(await send_all([store], clock, {"bell": ChannelRules(target_rate=rate)}), rate)
+
+    async def test_two_targets_are_paced_apart(self, store: DeliveryStore, clock: TwoClocks):
+        rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0))}
+        await put(store, *(new(str(n), f"t{n % 2}") for n in range(10)))
+        times = await send_all([store], clock, rules)
+        assert len(times) == 10
+        assert times[-1] < 6
+
+    async def test_a_group_has_its_own_rate_besides(self, store: DeliveryStore, clock: TwoClocks):
+        group = Rate(20, 60.0, burst=3)
+        rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0), group_rate=group, group_prefix="-")}
+        await put(store, *(new(str(n), "-100") for n in range(8)), *(new(str(n), "100") for n in range(8)))
+        start = clock.monotonic()
+        by_target: dict[str, list[float]] = {"-100": [], "100": []}
+        while (wait_s := await store.seconds_to_next(rules)) is not None:
+            clock.advance(max(wait_s, 0.001))
+            for delivery in await store.claim_due("w1", 10, rules):
+                by_target[delivery.target].append(clock.monotonic() - start)
+                await store.finish("w1", delivery.id, SENT)
+        check_pace(by_target["-100"], group)
+        check_pace(by_target["-100"][:3], Rate(1, 1.0))
+        check_pace(by_target["100"], Rate(1, 1.0))
+
+    async def test_an_account_has_one_rate_for_all_its_targets(self, store: DeliveryStore, clock: TwoClocks):
+        rate = Rate(10, 1.0, burst=2)
+        rules = {"bell": ChannelRules(account_rate=rate), "horn": ChannelRules()}
+        await put(store, *(new(str(n), f"t{n}") for n in range(30)))
+        check_pace(await send_all([store], clock, rules), rate)
+
+    async def test_a_burst_goes_out_at_once_and_comes_back_with_time(self, store: DeliveryStore, clock: TwoClocks):
+        rules = {"bell": ChannelRules(account_rate=Rate(1, 1.0, burst=3))}
+        await put(store, *(new(str(n), f"t{n}") for n in range(10)))
+        assert len(await store.claim_due("w1", 10, rules)) == 3
+        clock.advance(1.1)
+        assert len(await store.claim_due("w1", 10, rules)) == 1
+        clock.advance(100)
+        assert len(await store.claim_due("w1", 10, rules)) == 3
+
+    async def test_further_parts_take_their_turn_in_the_buckets(self, store: DeliveryStore, clock: TwoClocks):
+        rule = ChannelRules(target_rate=Rate(1, 1.0), account_rate=Rate(10, 1.0))
+        await put(store, new("1"), new("2"), new("3", "window"))
+        (claimed,) = await store.claim_due("w1", 1, {"bell": rule})
+        for _ in range(3):
+            wait_s = await store.pace("bell", claimed.target, rule)
+            assert 1 - TINY_S <= wait_s < 1.1
+            clock.advance(wait_s)
+        await store.finish("w1", claimed.id, SENT)
+        other = await store.claim_due("w1", 10, {"bell": rule})
+        assert messages(other) == []  # the account has just sent a part
+        clock.advance(0.2)
+        assert messages(await store.claim_due("w1", 10, {"bell": rule})) == ["3"]
+        clock.advance(0.7)
+        assert await store.claim_due("w1", 10, {"bell": rule}) == []
+        clock.advance(0.2)
+        assert messages(await store.claim_due("w1", 10, {"bell": rule})) == ["2"]
+
+    async def test_a_part_waits_for_its_place_behind_all_that_was_taken_before(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        rule = ChannelRules(target_rate=Rate(1, 1.0, burst=2))
+        waits = [await store.pace("bell", "door", rule) for _ in range(5)]
+        assert waits[:2] == [0, 0]
+        for n, wait_s in enumerate(waits[2:], 1):
+            assert n - TINY_S <= wait_s < n * 1.1
+        assert await store.pace("bell", "window", rule) == 0
+        assert await store.pace("bell", "door", ChannelRules()) >= 0
+
+    async def test_a_part_waits_as_long_as_its_lane_is_throttled(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        await store.finish("w1", (await claim_one(store)).id, throttled(40))
+        assert await store.pace("bell", "door", ChannelRules()) == pytest.approx(40, abs=TINY_S)
+
+    async def test_workers_share_the_pace(self, open_store: OpenStore, clock: TwoClocks):
+        rate = Rate(5, 1.0, burst=2)
+        async with open_store(clock) as one, open_store(clock) as two:
+            await put(one, *(new(str(n), f"t{n}") for n in range(15)))
+            await two.counts()
+            rules = {"bell": ChannelRules(account_rate=rate)}
+            times = await send_all([one, two], clock, rules)
+        assert len(times) == 15
+        for begin, time in zip(times, times[rate.burst :], strict=False):
+            assert time - begin >= rate.interval_s - 0.01  # two handles, two views of the time
+
+    async def test_no_jump_of_the_wall_clock_opens_a_bucket(self, store: DeliveryStore, clock: TwoClocks):
+        rules = {"bell": ChannelRules(target_rate=Rate(1, 60.0))}
+        await put(store, new("1"), new("2"))
+        (claimed,) = await store.claim_due("w1", 1, rules)
+        await store.finish("w1", claimed.id, SENT)
+        for jump in (3600, -7200, 10 * 365 * 86400):
+            clock.jump(jump)
+            assert await store.claim_due("w1", 1, rules) == []
+
+    # Scheduling
+
+    async def test_nothing_goes_out_before_its_time(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(not_before=clock.now() + 3600))
+        clock.advance(3599.9)
+        assert await store.claim_due("w1", 1, RULES) == []
+        clock.advance(0.1)
+        assert len(await store.claim_due("w1", 1, RULES)) == 1
+
+    async def test_a_time_in_the_past_is_now(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(not_before=clock.now() - 3600))
+        assert len(await store.claim_due("w1", 1, RULES)) == 1
+
+    async def test_a_scheduled_delivery_lets_others_pass(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("later", not_before=clock.now() + 60), new("now"))
+        claimed = await claim_one(store)
+        assert claimed.message == "now"
+        await store.finish("w1", claimed.id, SENT)
+        clock.advance(61)
+        assert (await claim_one(store)).message == "later"
+
+    async def test_a_scheduled_delivery_does_not_break_into_a_lane_in_flight(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("later", not_before=clock.now() + 5), new("now"))
+        claimed = await claim_one(store)
+        clock.advance(6)
+        assert await store.claim_due("w2", 10, RULES) == []
+        await store.finish("w1", claimed.id, SENT)
+        assert (await claim_one(store)).message == "later"
+
+    async def test_a_clock_set_back_does_not_send_early(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(not_before=clock.now() + 60))
+        clock.jump(-3600)
+        clock.advance(61)
+        assert await store.claim_due("w1", 1, RULES) == []
+        clock.jump(3600)
+        assert len(await store.claim_due("w1", 1, RULES)) == 1
+
+    async def test_what_is_past_its_time_expires_wherever_it_stands_in_the_lane(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        end_at = clock.now() + 10
+        first, second, third = await put(store, new("1"), new("2", expires_at=end_at), new("3", expires_at=end_at + 90))
+        await claim_one(store)
+        clock.advance(9)
+        await store.renew("w1", [first.id])
+        await store.claim_due("w1", 1, RULES)
+        assert (await store.get(second.id)).status is Status.QUEUED
+        clock.advance(1)
+        await store.claim_due("w1", 1, RULES)
+        expired = await store.get(second.id)
+        assert (expired.status, expired.finished_at, expired.attempts) == (Status.EXPIRED, clock.now(), 0)
+        assert (await store.get(third.id)).status is Status.QUEUED
+        await store.finish("w1", first.id, SENT)
+        assert (await claim_one(store)).message == "3"
+
+    async def test_a_retry_that_waits_past_its_end_expires(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1", expires_at=clock.now() + 10), new("2"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, retry(60))
+        clock.advance(11)
+        assert messages(await store.claim_due("w1", 10, RULES)) == ["2"]
+        assert (await store.get(claimed.id)).status is Status.EXPIRED
+
+    async def test_an_expired_retry_still_tells_why_it_was_not_sent(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(expires_at=clock.now() + 10))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, retry(60))
+        clock.advance(11)
+        await store.claim_due("w1", 10, RULES)
+        assert "refused" in (await store.get(claimed.id)).error
+
+    async def test_what_is_being_sent_does_not_expire(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(expires_at=clock.now() + 5))
+        claimed = await claim_one(store)
+        clock.advance(6)
+        assert await store.claim_due("w2", 1, RULES) == []
+        assert await store.finish("w1", claimed.id, SENT)
+
+    async def test_expired_before_it_came_in_is_expired_and_never_sent(self, store: DeliveryStore, clock: TwoClocks):
+        accepted = await put_one(store, new(expires_at=clock.now() - 1))
+        assert await store.claim_due("w1", 1, RULES) == []
+        assert (await store.get(accepted.id)).status is Status.EXPIRED
+
+    # When to look again
+
+    async def test_an_empty_queue_has_no_next_time(self, store: DeliveryStore):
+        assert await store.seconds_to_next(RULES) is None
+        assert await store.seconds_to_next({}) is None
+
+    async def test_what_is_due_is_due_now(self, store: DeliveryStore):
+        await put(store, new())
+        assert await store.seconds_to_next(RULES) == 0
+
+    async def test_the_next_time_is_gone_when_everything_is_finished(self, store: DeliveryStore):
+        a, b = await put(store, new("1"), new("2"))
+        await store.cancel(b.id)
+        await store.finish("w1", (await claim_one(store)).id, SENT)
+        assert (await store.get(a.id)).status is Status.SENT
+        assert await store.seconds_to_next(RULES) is None
+
+    async def test_the_next_time_is_never_later_than_a_retry(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        await store.finish("w1", (await claim_one(store)).id, retry(30))
+        wait_s = await store.seconds_to_next(RULES)
+        assert wait_s == pytest.approx(30, abs=TINY_S)
+
+    async def test_the_next_time_is_never_later_than_a_scheduled_delivery(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new(not_before=clock.now() + 30))
+        wait_s = await store.seconds_to_next(RULES)
+        assert wait_s == pytest.approx(30, abs=TINY_S)
+
+    async def test_the_next_time_is_never_later_than_the_end_of_a_lease(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        await claim_one(store)
+        wait_s = await store.seconds_to_next(RULES)
+        assert wait_s is not None
+        assert wait_s <= LEASE_S + TINY_S
+
+    async def test_the_next_time_is_never_later_than_a_wait_of_the_account(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1", "a"), new("2", "b"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, throttled(20, account=True))
+        await store.claim_due("w1", 10, RULES)
+        wait_s = await store.seconds_to_next(RULES)
+        assert wait_s == pytest.approx(20, abs=TINY_S)
+
+    # Looking up
+
+    async def test_an_unknown_id_is_told_apart_from_a_wrong_state(self, store: DeliveryStore):
+        for call in (store.get, store.replay, store.cancel):
+            with pytest.raises(UnknownDeliveryError):
+                await call(new_id())
+            with pytest.raises(UnknownDeliveryError):
+                await call("no id at all \0 é \udcff")
+
+    async def test_a_search_finds_the_newest_first(self, store: DeliveryStore, clock: TwoClocks):
+        for n in range(3):
+            await put(store, new(f"{n}a"), new(f"{n}b"))
+            clock.advance(1)
+        assert messages(await find_all(store, Query())) == ["2b", "2a", "1b", "1a", "0b", "0a"]
+
+    @pytest.mark.parametrize("limit", [1, 3, 7, 100])
+    async def test_a_cursor_leads_through_everything_once(self, store: DeliveryStore, clock: TwoClocks, limit: int):
+        for n in range(4):
+            await put(store, *(new(f"{n}{m}") for m in range(5)))
+            clock.advance(1)
+        found = await find_all(store, Query(limit=limit))
+        assert messages(found) == [f"{n}{m}" for n in (3, 2, 1, 0) for m in (4, 3, 2, 1, 0)]
+
+    async def test_what_comes_in_while_somebody_pages_moves_no_page(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, *(new(str(n)) for n in range(6)))
+        page = await store.search(Query(limit=3))
+        await put(store, new("same moment"))
+        clock.advance(1)
+        await put(store, new("later"))
+        rest = await find_all(store, Query(limit=3, cursor=page.next_cursor))
+        assert messages([*page.items, *rest]) == ["5", "4", "3", "2", "1", "0"]
+
+    async def test_a_cursor_nobody_gave_out_is_no_error(self, store: DeliveryStore):
+        await put(store, new())
+        for cursor in ("x", ":", "1:2:3", "-1", "é"):
+            await store.search(Query(cursor=cursor))
+
+    async def test_every_field_of_a_query_narrows_it(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1", "door", "bell"), new("2", "window", "bell"), new("3", "door", "horn"))
+        clock.advance(10)
+        since = clock.now()
+        await put(store, new("4", "door", "bell"))
+        for claimed in await store.claim_due("w1", 2, {"bell": ChannelRules()}):
+            await store.finish("w1", claimed.id, SENT)
+        expected = {
+            Query(channel="bell"): {"1", "2", "4"},
+            Query(target="door"): {"1", "3", "4"},
+            Query(target="door", channel="bell"): {"1", "4"},
+            Query(status=Status.SENT): {"1", "2"},
+            Query(status=Status.QUEUED, channel="horn"): {"3"},
+            Query(since=since): {"4"},
+            Query(since=since - 10): {"1", "2", "3", "4"},
+            Query(since=since, status=Status.SENT): set(),
+            Query(target="doo"): set(),
+            Query(channel="whistle"): set(),
+        }
+        for query, names in expected.items():
+            assert set(messages(await find_all(store, query))) == names, query
+
+    async def test_words_are_looked_for_in_message_and_target_whatever_their_case(self, store: DeliveryStore):
+        await put(
+            store,
+            new("Disk FULL on host7", "ops"),
+            new("disk replaced", "ops"),
+            new("Grüße vom Deich", "kitchen-door"),
+        )
+        expected = {
+            "disk": {"Disk FULL on host7", "disk replaced"},
+            "full disk": {"Disk FULL on host7"},
+            "disk ops": {"Disk FULL on host7", "disk replaced"},
+            "GRÜSSE": None,  # how far letters are folded is the store's affair
+            "deich": {"Grüße vom Deich"},
+            "kitchen": {"Grüße vom Deich"},
+            "disk kitchen": set(),
+            'full" OR "disk': None,
+            "'; DROP TABLE": set(),
+            "*": None,
+            "   ": {"Disk FULL on host7", "disk replaced", "Grüße vom Deich"},
+        }
+        for text, found in expected.items():
+            result = set(messages(await find_all(store, Query(text=text))))
+            assert found is None or result == found, text
+
+    async def test_a_search_shows_the_state_of_now(self, store: DeliveryStore):
+        await put(store, new())
+        claimed = await claim_one(store)
+        assert [d.status for d in await find_all(store, Query(status=Status.SENDING))] == [Status.SENDING]
+        await store.finish("w1", claimed.id, DEAD)
+        assert await find_all(store, Query(status=Status.SENDING)) == []
+        assert await find_all(store, Query(status=Status.DEAD)) == [await store.get(claimed.id)]
+
+    # Changing by hand
+
+    @pytest.mark.parametrize("status", sorted(REPLAYABLE))
+    async def test_what_was_not_sent_can_be_replayed(self, store: DeliveryStore, clock: TwoClocks, status: Status):
+        ended = await end(store, status)
+        clock.advance(100)
+        queued = await store.replay(ended.id)
+        assert (queued.status, queued.failures, queued.finished_at) == (Status.QUEUED, 0, None)
+        assert queued.created_at == ended.created_at
+        assert await store.get(ended.id) == queued
+        claimed = await claim_one(store)
+        assert (claimed.id, claimed.attempts) == (ended.id, ended.attempts + 1)
+        assert await store.finish("w1", ended.id, SENT)
+        assert (await store.get(ended.id)).status is Status.SENT
+
+    async def test_a_replay_starts_the_schedule_anew(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        for _ in range(3):
+            await store.finish("w1", (await claim_one(store)).id, retry(1))
+            clock.advance(1.1)
+        claimed = await claim_one(store)
+        assert claimed.failures == 3
+        await store.finish("w1", claimed.id, DEAD)
+        await store.replay(claimed.id)
+        assert (await claim_one(store)).failures == 0
+
+    async def test_a_replay_goes_on_from_the_first_unsent_part(self, store: DeliveryStore):
+        await put(store, new())
+        claimed = await claim_one(store)
+        await store.progress("w1", claimed.id, 2, 5)
+        await store.finish("w1", claimed.id, replace(UNCERTAIN, parts_sent=2, parts_total=5))
+        await store.replay(claimed.id)
+        again = await claim_one(store)
+        assert (again.parts_sent, again.parts_total) == (2, 5)
+
+    async def test_a_replay_waits_for_what_is_in_flight_in_its_lane(self, store: DeliveryStore):
+        await put(store, new("1"), new("2"))
+        first = await claim_one(store)
+        await store.finish("w1", first.id, DEAD)
+        second = await claim_one(store)
+        await store.replay(first.id)
+        assert await store.claim_due("w2", 10, RULES) == []
+        await store.finish("w1", second.id, SENT)
+        assert (await claim_one(store)).id == first.id
+
+    async def test_only_what_is_finished_unsent_can_be_replayed(self, store: DeliveryStore):
+        queued = await put_one(store, new())
+        with pytest.raises(TransitionError):
+            await store.replay(queued.id)
+        claimed = await claim_one(store)
+        with pytest.raises(TransitionError):
+            await store.replay(claimed.id)
+        await store.finish("w1", claimed.id, retry(60))
+        with pytest.raises(TransitionError):
+            await store.replay(claimed.id)
+        await store.replay((await store.cancel(claimed.id)).id)
+        await store.finish("w1", (await claim_one(store)).id, SENT)
+        with pytest.raises(TransitionError):
+            await store.replay(claimed.id)
+
+    async def test_what_waits_can_be_cancelled(self, store: DeliveryStore, clock: TwoClocks):
+        first, second, third = await put(store, new("1"), new("2"), new("3", "window", not_before=clock.now() + 60))
+        for waiting in (first, third):
+            cancelled = await store.cancel(waiting.id)
+            assert (cancelled.status, cancelled.finished_at) == (Status.CANCELLED, clock.now())
+            assert await store.get(waiting.id) == cancelled
+        clock.advance(100)
+        assert [d.id for d in await store.claim_due("w1", 10, RULES)] == [second.id]
+
+    async def test_a_retry_can_be_cancelled_and_the_lane_goes_on(self, store: DeliveryStore):
+        await put(store, new("1"), new("2"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, retry(3600))
+        assert (await store.cancel(claimed.id)).status is Status.CANCELLED
+        assert (await claim_one(store)).message == "2"
+
+    async def test_what_is_sent_or_being_sent_cannot_be_cancelled(self, store: DeliveryStore):
+        await put(store, new())
+        claimed = await claim_one(store)
+        with pytest.raises(TransitionError):
+            await store.cancel(claimed.id)
+        assert await store.get(claimed.id) == claimed
+        await store.finish("w1", claimed.id, SENT)
+        with pytest.raises(TransitionError):
+            await store.cancel(claimed.id)
+
+    # Book-keeping
+
+    async def test_the_counts_name_every_state_and_add_up(self, store: DeliveryStore):
+        assert await store.counts() == dict.fromkeys(Status, 0)
+        for status in sorted(REPLAYABLE):
+            await end(store, status)  # and one that was sent
+        await put(store, new("1", "a"), new("2", "a"), new("3", "b"))
+        claimed = await store.claim_due("w1", 10, RULES)
+        await store.finish("w1", claimed[0].id, retry(60))
+        counts = await store.counts()
+        assert counts == {
+            Status.SENT: 4,
+            **dict.fromkeys(REPLAYABLE, 1),
+            Status.QUEUED: 1,
+            Status.SENDING: 1,
+            Status.RETRY_WAIT: 1,
+        }
+
+    async def test_pruning_forgets_what_finished_long_ago_and_nothing_else(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        old = [await end(store, status) for status in sorted(REPLAYABLE)]
+        waiting = await put_one(store, new("waits", "x", idempotency_key="w", not_before=clock.now() + 10**6))
+        clock.advance(100)
+        line = clock.now()
+        kept = await end(store, Status.DEAD)
+        assert await store.prune(line) == 2 * len(old)
+        for gone in old:
+            with pytest.raises(UnknownDeliveryError):
+                await store.get(gone.id)
+        assert {d.id for d in await find_all(store, Query(target="door"))} == {kept.id}
+        assert await store.get(waiting.id) == waiting
+        assert await store.prune(line) == 0
+        assert sum((await store.counts()).values()) == 3
+
+    async def test_a_pruned_delivery_gives_its_key_back(self, store: DeliveryStore, clock: TwoClocks):
+        first = await put_one(store, new(idempotency_key="k"))
+        await store.finish("w1", (await claim_one(store)).id, SENT)
+        clock.advance(1)
+        assert await store.prune(clock.now()) == 1
+        assert (await put_one(store, new(idempotency_key="k"))).id != first.id
+
+    async def test_a_replayed_delivery_is_not_pruned(self, store: DeliveryStore, clock: TwoClocks):
+        ended = await end(store, Status.DEAD)
+        await store.replay(ended.id)
+        clock.advance(100)
+        await store.prune(clock.now())
+        assert (await store.get(ended.id)).status is Status.QUEUED
+
+    async def test_a_sound_store_says_so(self, store: DeliveryStore):
+        health = await store.health()
+        assert (health.ok, list(health.problems)) == (True, [])
+        assert health.backend
+
+
+async def check_ledger(store: DeliveryStore) -> None:
+    """accepted = sent + dead + uncertain + cancelled + expired + open, whichever way one counts."""
+    everything = await find_all(store, Query(limit=100))
+    counts = await store.counts()
+    assert sum(counts.values()) == len(everything) == len({d.id for d in everything})
+    for status, count in counts.items():
+        assert count == sum(d.status is status for d in everything), status
+    for delivery in everything:
+        assert (delivery.finished_at is None) == (delivery.status in OPEN), delivery

@@ -1,0 +1,705 @@
+"""The bus against real Redis servers: what comes in is queued once, whatever happens to anybody."""
+
+import asyncio
+import json
+import logging
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.delivery.conftest import RedisServer
+from tocsin.core.errors import ChannelError, ConfigError, StoreUnavailableError, UnknownChannelError
+from tocsin.core.ids import new_id
+from tocsin.core.redis_client import RedisClient, open_redis
+from tocsin.delivery.bus import BRIDGE, Bus, publish, rejected
+from tocsin.delivery.bus_entry import GROUP, MAX_BYTES, MAX_REJECTED, REJECTED, BusEntry
+from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
+
+KINDS = {"email": "email", "teamchat": "teamchat", "slack": "teamchat", "botchat": "botchat", "guildchat": "guildchat"}
+HEALS_S = 5.0  # the specification of the bus: back at work within that
+
+
+class Queue:
+    """A queue that knows keys, as the stores do, and can be away."""
+
+    def __init__(self) -> None:
+        self.accepted: list[NewDelivery] = []
+        self.calls = 0
+        self.failure: Exception | None = None
+        self._known: dict[str, Delivery] = {}
+
+    async def enqueue(self, new: Sequence[NewDelivery]) -> list[Delivery]:
+        self.calls += 1
+        if self.failure:
+            raise self.failure
+        await asyncio.sleep(0)
+        for delivery in new:
+            key = delivery.idempotency_key or ""
+            if key not in self._known:
+                facts = (new_id(), delivery.channel, delivery.target, delivery.message, delivery.source)
+                self._known[key] = Delivery(*facts, Status.QUEUED, delivery.policy, 0.0, idempotency_key=key)
+                self.accepted.append(delivery)
+        return [self._known[delivery.idempotency_key or ""] for delivery in new]
+
+    @property
+    def messages(self) -> list[str]:
+        return [delivery.message for delivery in self.accepted]
+
+
+def prepare(channel: str, entry: BusEntry) -> NewDelivery:
+    """Do what the outbox does: resolve aliases, refuse what cannot be sent."""
+    kind = KINDS.get(channel.strip().lower())
+    if kind is None:
+        raise UnknownChannelError(f"Unknown channel: {channel}")
+    if kind == "email" and "@" not in entry.target:
+        raise ChannelError("the target is no address")
+    return NewDelivery(kind, entry.target, entry.message, "bus", Policy(entry.policy or "at_least_once"))
+
+
+@asynccontextmanager
+async def buses(url: str, queue: Queue, count: int = 1, **changes: Any) -> AsyncIterator[list[Bus]]:
+    """Run buses, each with connections of its own; stop them at the end."""
+    clients = [open_redis(url) for _ in range(count)]
+    parts = {"names": lambda: list(KINDS), "prepare": prepare, "enqueue": queue.enqueue, **changes}
+    made = [Bus(client, f"worker-{number}", **parts) for number, client in enumerate(clients)]
+    async with asyncio.TaskGroup() as group:
+        for bus in made:
+            group.create_task(bus.run())
+        try:
+            yield made
+        finally:
+            for bus in made:
+                bus.stop()
+    for client in clients:
+        await client.aclose()
+
+
+@pytest.fixture
+async def client(private_redis: RedisServer) -> AsyncIterator[RedisClient]:
+    opened = open_redis(private_redis.url)
+    yield opened
+    await opened.aclose()
+
+
+async def until(check: Callable[[], object], within_s: float = HEALS_S) -> float:
+    """Wait until `check` is true; return how long it took."""
+    began = time.monotonic()
+    while not await _value(check()):
+        assert time.monotonic() - began < within_s, f"not within {within_s} s"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - began
+
+
+async def _value(result: object) -> object:
+    return await result if isinstance(result, Awaitable) else result
+
+
+async def until_led(made: Sequence[Bus], within_s: float = HEALS_S) -> Bus:
+    await until(lambda: any(bus.leads for bus in made), within_s)
+    return next(bus for bus in made if bus.leads)
+
+
+async def publish_text(client: RedisClient, topic: str, message: str, target: str = "a@b.c") -> None:
+    await client.command("PUBLISH", topic, json.dumps({"target": target, "message": message}))
+
+
+# --- what comes in
+
+
+async def test_redis_cli_publish_queues_a_message(private_redis: RedisServer):
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        command = ["redis-cli", "-s", str(private_redis.socket), "PUBLISH", "outbound:email"]
+        subprocess.run([*command, '{"target":"a@b.c","message":"hi"}'], check=True, capture_output=True)
+        await until(lambda: queue.accepted)
+    [delivery] = queue.accepted
+    assert (delivery.channel, delivery.target, delivery.message) == ("email", "a@b.c", "hi")
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["fields", "json"])
+async def test_a_stream_entry_carries_all_terms_as_fields_or_json(
+    private_redis: RedisServer, client: RedisClient, *, as_json: bool
+):
+    terms = {"id": "alert-7", "policy": "at_most_once", "not_before": "5", "expires_at": "2026-11-20T08:00:00Z"}
+    fields = {"target": "a@b.c", "message": "hi", **terms}
+    queue = Queue()
+    async with buses(private_redis.url, queue):
+        await publish(client, "email", {"data": json.dumps(fields)} if as_json else fields)
+        await until(lambda: queue.accepted)
+    assert queue.accepted == [
+        NewDelivery("email", "a@b.c", "hi", "bus", Policy.AT_MOST_ONCE, "", 5.0, 1795161600.0, "bus:alert-7")
+    ]
+
+
+async def test_the_key_is_the_entry_s_id_when_none_is_given(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+    async with buses(private_redis.url, queue):
+        entry = await publish(client, "email", {"target": "a@b.c", "message": "hi"})
+        await until(lambda: queue.accepted)
+    assert queue.accepted[0].idempotency_key == f"bus-entry:outbound:email:{entry}"
+
+
+async def test_entries_from_before_the_first_start_are_queued_and_leave_the_stream(
+    private_redis: RedisServer, client: RedisClient
+):
+    for number in range(250):
+        await publish(client, "email", {"target": "a@b.c", "message": str(number)})
+    queue = Queue()
+    async with buses(private_redis.url, queue):
+        await until(lambda: len(queue.accepted) == 250)
+        await until_empty(client, "outbound:email")
+    assert queue.messages == [str(number) for number in range(250)]
+
+
+async def until_empty(client: RedisClient, *streams: str) -> None:
+    async def empty() -> bool:
+        lengths = [await client.command("XLEN", stream) for stream in streams]
+        pending = [await client.command("EVAL", _PENDING, 1, stream, GROUP) for stream in streams]
+        return not any(lengths) and not any(pending)
+
+    await until(empty, 15)
+
+
+_PENDING = "return redis.call('XPENDING', KEYS[1], ARGV[1])[1]"
+
+
+async def test_an_alias_resolves_to_its_channel_by_both_ways(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        await publish(client, "slack", {"target": "C1", "message": "stream"})
+        await publish_text(client, "outbound:slack", "topic")
+        await publish_text(client, "outbound:Slack", "topic in capitals")
+        await until(lambda: len(queue.accepted) == 3)
+    assert {delivery.channel for delivery in queue.accepted} == {"teamchat"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+async def test_one_publish_is_one_delivery_however_many_processes_run(
+    private_redis: RedisServer, client: RedisClient, count: int
+):
+    queue = Queue()
+    async with buses(private_redis.url, queue, count) as made:
+        await until_led(made)
+        for number in range(300):
+            await publish_text(client, "outbound:email", f"topic {number}")
+            await publish(client, "teamchat", {"target": "C1", "message": f"stream {number}"})
+        await until(lambda: len(queue.accepted) >= 600)
+        assert sum(bus.leads for bus in made) == 1
+    assert sorted(queue.messages) == sorted(f"{way} {n}" for way in ("topic", "stream") for n in range(300))
+
+
+# --- what is given an id
+
+
+async def test_an_id_that_comes_twice_is_queued_once(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        fields = {"target": "a@b.c", "message": "hi", "id": "7"}
+        await publish(client, "email", fields)
+        await publish(client, "email", fields)
+        await client.command("PUBLISH", "outbound:email", json.dumps(fields))
+        await publish(client, "email", {"target": "a@b.c", "message": "last"})
+        await until(lambda: "last" in queue.messages)
+        await until_empty(client, "outbound:email")
+    assert queue.messages == ["hi", "last"]
+    assert await rejected(client, 10) == []
+
+
+async def test_an_id_that_comes_again_with_another_message_is_rejected(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+    async with buses(private_redis.url, queue):
+        await publish(client, "email", {"target": "a@b.c", "message": "one", "id": "7"})
+        await publish(client, "email", {"target": "a@b.c", "message": "two", "id": "7"})
+        await until_rejected(client, 1)
+    [record] = await rejected(client, 10)
+    assert "the id came before with another target or message" in record["reason"]
+    assert "two" in record["entry"]
+
+
+# --- what is rejected
+
+
+async def until_rejected(client: RedisClient, count: int) -> None:
+    async def enough() -> bool:
+        return len(await rejected(client, 1000)) >= count
+
+    await until(enough)
+
+
+MALFORMED = {
+    "not JSON": ("email", "hello", "not valid JSON"),
+    "no object": ("email", "[]", "not a JSON object"),
+    "missing field": ("email", '{"target": "a@b.c"}', "lacks message"),
+    "unknown field": ("email", '{"target": "a@b.c", "message": "x", "html": "y"}', "unknown field 'html'"),
+    "wrong type": ("email", '{"target": "a@b.c", "message": 7}', "message is not text"),
+    "not UTF-8": ("email", b'{"target": "a@b.c", "message": "\xff"}', "not UTF-8"),
+    "too long": ("email", '{"target": "a@b.c", "message": "' + "x" * MAX_BYTES + '"}', "over 1 MiB"),
+    "bad target": ("email", '{"target": "nobody", "message": "x"}', "the target is no address"),
+    "unknown channel": ("pigeon", '{"target": "a@b.c", "message": "x"}', "Unknown channel: pigeon"),
+    "no channel": ("", '{"target": "a@b.c", "message": "x"}', "Unknown channel"),
+    "reserved": ("rejected", '{"target": "a@b.c", "message": "x"}', "Unknown channel: rejected"),
+}
+
+
+async def test_what_is_malformed_is_kept_with_its_reason_and_stops_nothing(
+    private_redis: RedisServer, client: RedisClient, caplog: pytest.LogCaptureFixture
+):
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        for channel, raw, _ in MALFORMED.values():
+            await client.command("XADD", f"outbound:{channel}", "*", "data", raw)
+            await publish_text(client, "outbound:email", "good")
+        await until_rejected(client, len(MALFORMED))
+        for channel, raw, _ in MALFORMED.values():
+            await client.command("PUBLISH", f"outbound:{channel}", raw)
+            await publish(client, "email", {"target": "a@b.c", "message": "good"})
+        await until_rejected(client, 2 * len(MALFORMED))
+        await until(lambda: len(queue.accepted) == 2 * len(MALFORMED))
+        assert made[0].problem == ""
+    assert set(queue.messages) == {"good"}
+    records = await rejected(client, 1000)
+    for channel, raw, reason in MALFORMED.values():
+        shown = (raw if isinstance(raw, str) else raw.decode(errors="replace"))[:4000]
+        found = [r for r in records if r["topic"] == f"outbound:{channel}" and r["entry"] == shown]
+        if channel == "rejected":  # the first one lay where the list belongs
+            found = [r for r in records if reason[:15] in r["reason"] and "rejected" in r["topic"]]
+        assert len(found) == 2, (channel, shown[:50])
+        assert channel == "rejected" or all(reason in r["reason"] for r in found)
+        assert all(abs(r["at"] - time.time()) < 60 for r in found)
+    logged = [record for record in caplog.records if record.message == "a bus entry was rejected"]
+    assert len(logged) == 2 * len(MALFORMED)
+    assert await client.command("KEYS", "outbound:pigeon") == []
+
+
+async def test_the_list_of_the_rejected_is_bounded_and_read_newest_first(
+    private_redis: RedisServer, client: RedisClient
+):
+    await client.command("RPUSH", REJECTED, *["not ours"] * MAX_REJECTED)
+    async with buses(private_redis.url, Queue()):
+        await publish(client, "email", {"target": "a@b.c"})
+        await publish(client, "email", {"message": "b"})
+
+        async def came() -> bool:
+            return "lacks target" in (await rejected(client, 1))[0]["reason"]
+
+        await until(came)
+    assert await client.command("LLEN", REJECTED) == MAX_REJECTED
+    records = await rejected(client, 3)
+    assert [record["entry"] for record in records] == ['{"message": "b"}', '{"target": "a@b.c"}', "not ours"]
+    assert await rejected(client, 0) == []
+
+
+@pytest.mark.parametrize("error", [ConfigError("plain http"), RuntimeError("boom"), UnicodeError("x")], ids=repr)
+async def test_a_channel_that_cannot_even_look_at_a_message_rejects_it(
+    private_redis: RedisServer, client: RedisClient, error: Exception
+):
+    def picky(channel: str, entry: BusEntry) -> NewDelivery:
+        if entry.message == "bad":
+            raise error
+        return prepare(channel, entry)
+
+    queue = Queue()
+    async with buses(private_redis.url, queue, prepare=picky):
+        for message in ("bad", "good"):
+            await publish(client, "email", {"target": "a@b.c", "message": message})
+        await until(lambda: queue.accepted)
+        await until_rejected(client, 1)
+    assert queue.messages == ["good"]
+
+
+async def test_an_entry_that_the_queue_chokes_on_is_rejected_alone(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+
+    async def choking(new: Sequence[NewDelivery]) -> list[Delivery]:
+        if any(delivery.message == "bad" for delivery in new):
+            raise ValueError("surrogates not allowed")
+        return await queue.enqueue(new)
+
+    for message in ("one", "bad", "two"):
+        await publish(client, "email", {"target": "a@b.c", "message": message})
+    async with buses(private_redis.url, queue, enqueue=choking):
+        await until(lambda: queue.messages == ["one", "two"])
+        await until_rejected(client, 1)
+
+
+async def test_a_key_that_is_no_stream_stops_no_other_and_is_reported(private_redis: RedisServer, client: RedisClient):
+    await client.command("SET", "outbound:teamchat", "mine")
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        await publish(client, "email", {"target": "a@b.c", "message": "other"})
+        await until(lambda: queue.accepted)
+        assert "outbound:teamchat" in made[0].problem
+        await publish_text(client, "outbound:teamchat", "lost?")
+        await until_rejected(client, 1)
+        await client.command("DEL", "outbound:teamchat")
+        await publish(client, "teamchat", {"target": "C1", "message": "again"})
+        await until(lambda: "again" in queue.messages)
+        await client.command("DEL", "outbound:email")
+        await client.command("SET", "outbound:email", "mine")
+        await publish(client, "slack", {"target": "C1", "message": "still"})
+        await until(lambda: "still" in queue.messages)
+        assert "outbound:email" in made[0].problem
+
+
+async def test_streams_of_others_are_left_alone(private_redis: RedisServer, client: RedisClient):
+    await client.command("XGROUP", "CREATE", "outbound:devicemsg", GROUP, "0", "MKSTREAM")  # another host serves it
+    queue = Queue()
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        await publish_text(client, "outbound:devicemsg", "for the other host")
+        await publish(client, "pigeon", {"target": "a", "message": "b"})
+        await until_rejected(client, 1)
+    assert [record["topic"] for record in await rejected(client, 10)] == ["outbound:pigeon"]
+    assert await client.command("XLEN", "outbound:devicemsg") == 1
+
+
+# --- outages
+
+
+async def test_what_cannot_be_queued_now_is_queued_later_without_a_busy_loop(
+    private_redis: RedisServer, client: RedisClient, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "tocsin.delivery")
+    queue = Queue()
+    queue.failure = StoreUnavailableError("the queue is away")
+    async with buses(private_redis.url, queue, 2) as made:
+        await until_led(made)
+        for number in range(150):
+            await publish(client, "email", {"target": "a@b.c", "message": str(number)})
+        await publish_text(client, "outbound:email", "topic")
+        await publish(client, "email", {"target": "a@b.c"})
+        await until(lambda: all(bus.problem == "the queue is away" for bus in made))
+        calls, began = queue.calls, time.monotonic()
+        await until(lambda: time.monotonic() - began > 1.5)
+        assert queue.calls - calls <= 2 * 6
+        assert await client.command("XLEN", "outbound:email") == 152
+        queue.failure = None
+        await until(lambda: len(queue.accepted) == 151)
+        await until_empty(client, "outbound:email")
+        await until(lambda: not any(bus.problem for bus in made))
+    assert Counter(queue.messages) == Counter(["topic", *map(str, range(150))])
+    assert Counter(record.message for record in caplog.records if "the bus" in record.message) == {
+        "the bus does not work": 2,  # one a process
+        "the bus works again": 2,
+    }
+
+
+async def test_flushall_makes_the_groups_anew(private_redis: RedisServer, client: RedisClient):
+    queue = Queue()
+    async with buses(private_redis.url, queue, 2) as made:
+        await until_led(made)
+        for number in range(3):
+            private_redis.ask("FLUSHALL")
+            await publish(client, "email", {"target": "a@b.c", "message": f"stream {number}"})
+            await until(lambda n=number: f"stream {n}" in queue.messages)
+            await publish_text(client, "outbound:teamchat", f"topic {number}")
+            await until(lambda n=number: f"topic {n}" in queue.messages)
+        await until(lambda: not any(bus.problem for bus in made))
+    assert max(Counter(queue.messages).values()) == 1
+
+
+async def test_a_restart_and_a_pause_of_redis_lose_and_repeat_nothing(private_redis: RedisServer):
+    queue = Queue()
+    stopping = asyncio.Event()
+    count = 0
+
+    async def load() -> None:
+        nonlocal count
+        client = open_redis(private_redis.url)
+        while not stopping.is_set():
+            # The id makes it safe to write an entry again whose answer was lost.
+            fields = {"target": "a@b.c", "message": str(count), "id": str(count)}
+            with suppress(StoreUnavailableError):
+                await publish(client, "email", fields)
+                count += 1
+            await asyncio.sleep(0.002)
+        await client.aclose()
+
+    async with buses(private_redis.url, queue, 3) as made, asyncio.TaskGroup() as group:
+        await until_led(made)
+        group.create_task(load())
+        for _ in range(2):
+            before = count + 100
+            await until(lambda least=before: count > least)
+            private_redis.restart()
+            before = count
+            await until(lambda least=before: str(least) in queue.messages)
+        private_redis.pause()
+        await asyncio.sleep(3)
+        private_redis.resume()
+        before = count
+        await until(lambda least=before: str(least) in queue.messages)
+        await until_led(made)
+        stopping.set()
+        await until(lambda: len(queue.accepted) >= count)
+    assert Counter(queue.messages) == Counter(map(str, range(count)))
+
+
+async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "tocsin.delivery")
+    queue = Queue()
+    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
+        server = RedisServer(Path(directory), requirepass="right")
+        async with buses(f"unix://:wrong@{server.socket}", queue) as made:
+            await until(lambda: "cannot be reached" in made[0].problem)
+            began = time.monotonic()
+            await until(lambda: time.monotonic() - began > 1)
+            server.start()
+            await until(lambda: "refuses the user or the password" in made[0].problem)
+            assert not made[0].leads
+            server.ask("CONFIG", "SET", "requirepass", "wrong")
+            server.password = "wrong"
+            await until(lambda: not made[0].problem)
+            assert await until_led(made)
+        server.stop()
+    lines = [record.message for record in caplog.records]
+    assert lines == ["the bus does not work", "the bus works again"]
+
+
+async def test_an_idle_process_asks_redis_seldom(private_redis: RedisServer, client: RedisClient):
+    names = [*KINDS, "telegram", "discord", "smtp", "mail"]
+    async with buses(private_redis.url, Queue(), names=lambda: names) as made:
+        await until_led(made)
+        await client.command("CONFIG", "RESETSTAT")
+        began = time.monotonic()
+        await until(lambda: time.monotonic() - began > 3)
+        calls = await commands(client)
+    assert sum(calls.values()) / 3 < 15, calls
+
+
+async def commands(client: RedisClient) -> dict[str, int]:
+    answer = await client.command("EVAL", "return redis.call('INFO', 'commandstats')", 0)
+    lines = [line.split(":") for line in answer.decode().splitlines() if line.startswith("cmdstat_")]
+    return {name.removeprefix("cmdstat_"): int(facts.split("calls=")[1].split(",")[0]) for name, facts in lines}
+
+
+# --- coming and going
+
+
+@pytest.mark.parametrize("state", ["idle", "loaded", "redis paused", "queue away"])
+async def test_a_stop_ends_within_a_second_and_loses_nothing_that_was_taken(
+    private_redis: RedisServer, client: RedisClient, state: str
+):
+    queue = Queue()
+    for number in range(2000 if state == "loaded" else 0):
+        await publish(client, "email", {"target": "a@b.c", "message": str(number)})
+    async with buses(private_redis.url, queue) as made:
+        await until_led(made)
+        if state == "redis paused":
+            private_redis.pause()
+        if state == "queue away":
+            queue.failure = StoreUnavailableError("away")
+            await publish(client, "email", {"target": "a@b.c", "message": "0"})
+            await until(lambda: made[0].problem)
+        began = time.monotonic()
+    assert time.monotonic() - began < 1.0
+    private_redis.resume()
+    queue.failure = None
+    async with buses(private_redis.url, queue):
+        await until_empty(client, "outbound:email")
+    assert Counter(queue.messages) == Counter(map(str, range({"loaded": 2000, "queue away": 1}.get(state, 0))))
+
+
+async def test_processes_that_are_replaced_one_by_one_lose_no_published_message(
+    private_redis: RedisServer, client: RedisClient
+):
+    queue, sent = Queue(), 0
+    async with buses(private_redis.url, queue, 4) as made:
+        while running := [bus for bus in made if not bus._stopping.is_set()]:
+            leader = await until_led(running)
+            assert leader in running
+            for step in range(200):
+                await publish_text(client, "outbound:email", str(sent))
+                sent += 1
+                if step == 100 and len(running) > 1:
+                    leader.stop()
+            if len(running) == 1:
+                break
+    assert Counter(queue.messages) == Counter(map(str, range(sent)))
+
+
+async def test_installations_in_two_databases_do_not_depose_each_other(private_redis: RedisServer, client: RedisClient):
+    first, second = Queue(), Queue()
+    async with (
+        buses(private_redis.url, first) as [one],
+        buses(f"{private_redis.url}?db=1", second) as [two],
+    ):
+        await until_led([one])
+        await until_led([two])
+        for number in range(20):
+            await publish_text(client, "outbound:email", str(number))
+            await asyncio.sleep(0.1)
+            assert one.leads
+            assert two.leads
+        await until(lambda: len(first.accepted) == len(second.accepted) == 20)
+
+
+async def test_consumers_that_are_long_dead_are_forgotten_unless_they_hold_entries(
+    private_redis: RedisServer, client: RedisClient
+):
+    await client.command("XGROUP", "CREATE", "outbound:email", GROUP, "$", "MKSTREAM")
+    await client.command("XGROUP", "CREATECONSUMER", "outbound:email", GROUP, "dead")
+    await publish(client, "email", {"target": "a@b.c", "message": "held"})
+    await client.command("XREADGROUP", "GROUP", GROUP, "holder", "STREAMS", "outbound:email", ">")
+    queue = Queue()
+    async with buses(private_redis.url, queue, forget_s=1.0):
+        await until_consumers(client, {"holder", "worker-0"})
+        assert not queue.accepted
+        await until(lambda: queue.accepted, 10)
+        await until_consumers(client, {"worker-0"}, 10)
+    await until_consumers(client, set())
+
+
+async def until_consumers(client: RedisClient, names: set[str], within_s: float = HEALS_S) -> None:
+    async def match() -> bool:
+        found = await client.command("XINFO CONSUMERS", "outbound:email", GROUP)
+        return {consumer["name"].decode() for consumer in found} == names
+
+    await until(match, within_s)
+
+
+# --- real processes
+
+CHILD = """
+import asyncio, sys
+from tocsin.core.redis_client import Script, open_redis
+from tocsin.delivery.bus import Bus
+from tocsin.delivery.model import Delivery, NewDelivery, Status
+
+url, record_url, record, name = sys.argv[1:]
+keep = Script("if redis.call('HSETNX', KEYS[1], ARGV[1], '') == 1 then redis.call('RPUSH', KEYS[2], ARGV[2]) end")
+
+async def main():
+    records = open_redis(record_url)
+    async def enqueue(new):
+        for one in new:
+            await records.run(keep, [record + ":keys", record], [one.idempotency_key, one.message])
+        return [Delivery("", n.channel, n.target, n.message, "", Status.QUEUED, n.policy, 0.0) for n in new]
+    def prepare(channel, entry):
+        return NewDelivery(channel, entry.target, entry.message, "bus")
+    await Bus(open_redis(url), name, lambda: ["email", "teamchat"], prepare, enqueue).run()
+
+asyncio.run(main())
+"""
+
+
+class Children:
+    """Processes that each run a bus and write what they queued into another Redis."""
+
+    def __init__(self, url: str, records: RedisServer) -> None:
+        self._words = [url, records.url, f"bus-{new_id()}"]
+        self.records = open_redis(records.url)
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        name = f"child-{new_id()[-8:]}"
+        self.running[name] = subprocess.Popen([sys.executable, "-c", CHILD, *self._words, name])
+
+    def kill(self, name: str) -> None:
+        child = self.running.pop(name)
+        child.kill()
+        child.wait()
+
+    async def queued(self, prefix: str = "") -> list[str]:
+        texts = [text.decode() for text in await self.records.command("LRANGE", self._words[2], 0, -1)]
+        return [text for text in texts if text.startswith(prefix)]
+
+
+@asynccontextmanager
+async def children(url: str, records: RedisServer, count: int) -> AsyncIterator[Children]:
+    made = Children(url, records)
+    with ended(made.running):
+        for _ in range(count):
+            made.start()
+        yield made
+    await made.records.aclose()
+
+
+@contextmanager
+def ended(processes: Mapping[str, subprocess.Popen[bytes]]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+
+
+async def until_heard(client: RedisClient, made: Children) -> float:
+    """Publish until a message is queued: somebody listens."""
+    began = time.monotonic()
+    while not await made.queued(f"probe {began}"):
+        await publish_text(client, "outbound:email", f"probe {began}:{new_id()}")
+        await asyncio.sleep(0.05)
+        assert time.monotonic() - began < 10
+    return time.monotonic() - began
+
+
+async def leader(client: RedisClient) -> str:
+    return ((await client.command("GET", BRIDGE)) or b"").decode()
+
+
+async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
+    private_redis: RedisServer, redis_server: RedisServer, client: RedisClient
+):
+    async with children(private_redis.url, redis_server, 3) as made:
+        await until_heard(client, made)
+        for number in range(1500):
+            await publish(client, "email", {"target": "a@b.c", "message": f"stream {number}"})
+            await publish_text(client, "outbound:teamchat", f"topic {number}")
+            if number % 250 == 249:
+                made.kill(random.choice(sorted(made.running)))
+                made.start()
+        made.kill(await leader(client))
+        assert await until_heard(client, made) < HEALS_S
+
+        async def complete() -> bool:
+            return len(await made.queued("stream")) >= 1500
+
+        await until(complete, 15)
+        await until_empty(client, "outbound:email", "outbound:teamchat")
+        assert Counter(await made.queued("stream")) == Counter(f"stream {number}" for number in range(1500))
+        assert max(Counter(await made.queued()).values()) == 1
+
+
+async def test_a_leader_that_slept_forwards_nothing_that_its_successor_heard(
+    private_redis: RedisServer, redis_server: RedisServer, client: RedisClient
+):
+    async with children(private_redis.url, redis_server, 2) as made:
+        await until_heard(client, made)
+        sleeper = await leader(client)
+        made.running[sleeper].send_signal(signal.SIGSTOP)
+        began, sent = time.monotonic(), 0
+        while not await made.queued("topic"):
+            await publish_text(client, "outbound:email", f"topic {sent}")
+            sent += 1
+            assert time.monotonic() - began < HEALS_S
+            await asyncio.sleep(0.01)
+        assert await leader(client) != sleeper
+        for _ in range(100):
+            await publish_text(client, "outbound:email", f"topic {sent}")
+            sent += 1
+        made.running[sleeper].send_signal(signal.SIGCONT)
+
+        async def complete() -> bool:
+            return len(await made.queued("topic")) >= sent
+
+        await until(complete)
+        await until_heard(client, made)
+        # What nobody else heard while it slept, it forwarded late; so nothing is lost either.
+        assert Counter(await made.queued("topic")) == Counter(f"topic {number}" for number in range(sent))

@@ -1,0 +1,426 @@
+"""What a Redis server can do to the queue, and what the queue says then."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.delivery.conftest import RedisServer
+from tests.delivery.store_contract import (
+    RULES,
+    SENT,
+    TwoClocks,
+    claim_one,
+    find_all,
+    messages,
+    new,
+    put,
+    put_one,
+    retry,
+)
+
+from tocsin.core.clock import SystemClock
+from tocsin.core.errors import ConfigError, StoreUnavailableError
+from tocsin.core.redis_client import RedisClient, open_redis, without_password
+from tocsin.delivery.model import LEASE_S, Policy, Status
+from tocsin.delivery.redis_store import SCAN_LIMIT, RedisStore
+from tocsin.delivery.store import ChannelRules, Query
+
+SHORT_S = 0.2
+
+Connect = Callable[[str], RedisStore]
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Open stores with a short time-out, closed at the end."""
+    clients: list[RedisClient] = []
+
+    def connect(url: str) -> RedisStore:
+        clients.append(open_redis(url, answer_timeout_s=SHORT_S))
+        return RedisStore(clients[-1], SystemClock())
+
+    yield connect
+    for client in clients:
+        await client.aclose()
+
+
+@pytest.fixture
+def store(connect: Connect, private_redis: RedisServer) -> RedisStore:
+    return connect(private_redis.url)
+
+
+@contextmanager
+def server(**settings: str) -> Iterator[RedisServer]:
+    """Run another server for as long as the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
+        other = RedisServer(Path(directory), **settings)
+        other.start()
+        yield other
+        other.stop()
+
+
+async def eventually(call: Callable[[], object], within_s: float = 5.0) -> float:
+    """Call until it stops failing; return after how many seconds it worked."""
+    start = time.monotonic()
+    while True:
+        try:
+            await call()
+        except StoreUnavailableError:
+            assert time.monotonic() - start < within_s
+            await asyncio.sleep(0.05)
+        else:
+            return time.monotonic() - start
+
+
+# Crashes
+
+
+async def test_a_killed_server_loses_nothing_that_was_accepted(store: RedisStore, private_redis: RedisServer):
+    acknowledged: list[str] = []
+    stop = False
+
+    async def keep_accepting(caller: int) -> None:
+        while not stop:
+            try:
+                accepted = await put(store, *(new(f"{caller}", f"t{n}") for n in range(5)))
+            except StoreUnavailableError:
+                await asyncio.sleep(0.02)
+            else:
+                acknowledged.extend(delivery.id for delivery in accepted)
+
+    callers = [asyncio.create_task(keep_accepting(n)) for n in range(16)]
+    for _ in range(3):
+        before = len(acknowledged)
+        while len(acknowledged) < before + 300:  # noqa: ASYNC110 - what is waited for knows no events
+            await asyncio.sleep(0.005)
+        await asyncio.to_thread(private_redis.restart)
+        await eventually(store.counts)
+    stop = True
+    await asyncio.gather(*callers)
+    kept = {delivery.id for delivery in await find_all(store, Query(limit=1000))}
+    assert set(acknowledged) - kept == set()
+    assert len(acknowledged) >= 900
+
+
+async def test_a_killed_server_forgets_no_lease_no_wait_and_no_outcome(store: RedisStore, private_redis: RedisServer):
+    sent, waits, held = await put(store, new("sent", "a"), new("waits", "b"), new("held", "c"))
+    claimed = await store.claim_due("w1", 10, RULES)
+    await store.finish("w1", sent.id, SENT)
+    await store.finish("w1", waits.id, retry(60))
+    await store.progress("w1", held.id, 1, 2)
+    before = [await store.get(delivery.id) for delivery in claimed]
+    private_redis.restart()
+    assert [await store.get(delivery.id) for delivery in claimed] == before
+    assert await store.claim_due("w2", 10, RULES) == []
+    assert await store.renew("w1", [held.id]) == {held.id}
+
+
+async def test_a_server_that_is_gone_is_told_and_its_return_needs_nobody(store: RedisStore, private_redis: RedisServer):
+    await put(store, new())
+    private_redis.kill()
+    for _ in range(3):
+        with pytest.raises(StoreUnavailableError, match=r"cannot be reached") as raised:
+            await store.claim_due("w1", 1, RULES)
+        assert "REDIS_URL" in raised.value.hint
+    assert not (await store.health()).ok
+    private_redis.start()
+    assert await eventually(lambda: claim_one(store)) < 1
+
+
+async def test_a_flushed_server_is_worked_with_at_once(store: RedisStore, private_redis: RedisServer):
+    await put(store, new("1", "a"), new("2", "b"))
+    claimed = await claim_one(store)
+    private_redis.ask("FLUSHALL")
+    private_redis.ask("SCRIPT", "FLUSH")
+    assert not await store.finish("w1", claimed.id, SENT)
+    assert await store.renew("w1", [claimed.id]) == set()
+    await put(store, new("3"))
+    again = await claim_one(store)
+    assert again.message == "3"
+    assert await store.finish("w1", again.id, SENT)
+    assert sum((await store.counts()).values()) == 1
+
+
+# A server that hangs
+
+
+async def test_a_paused_server_is_told_in_time_and_its_return_needs_nobody(
+    store: RedisStore, private_redis: RedisServer
+):
+    await put(store, new())
+    private_redis.pause()
+    start = time.monotonic()
+    for call in (store.counts, lambda: store.seconds_to_next(RULES), lambda: put(store, new())):
+        with pytest.raises(StoreUnavailableError, match="does not answer in time"):
+            await call()
+    assert "does not answer in time" in (await store.health()).problems[0]
+    assert time.monotonic() - start < 4 * (SHORT_S + 1)
+    private_redis.resume()
+    assert await eventually(lambda: claim_one(store)) < 1
+
+
+async def test_a_claim_whose_answer_was_lost_is_answered_by_the_next_one(store: RedisStore, private_redis: RedisServer):
+    await put(store, *(new(str(n), f"t{n}", policy=Policy.AT_MOST_ONCE) for n in range(3)))
+    private_redis.pause()
+    with pytest.raises(StoreUnavailableError):
+        await store.claim_due("w1", 2, RULES)
+    private_redis.resume()
+    claimed = await store.claim_due("w1", 3, RULES)
+    assert sorted(messages(claimed)) == ["0", "1", "2"]
+    assert {delivery.attempts for delivery in claimed} == {1}
+    for delivery in claimed:
+        assert await store.finish("w1", delivery.id, SENT)
+    assert await store.claim_due("w1", 3, RULES) == []
+
+
+async def test_a_cancelled_claim_is_not_lost_either(store: RedisStore, private_redis: RedisServer):
+    await put(store, new(policy=Policy.AT_MOST_ONCE))
+    private_redis.pause()
+    claim = asyncio.create_task(store.claim_due("w1", 2, RULES))
+    await asyncio.sleep(0.05)
+    claim.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claim
+    private_redis.resume()
+    assert (await claim_one(store)).attempts == 1
+
+
+async def test_an_outcome_whose_answer_was_lost_can_be_told_again(store: RedisStore, private_redis: RedisServer):
+    await put(store, new("1"), new("2"))
+    claimed = await claim_one(store)
+    private_redis.pause()
+    with pytest.raises(StoreUnavailableError):
+        await store.finish("w1", claimed.id, SENT)
+    private_redis.resume()
+    assert await store.finish("w1", claimed.id, SENT)
+    assert await store.finish("w1", claimed.id, SENT)
+    assert not await store.finish("w2", claimed.id, SENT)
+    assert (await store.counts())[Status.SENT] == 1
+    assert (await claim_one(store)).message == "2"
+
+
+async def test_calls_that_are_cut_short_mix_up_no_answers(store: RedisStore):
+    ids = [(await put_one(store, new(str(n)))).id for n in range(50)]
+    for n in range(200):
+        task = asyncio.create_task(store.get(ids[n % 50]))
+        for _ in range(n % 7):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert (await store.get(ids[(n + 1) % 50])).message == str((n + 1) % 50)
+
+
+# A server that refuses
+
+
+async def refusal(store: RedisStore) -> str:
+    with pytest.raises(StoreUnavailableError) as raised:
+        await put(store, new())
+    return raised.value.sentence()
+
+
+async def test_a_wrong_password_is_told_without_the_password(connect: Connect):
+    with server(requirepass="right-one") as locked:
+        path = str(locked.socket)
+        for user in (":wrong-one@", "nobody:wrong-one@"):
+            sentence = await refusal(connect(f"unix://{user}{path}"))
+            assert sentence == f"Redis at unix://{path} refuses the user or the password: correct REDIS_URL"
+        assert "asks for a password" in await refusal(connect(f"unix://{path}"))
+        assert (await connect(f"unix://:right-one@{path}").counts())[Status.QUEUED] == 0
+        health = await connect(f"unix://:wrong-one@{path}").health()
+    assert (health.backend, health.ok) == ("redis", False)
+    assert "wrong-one" not in str(health)
+
+
+async def test_a_password_where_none_is_needed_is_told(connect: Connect, redis_server: RedisServer):
+    sentence = await refusal(connect(f"unix://:secret@{redis_server.socket}"))
+    assert "has no password set: remove the password" in sentence
+    assert "secret" not in sentence
+
+
+async def test_an_absent_server_and_an_absent_database_are_told(connect: Connect, redis_server: RedisServer):
+    assert "cannot be reached" in await refusal(connect("redis://:secret@127.0.0.1:1/0"))
+    assert "cannot be reached: no such file" in await refusal(connect("unix:///nowhere/redis.sock"))
+    assert "has no such database" in await refusal(connect(f"{redis_server.url}?db=999"))
+
+
+async def test_a_user_without_rights_is_told(connect: Connect, private_redis: RedisServer):
+    private_redis.ask("ACL", "SETUSER", "guest", "on", "nopass", "~*", "+ping")
+    assert "does not allow this user" in await refusal(connect(f"unix://guest:x@{private_redis.socket}"))
+
+
+async def test_a_replica_is_told(connect: Connect, private_redis: RedisServer):
+    store = connect(private_redis.url)
+    await put(store, new())
+    private_redis.ask("REPLICAOF", "127.0.0.1", "1")
+    assert "is a read-only replica: name the master" in await refusal(store)
+    with pytest.raises(StoreUnavailableError, match="replica"):
+        await store.claim_due("w1", 1, RULES)
+    assert any("replica" in problem for problem in (await store.health()).problems)
+
+
+async def test_full_memory_refuses_more_but_what_was_accepted_goes_out(store: RedisStore, private_redis: RedisServer):
+    await put(store, new("1"), new("2", "b"))
+    private_redis.ask("CONFIG", "SET", "maxmemory", "1mb")
+    assert "has reached its maxmemory" in await refusal(store)
+    first, second = await store.claim_due("w1", 2, RULES)
+    assert await store.renew("w1", [first.id]) == {first.id}
+    assert await store.progress("w1", first.id, 1, 2)
+    assert await store.finish("w1", first.id, SENT)
+    await store.release("w1", [second.id])
+    assert (await store.cancel(second.id)).status is Status.CANCELLED
+    assert await store.prune(time.time() + 60) == 2
+
+
+async def test_a_prefix_is_all_that_a_user_must_be_allowed(connect: Connect, private_redis: RedisServer):
+    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", "~tocsin*", "+@all", "-@admin", "+info", "+config|get")
+    store = connect(f"unix://tocsin:pw@{private_redis.socket}")
+    await put(store, new())
+    assert await store.finish("w1", (await claim_one(store)).id, SENT)
+    assert (await store.health()).ok
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://:secret@host/0", "redis://:secret@host:port/0", "secret", "", "redis://:secret@[::1/0"],
+)
+def test_an_address_that_is_none_is_told_without_its_password(url: str):
+    with pytest.raises(ConfigError) as raised:
+        open_redis(url)
+    assert "secret" not in raised.value.sentence()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://user:se%40cret@host:6380/2?client_name=secret", "redis://host:6380/2"),
+        ("rediss://:secret@host", "rediss://host:6379"),
+        ("redis://:secret@[::1]:1/0", "redis://[::1]:1/0"),
+        ("unix://:secret@/run/redis.sock?db=3&password=secret", "unix:///run/redis.sock?db=3"),
+        ("redis://", "redis://localhost:6379"),
+    ],
+)
+def test_an_address_is_shown_without_user_and_password(url: str, shown: str):
+    assert without_password(url) == shown
+
+
+# Settings that lose deliveries
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"appendonly": "no"}, "appendonly yes"),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, "maxmemory-policy noeviction"),
+    ],
+    ids=["appendonly", "maxmemory-policy"],
+)
+async def test_a_setting_that_loses_deliveries_is_named(connect: Connect, settings: dict[str, str], named: str):
+    with server(**settings) as careless:
+        health = await connect(careless.url).health()
+    assert not health.ok
+    assert len(health.problems) == 1
+    assert named in health.problems[0]
+
+
+async def test_a_server_that_answers_before_it_writes_is_named(connect: Connect):
+    with server(appendfsync="everysec") as usual:
+        health = await connect(usual.url).health()
+    assert health.ok  # a kill may cost two seconds, a setting above everything
+    assert len(health.problems) == 1
+    assert "appendfsync always" in health.problems[0]
+
+
+async def test_a_server_that_does_not_tell_its_settings_is_taken_as_it_is(connect: Connect, private_redis: RedisServer):
+    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", "~tocsin*", "+@all", "-@admin", "+info")
+    assert (await connect(f"unix://tocsin:pw@{private_redis.socket}").health()).ok
+
+
+async def test_evicting_only_what_has_an_end_of_its_own_is_no_problem(connect: Connect):
+    with server(**{"maxmemory": "100mb", "maxmemory-policy": "volatile-lru"}) as careful:
+        assert (await connect(careful.url).health()).ok
+
+
+# The queue's own time
+
+
+@pytest.fixture
+async def shared(redis_server: RedisServer, request: pytest.FixtureRequest) -> AsyncIterator[RedisClient]:
+    client = open_redis(redis_server.url)
+    yield client
+    await client.aclose()
+
+
+async def jump(client: RedisClient, prefix: str, seconds: int) -> None:
+    """Let the server's clock have jumped by `seconds` since it was last looked at."""
+    await client.command("HINCRBY", f"{prefix}:delivery:clock", "server", -seconds * 1_000_000)
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600, 10 * 365 * 86400])
+async def test_no_jump_of_the_servers_clock_ends_a_lease_or_a_wait(shared: RedisClient, seconds: int):
+    clock = TwoClocks()
+    prefix = f"jump{seconds}"
+    store = RedisStore(shared, clock, prefix=prefix)
+    await put(store, new("1", "a"), new("2", "b"))
+    first, second = await store.claim_due("w1", 2, RULES)
+    await store.finish("w1", second.id, retry(60))
+    await jump(shared, prefix, seconds)
+    clock.advance(LEASE_S - 1)
+    assert await store.claim_due("w2", 2, RULES) == []
+    assert await store.renew("w1", [first.id]) == {first.id}
+    clock.advance(LEASE_S + 1)
+    assert messages(await store.claim_due("w2", 2, RULES)) == ["1"]
+
+
+async def test_a_server_clock_set_back_makes_no_newcomer_early(shared: RedisClient):
+    clock = TwoClocks()
+    await put(RedisStore(shared, clock, prefix="back"), new())
+    await claim_one(RedisStore(shared, clock, prefix="back"))
+    await jump(shared, "back", -3600)
+    assert await RedisStore(shared, clock, prefix="back").claim_due("w2", 1, RULES) == []
+
+
+async def test_a_newcomer_measures_the_time_nobody_was_there_with_the_servers_clock(shared: RedisClient):
+    clock = TwoClocks()
+    await put(RedisStore(shared, clock, prefix="alone"), new())
+    await claim_one(RedisStore(shared, clock, prefix="alone"))
+    await jump(shared, "alone", 11)
+    assert len(await RedisStore(shared, clock, prefix="alone").claim_due("w2", 1, RULES)) == 1
+
+
+# Room
+
+
+async def test_an_emptied_queue_leaves_nothing_behind(shared: RedisClient):
+    clock = TwoClocks()
+    store = RedisStore(shared, clock, prefix="room")
+    rules = {"bell": ChannelRules(), "horn": ChannelRules()}
+    await put(
+        store,
+        *(new(str(n), f"t{n % 3}", idempotency_key=f"k{n}", expires_at=clock.now() + 500) for n in range(9)),
+        new("later", not_before=clock.now() + 100),
+    )
+    for _ in range(6):
+        for delivery in await store.claim_due("w1", 10, rules):
+            await store.finish("w1", delivery.id, SENT)
+        clock.advance(101)
+    await store.claim_due("w1", 1, rules)
+    assert await store.prune(clock.now() + 1) == 10
+    keys = await shared.command("KEYS", "room:*")
+    assert {key.decode() for key in keys} == {"room:delivery:clock", "room:delivery:seq"}
+
+
+async def test_a_search_for_a_rare_word_answers_soon_and_goes_on_from_its_cursor(shared: RedisClient):
+    store = RedisStore(shared, TwoClocks(), prefix="rare")
+    await put(store, new("needle"))
+    for _ in range(4):
+        await put(store, *(new(f"hay {n}", f"t{n}") for n in range(SCAN_LIMIT // 3)))
+    page = await store.search(Query(text="needle"))
+    assert list(page.items) == []
+    assert page.next_cursor
+    assert messages(await find_all(store, Query(text="needle"))) == ["needle"]
+    assert messages(await find_all(store, Query(target="door", text="needle"))) == ["needle"]

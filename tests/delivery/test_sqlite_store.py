@@ -1,0 +1,503 @@
+"""The delivery store in SQLite: the contract, and what it promises beyond."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+from tests.delivery.store_contract import (
+    DEAD,
+    RULES,
+    SENT,
+    OpenStore,
+    StoreContract,
+    TwoClocks,
+    messages,
+    new,
+    retry,
+    throttled,
+)
+from tests.delivery.store_machine import StoreMachine
+
+from tocsin.core.clock import Clock
+from tocsin.core.database import Database, DatabaseError
+from tocsin.core.ids import new_id
+from tocsin.delivery.model import LEASE_S, SCHEDULE_S, Policy, Rate, Status
+from tocsin.delivery.sqlite_lanes import FULL_S, TIDY_BATCH, boot_id
+from tocsin.delivery.sqlite_schema import MIGRATIONS
+from tocsin.delivery.sqlite_search import search
+from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
+
+SCHEMA = {"delivery": MIGRATIONS}
+HISTORIES = settings(
+    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+@asynccontextmanager
+async def opened(path: Path, clock: Clock, boot: str = "boot-1") -> AsyncIterator[SqliteStore]:
+    database = Database(path, SCHEMA)
+    try:
+        yield SqliteStore(database, clock, boot=lambda: boot)
+    finally:
+        await database.aclose()
+
+
+class Rebooted(TwoClocks):
+    """One minute later, after a boot that was `uptime_s` ago."""
+
+    def __init__(self, uptime_s: float = 0.0) -> None:
+        super().__init__()
+        self.jump(60)
+        self._monotonic = uptime_s
+
+
+async def rows(database: Database, table: str) -> int:
+    return await database.read(lambda c: c.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "queue.db"
+
+
+@pytest.fixture
+def clock() -> TwoClocks:
+    return TwoClocks()
+
+
+@pytest.fixture
+async def database(path: Path) -> AsyncIterator[Database]:
+    database = Database(path, SCHEMA)
+    yield database
+    await database.aclose()
+
+
+@pytest.fixture
+def store(database: Database, clock: TwoClocks) -> SqliteStore:
+    return SqliteStore(database, clock, boot=lambda: "boot-1")
+
+
+class TestContract(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        def open_store(clock: Clock) -> AbstractAsyncContextManager[DeliveryStore]:
+            return opened(tmp_path / "queue.db", clock)
+
+        return open_store
+
+
+def test_no_history_breaks_the_promises_of_the_queue(tmp_path: Path):
+    numbers = count()
+
+    class SqliteMachine(StoreMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.path = tmp_path / f"{next(numbers)}.db"
+
+        def opened(self, clock: TwoClocks) -> AbstractAsyncContextManager[DeliveryStore]:
+            return opened(self.path, clock)
+
+    run_state_machine_as_test(SqliteMachine, settings=HISTORIES)
+
+
+# A reboot
+
+
+async def test_after_a_reboot_everything_waits_as_long_as_before(path: Path):
+    old, new_boot = TwoClocks(), Rebooted()
+    async with opened(path, old) as store:
+        await store.enqueue_many(
+            [new("retry", "a"), new("scheduled", "b", not_before=old.now() + 600), new("now", "c")]
+        )
+        claimed = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
+        await store.finish("w1", claimed["retry"].id, retry(300))
+    async with opened(path, new_boot, "boot-2") as store:
+        # Asked first, as a dispatcher does: an old time must not look like a wait of weeks.
+        assert (await store.seconds_to_next(RULES) or 0) == 0
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["now"]
+        new_boot.advance(240 - 0.1)
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["now"]  # that worker has died as well
+        new_boot.advance(0.2)
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["retry"]
+        new_boot.advance(300)
+        assert "scheduled" in messages(await store.claim_due("w2", 10, RULES))
+
+
+@pytest.mark.parametrize("uptime_s", [0.0, 4_000.0, 90_000.0])
+async def test_a_lease_from_before_a_reboot_has_ended(path: Path, uptime_s: float):
+    async with opened(path, TwoClocks()) as store:
+        await store.enqueue_many([new("1"), new("2", "window", policy=Policy.AT_MOST_ONCE)])
+        assert len(await store.claim_due("w1", 10, RULES)) == 2
+    async with opened(path, Rebooted(uptime_s), "boot-2") as store:
+        assert messages(await store.claim_due("w2", 10, RULES)) == ["1"]
+        assert (await store.counts())[Status.UNCERTAIN] == 1
+
+
+@pytest.mark.parametrize("account", [False, True])
+async def test_a_wait_that_a_provider_asked_for_outlives_a_reboot(path: Path, account: bool):
+    old, new_boot = TwoClocks(), Rebooted()
+    async with opened(path, old) as store:
+        first, *_ = await store.enqueue_many([new("first"), new("second"), new("other", "window")])
+        await store.finish("w1", (await store.claim_due("w1", 1, RULES))[0].id, throttled(3600, account=account))
+        await store.cancel(first.id)
+    async with opened(path, new_boot, "boot-2") as store:
+        new_boot.advance(3540 - 0.1)
+        now = ["other"] if not account else []
+        assert messages(await store.claim_due("w2", 10, RULES)) == now
+        new_boot.advance(0.2)
+        assert "second" in messages(await store.claim_due("w2", 10, RULES))
+
+
+async def test_without_a_reboot_nothing_is_adopted(path: Path, clock: TwoClocks):
+    async with opened(path, clock) as first, opened(path, clock) as second:
+        await first.enqueue_many([new()])
+        (claimed,) = await first.claim_due("w1", 1, RULES)
+        assert await second.claim_due("w2", 1, RULES) == []
+        assert await first.finish("w1", claimed.id, SENT)
+
+
+async def test_a_lease_that_ends_later_than_any_can_is_from_a_boot_that_nobody_named(path: Path):
+    async with opened(path, TwoClocks(), "") as store:
+        await store.enqueue_many([new()])
+        await store.claim_due("w1", 1, RULES)
+    async with opened(path, Rebooted(1.0), "") as store:
+        assert await store.seconds_to_next(RULES) == 0
+        assert messages(await store.claim_due("w2", 1, RULES)) == ["hello"]
+
+
+def test_the_boot_of_this_machine_has_a_name_that_stays():
+    assert boot_id() == boot_id() != ""
+
+
+# Time is taken when the write is made
+
+
+async def test_a_lease_begins_when_it_is_given_and_not_when_it_was_asked_for(path: Path, clock: TwoClocks):
+    database = Database(path, SCHEMA)
+    store = SqliteStore(database, clock, boot=lambda: "boot-1")
+    await store.enqueue_many([new()])
+    busy = asyncio.create_task(database.write(lambda _: clock.advance(LEASE_S - 1)))  # the disk is slow
+    await asyncio.sleep(0)
+    (claimed,) = await store.claim_due("w1", 1, RULES)
+    await busy
+    clock.advance(LEASE_S - 1)
+    assert await store.claim_due("w2", 1, RULES) == []
+    assert await store.finish("w1", claimed.id, SENT)
+    await database.aclose()
+
+
+# What is kept, and for how long
+
+
+async def test_a_worker_that_dies_of_a_message_again_and_again_is_not_given_it_for_ever(
+    store: SqliteStore, clock: TwoClocks
+):
+    await store.enqueue_many([new()])
+    tries = 0
+    while await store.claim_due("w1", 1, RULES):
+        tries += 1
+        clock.advance(LEASE_S)
+    assert tries == len(SCHEDULE_S) + 1
+    assert (await store.counts())[Status.DEAD] == 1
+
+
+async def test_buckets_that_are_full_again_are_forgotten(database: Database, store: SqliteStore, clock: TwoClocks):
+    rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0), account_rate=Rate(1000, 1.0))}
+    await store.enqueue_many([new(target=f"t{n}") for n in range(300)])
+    for _ in range(300):
+        clock.advance(0.01)
+        for claimed in await store.claim_due("w1", 10, rules):
+            await store.finish("w1", claimed.id, SENT)
+    assert await rows(database, "pace") > 100
+    clock.advance(FULL_S + 2)
+    assert await store.claim_due("w1", 10, rules) == []
+    assert await rows(database, "pace") == 0
+    assert await rows(database, "lanes") == 0
+
+
+async def test_a_wait_that_a_provider_asked_for_is_not_forgotten(
+    database: Database, store: SqliteStore, clock: TwoClocks
+):
+    await store.enqueue_many([new("1"), new("2")])
+    (claimed,) = await store.claim_due("w1", 1, RULES)
+    await store.finish("w1", claimed.id, throttled(3600))
+    clock.advance(3600 + FULL_S - 1)
+    await store.claim_due("w1", 0, RULES)
+    assert await rows(database, "pace") == 1
+    clock.advance(2)
+    await store.claim_due("w1", 0, RULES)
+    assert await rows(database, "pace") == 0
+
+
+async def test_a_schedule_of_many_does_not_hold_up_one_claim(store: SqliteStore, clock: TwoClocks):
+    later = clock.now() + 60
+    await store.enqueue_many([new(str(n), f"t{n}", not_before=later) for n in range(2 * TIDY_BATCH)])
+    clock.advance(60)
+    sent = []
+    while (wait_s := await store.seconds_to_next(RULES)) is not None:
+        assert wait_s == 0
+        for claimed in await store.claim_due("w1", 400, RULES):
+            await store.finish("w1", claimed.id, SENT)
+            sent.append(claimed.message)
+    assert len(sent) == len(set(sent)) == 2 * TIDY_BATCH
+
+
+async def test_what_expires_in_front_of_a_lane_lets_the_next_one_go(store: SqliteStore, clock: TwoClocks):
+    first, _ = await store.enqueue_many([new("1", expires_at=clock.now() + 60), new("2")])
+    await store.claim_due("w1", 1, RULES)
+    await store.finish("w1", first.id, retry(7200))
+    clock.advance(60)
+    assert await store.seconds_to_next(RULES) == 0
+    assert messages(await store.claim_due("w1", 1, RULES)) == ["2"]
+    expired = await store.get(first.id)
+    assert expired.status is Status.EXPIRED
+    assert expired.next_attempt_at is None
+    assert "refused" in expired.error, "why it was not sent before is still there"
+
+
+async def test_lanes_that_always_have_more_take_turns(store: SqliteStore, clock: TwoClocks):
+    targets = [f"t{n}" for n in range(6)]
+    await store.enqueue_many([new(str(n), target) for target in targets for n in range(20)])
+    turns = []
+    for _ in range(60):
+        clock.advance(0.01)
+        (claimed,) = await store.claim_due("w1", 1, RULES)
+        turns.append(claimed.target)
+        await store.finish("w1", claimed.id, SENT)
+    assert set(Counter(turns).values()) == {10}
+
+
+async def test_a_part_waits_for_its_turn_in_every_bucket_and_delays_the_next_message(
+    store: SqliteStore, clock: TwoClocks
+):
+    rate = Rate(1, 0.95)  # with our share of it, one a second
+    rules = ChannelRules(target_rate=rate, group_rate=Rate(1, 2.85), group_prefix="-")
+    await store.enqueue_many([new("1", "-g"), new("2", "-g")])
+    (claimed,) = await store.claim_due("w1", 10, {"bell": rules})
+    assert await store.pace("bell", "-g", rules) == pytest.approx(3.0)
+    clock.advance(3.0)
+    assert await store.pace("bell", "-g", rules) == pytest.approx(3.0)
+    clock.advance(3.0)
+    await store.finish("w1", claimed.id, SENT)
+    assert await store.claim_due("w1", 10, {"bell": rules}) == []
+    assert await store.seconds_to_next({"bell": rules}) == pytest.approx(3.0)
+
+
+async def test_a_part_waits_as_long_as_the_provider_asked_for(store: SqliteStore):
+    await store.enqueue_many([new("1"), new("2", "window")])
+    one, _ = await store.claim_due("w1", 10, RULES)
+    assert await store.pace("bell", "window", ChannelRules()) == 0
+    await store.finish("w1", one.id, throttled(100, account=True))
+    assert await store.pace("bell", "window", ChannelRules()) == pytest.approx(100)
+
+
+async def test_text_that_no_encoding_can_hold_is_stored_readably(store: SqliteStore, clock: TwoClocks):
+    (accepted,) = await store.enqueue_many([new("half \ud83d pair", idempotency_key="\udc00")])
+    assert accepted.message == "half \ufffd pair"
+    assert await store.get(accepted.id) == accepted
+    (claimed,) = await store.claim_due("w1", 1, RULES)
+    await store.finish("w1", claimed.id, replace(DEAD, error="no \ud800"))
+    direct = replace(await store.get(accepted.id), id=new_id(), message="\ud83d", idempotency_key=None)
+    await store.record(direct)
+    assert (await store.get(direct.id)).message == "\ufffd"
+    with pytest.raises(UnknownDeliveryError):
+        await store.get("\ud800")
+
+
+async def test_a_direct_send_is_recorded_once_and_takes_no_key_from_another(store: SqliteStore):
+    (known,) = await store.enqueue_many([new(idempotency_key="k")])
+    direct = replace(known, id=new_id(), status=Status.SENT, finished_at=known.created_at)
+    await store.record(direct)
+    await store.record(direct)
+    assert (await store.get(direct.id)).idempotency_key is None
+    assert (await store.get(known.id)).idempotency_key == "k"
+    failed = replace(direct, id=new_id(), status=Status.DEAD, idempotency_key="free")
+    await store.record(failed)
+    (again,) = await store.enqueue_many([new(idempotency_key="free")])
+    assert again.id != failed.id
+    with pytest.raises(TransitionError):
+        await store.record(replace(known, id=new_id()))
+
+
+# Searching
+
+
+async def test_addresses_and_signs_can_be_searched_for(store: SqliteStore):
+    await store.enqueue_many([new("disk full!", "a.b@example.org"), new("a and b", "#ops-alerts")])
+    for text, found in {
+        "a.b@example.org": ["disk full!"],
+        "b@ex": ["disk full!"],
+        "#ops-alerts": ["a and b"],
+        "ops-al": ["a and b"],
+        "full!": ["disk full!"],
+        "disk - !!!": ["disk full!"],
+    }.items():
+        assert messages((await store.search(Query(text=text))).items) == found, text
+
+
+@given(text=st.text(max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_no_text_breaks_the_search(text: str):
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.executescript(MIGRATIONS[0])
+        assert search(connection, Query(text=text)).items == []
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+async def test_a_page_has_at_least_one_delivery(store: SqliteStore, limit: int):
+    await store.enqueue_many([new("1"), new("2")])
+    page = await store.search(Query(limit=limit))
+    assert messages(page.items) == ["2"]
+    assert page.next_cursor
+
+
+async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(store: SqliteStore, clock: TwoClocks):
+    start = clock.now()
+    await store.enqueue_many([new("before")])
+    clock.jump(-3600)
+    await store.enqueue_many([new("set back")])
+    clock.jump(3600)
+    clock.advance(1)
+    await store.enqueue_many([new("after")])
+    assert messages((await store.search(Query(since=start))).items) == ["after", "before"]
+    assert messages((await store.search(Query(since=start + 9))).items) == []
+
+
+# Health
+
+
+async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(database: Database, store: SqliteStore):
+    assert (await store.health()).ok
+    pages = await database.write(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
+    await database.write(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").fetchone()[0])
+    with pytest.raises(DatabaseError):
+        await store.enqueue_many([new("x" * 10_000) for _ in range(50)])
+    await database.write(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()[0])
+    database.problem = "the disk was full"  # nothing was written since
+    assert (await store.health()).ok
+
+
+async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: TwoClocks):
+    database = Database(path, SCHEMA, busy_timeout_s=0.01)
+    store = SqliteStore(database, clock)
+    await store.health()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseError):
+            await store.enqueue_many([new()])
+        health = await store.health()
+        assert not health.ok
+        assert "locked" in health.problems[0]
+        other.execute("ROLLBACK")
+    assert (await store.health()).ok
+    await database.aclose()
+
+
+# Cost
+
+
+async def test_no_step_of_the_queue_reads_a_whole_table(database: Database, store: SqliteStore, clock: TwoClocks):
+    """Run every step once and ask SQLite how it would run each statement again."""
+    statements: set[str] = set()
+    await store.seconds_to_next(RULES)
+    await database.write(lambda c: c.set_trace_callback(statements.add))
+    rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0), account_rate=Rate(30, 1.0))}
+    start = clock.now()
+    first, *_ = await store.enqueue_many(
+        [new("1", idempotency_key="k"), new("2", "b", not_before=start + 1), new("3", "c", expires_at=start + 1)]
+    )
+    await store.claim_due("w1", 10, rules)
+    await store.renew("w1", [first.id])
+    await store.progress("w1", first.id, 1, 2)
+    await store.finish("w1", first.id, throttled(1))
+    clock.advance(LEASE_S + FULL_S)
+    claimed = await store.claim_due("w1", 10, rules)
+    await store.release("w1", [d.id for d in claimed])
+    await store.cancel(first.id)
+    await store.replay(first.id)
+    await store.prune(start)
+    await database.write(lambda c: c.set_trace_callback(None))
+    asked = [
+        "SELECT min(lease_until) FROM lanes WHERE worker <> ''",
+        "SELECT min(not_before) FROM deliveries WHERE asleep = 1",
+        "SELECT min(expires_at) FROM deliveries WHERE expires_at IS NOT NULL AND status IN ('queued', 'retry_wait')",
+        "SELECT min(due_mono) FROM lanes WHERE channel = 'bell' AND worker = ''",
+    ]
+    changing = ("SELECT", "UPDATE", "DELETE")
+    checked = 0
+    for sql in (*asked, *statements):
+        if sql.startswith(changing) and "boot" not in sql:
+            plan = await database.read(lambda c, sql=sql: [r["detail"] for r in c.execute(f"EXPLAIN QUERY PLAN {sql}")])
+            scans = [step for step in plan if step.startswith("SCAN") and "LIST SUBQUERY" not in step]
+            assert scans == [], sql
+            assert all("TEMP B-TREE" not in step for step in plan), sql
+            checked += 1
+    assert checked > 25
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (Query(), "SCAN d"),
+        (Query(status=Status.DEAD), "deliveries_status (status=?)"),
+        (Query(status=Status.SENT), "deliveries_status (status=?)"),
+        (Query(status=Status.SENT, since=5.0), "deliveries_status (status=? AND seq>?)"),
+        (Query(status=Status.DEAD, target="t", channel="c"), "deliveries_status (status=?)"),
+        (Query(status=Status.SENT, target="t"), "deliveries_target (target=?)"),
+        (Query(target="t", since=5.0, cursor="7"), "deliveries_target (target=? AND seq>? AND seq<?)"),
+        (Query(channel="c"), "deliveries_channel (channel=?)"),
+        (Query(channel="c", cursor="7"), "deliveries_channel (channel=? AND seq<?)"),
+        (Query(since=5.0), "INTEGER PRIMARY KEY (rowid>?)"),
+        (Query(text="disk", status=Status.DEAD), "INTEGER PRIMARY KEY (rowid=?)"),
+    ],
+)
+def test_every_search_reads_an_index_from_its_newest_end(query: Query, index: str):
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.executescript(MIGRATIONS[0])
+        statements: list[str] = []
+        connection.set_trace_callback(statements.append)
+        search(connection, query)
+        connection.set_trace_callback(None)
+        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {statements[0]}")]
+    assert any(index in step for step in plan), plan
+    assert all("TEMP B-TREE" not in step for step in plan), plan
+
+
+async def test_a_claim_costs_the_same_however_much_is_queued(database: Database, store: SqliteStore, clock: TwoClocks):
+    """Counted in steps of SQLite's machine, which no other process on this computer can slow down."""
+    rules = {"horn": ChannelRules(account_rate=Rate(1, 1000.0))}
+
+    async def cost() -> int:
+        steps = 0
+
+        def count_step() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        await database.write(lambda c: c.set_progress_handler(count_step, 1))
+        (claimed,) = await store.claim_due("w1", 1, {"bell": ChannelRules()})
+        await store.finish("w1", claimed.id, SENT)
+        assert await store.claim_due("w1", 64, rules) == [], "the account's pace forbids"
+        await database.write(lambda c: c.set_progress_handler(None, 1))
+        return steps
+
+    await store.enqueue_many([new(str(n), "one", channel) for n in range(10) for channel in RULES])
+    assert len(await store.claim_due("w1", 64, rules)) == 1
+    few = await cost()
+    await store.enqueue_many([new("later", "one", not_before=clock.now() + 60) for _ in range(5_000)])
+    await store.enqueue_many([new(str(n), "one") for n in range(10_000)])
+    await store.enqueue_many([new("x", f"t{n}", channel) for n in range(5_000) for channel in RULES])
+    assert await cost() < 1.5 * few

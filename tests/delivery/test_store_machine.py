@@ -1,0 +1,42 @@
+"""Random histories: claims, crashes, retries and jumping clocks against a model of the queue."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from tests.delivery.conftest import RedisServer
+from tests.delivery.store_contract import TwoClocks
+from tests.delivery.store_machine import StoreMachine
+
+from tocsin.core.ids import new_id
+from tocsin.core.redis_client import open_redis
+from tocsin.delivery.redis_store import RedisStore
+from tocsin.delivery.store import DeliveryStore
+
+SETTINGS = settings(
+    max_examples=50,
+    stateful_step_count=50,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.generate],  # add Phase.shrink to see the shortest history that fails; it takes minutes
+)
+
+
+def test_no_history_breaks_the_promises_of_the_queue_in_redis(redis_server: RedisServer):
+    class RedisMachine(StoreMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.prefix = f"machine-{new_id()}"
+
+        def opened(self, clock: TwoClocks) -> AbstractAsyncContextManager[DeliveryStore]:
+            @asynccontextmanager
+            async def opened() -> AsyncIterator[DeliveryStore]:
+                client = open_redis(redis_server.url)
+                yield RedisStore(client, clock, prefix=self.prefix)
+                await client.aclose()
+
+            return opened()
+
+    run_state_machine_as_test(RedisMachine, settings=SETTINGS)

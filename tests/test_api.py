@@ -1,0 +1,202 @@
+"""The Python interface: asynchronous and blocking, in any program (spec 1.2, 2.2, 2.10)."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.town_thread import reset, town_on_a_thread
+
+import tocsin
+from tocsin.core.errors import ConfigError, UnknownProfileError
+from tocsin.standins import Fault, Town
+
+PROFILES = """\
+oncall:
+  - {channel: teamchat, target: "#ops"}
+  - {channel: email, target: ops@example.org}
+half:
+  - {channel: teamchat, target: "#nowhere"}
+  - {channel: email, target: ops@example.org}
+"""
+
+
+@pytest.fixture(scope="module")
+def running_town() -> Iterator[Town]:
+    with town_on_a_thread() as town:
+        yield town
+
+
+@pytest.fixture
+def town(running_town: Town, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Town:
+    """The stand-ins, and an environment that points to them."""
+    reset(running_town)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOCSIN_DATA_DIR", str(tmp_path))
+    for name, value in running_town.environment().items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "profiles.yaml").write_text(PROFILES)
+    return running_town
+
+
+def audit_sources(directory: Path) -> list[str]:
+    return [json.loads(line)["source"] for line in (directory / "audit.log").read_text().splitlines()]
+
+
+# --- asynchronous
+
+
+async def test_a_message_is_sent_and_the_result_has_five_fields(town: Town, tmp_path: Path):
+    async with tocsin.open() as t:
+        result = await t.send("teamchat", "#ops", "hello")
+    assert isinstance(result, tocsin.SendResult)
+    assert (result.ok, result.channel, result.target, result.error) == (True, "teamchat", "#ops", "")
+    assert result.message.startswith("ts=")
+    assert [item.text for item in town.recorder.of()] == ["hello"]
+    assert audit_sources(tmp_path) == ["api"]
+
+
+async def test_an_alias_is_a_channel(town: Town):
+    async with tocsin.open() as t:
+        assert (await t.send("slack", "#ops", "hello")).channel == "teamchat"
+
+
+async def test_the_configured_channels_are_listed(town: Town):
+    async with tocsin.open() as t:
+        assert t.channels() == ["botchat", "email", "guildchat", "teamchat"]
+
+
+async def test_credentials_are_tested_without_sending(town: Town):
+    async with tocsin.open() as t:
+        result = await t.test("teamchat")
+    assert (result.ok, result.message) == (True, "connected as tocsin (Stand-in)")
+    assert town.recorder.of() == []
+
+
+async def test_a_profile_is_notified(town: Town):
+    async with tocsin.open() as t:
+        outcome = await t.notify("oncall", "hello")
+        half = await t.notify("half", "hello")
+    assert (outcome.ok, outcome.sent, outcome.failed) == (True, 2, 0)
+    assert (half.ok, half.sent, half.failed) == (False, 1, 1)
+
+
+async def test_an_unknown_profile_is_an_error(town: Town):
+    async with tocsin.open() as t:
+        with pytest.raises(UnknownProfileError, match="nobody"):
+            await t.notify("nobody", "hello")
+
+
+async def test_a_broken_configuration_is_an_error_on_opening(town: Town, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GATEWAY_PORT", "x")
+    with pytest.raises(ConfigError, match="GATEWAY_PORT"):
+        async with tocsin.open():
+            pass
+
+
+async def test_data_directory_and_env_file_may_be_chosen(town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TEAMCHAT_BOT_TOKEN")
+    (tmp_path / "my.env").write_text(f"TEAMCHAT_BOT_TOKEN={town.teamchat.token}\n")
+    mine = tmp_path / "mine"
+    async with tocsin.open(data_dir=str(mine), env_file=tmp_path / "my.env") as t:
+        assert (await t.send("teamchat", "#ops", "hello")).ok
+    assert (mine / "audit.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("channel", "target", "message"),
+    [
+        ("bogus", "#ops", "hello"),
+        ("", "#ops", "hello"),
+        (None, "#ops", "hello"),
+        (7, "#ops", "hello"),
+        ("teamchat", None, "hello"),
+        ("teamchat", "#ops", None),
+        ("teamchat", "#ops", b"hello"),
+        ("teamchat", "", ""),
+        ("teamchat", "#nowhere", "hello"),
+        ("devicemsg", "+15551234567", "hello"),
+    ],
+)
+async def test_a_send_never_raises(town: Town, channel: str, target: str, message: str):
+    async with tocsin.open() as t:
+        result = await t.send(channel, target, message)
+        assert not result.ok
+        assert result.error
+        assert not (await t.test("bogus")).ok
+
+
+async def test_a_provider_that_breaks_off_does_not_make_a_send_raise(town: Town):
+    town.teamchat.faults.push(Fault.reset(), Fault.html_200(), Fault.broken_json())
+    async with tocsin.open() as t:
+        assert [(await t.send("teamchat", "#ops", "hello")).ok for _ in range(3)] == [False] * 3
+
+
+# --- blocking
+
+
+def test_plain_code_sends_and_gets_the_same_result(town: Town, tmp_path: Path):
+    result = tocsin.send("teamchat", "#ops", "hello")
+    assert isinstance(result, tocsin.SendResult)
+    assert result.ok, result.error
+    assert [item.text for item in town.recorder.of()] == ["hello"]
+    assert audit_sources(tmp_path) == ["api"]
+
+
+async def test_a_blocking_send_works_inside_a_running_loop(town: Town):
+    assert tocsin.send("teamchat", "#ops", "hello").ok
+    assert tocsin.notify("oncall", "hello").ok
+
+
+def test_a_blocking_send_takes_a_data_directory_and_an_env_file(
+    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("SMTP_FROM")
+    (tmp_path / "my.env").write_text("SMTP_FROM=alerts@example.org\n")
+    mine = tmp_path / "mine"
+    assert tocsin.send("email", "ops@example.org", "hello", data_dir=mine, env_file=tmp_path / "my.env").ok
+    assert (mine / "audit.log").exists()
+    (received,) = town.recorder.of("email")
+    assert received.headers["mail_from"] == "alerts@example.org"
+
+
+def test_a_blocking_send_with_a_broken_configuration_is_a_failed_result(
+    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / ".env").write_text("this is not a setting\n")
+    result = tocsin.send("teamchat", "#ops", "hello")
+    assert (result.ok, result.channel, result.target, result.message) == (False, "teamchat", "#ops", "")
+    assert ".env:1: this is not NAME=value" in result.error
+    (tmp_path / ".env").unlink()
+    monkeypatch.setenv("SMTP_PORT", "many")
+    assert "SMTP_PORT" in tocsin.send("teamchat", "#ops", "hello").error
+
+
+def test_a_blocking_send_never_raises_whatever_it_is_given(town: Town):
+    assert not tocsin.send(None, None, None).ok  # type: ignore[arg-type]
+
+
+def test_a_blocking_notify_raises_for_a_profile_that_is_not_there(town: Town):
+    with pytest.raises(UnknownProfileError):
+        tocsin.notify("nobody", "hello")
+
+
+# --- loading
+
+
+def test_the_package_loads_without_asyncio_and_the_interface_when_it_is_used():
+    program = (
+        "import sys, tocsin\n"
+        "early = {'asyncio', 'tocsin.api', 'tocsin.app'} & set(sys.modules)\n"
+        "tocsin.send\n"
+        "sys.exit(bool(early) or 'tocsin.api' not in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-I", "-c", program], env={}, check=False).returncode == 0
+
+
+def test_everything_that_is_announced_is_there():
+    assert [name for name in tocsin.__all__ if not hasattr(tocsin, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'sned'"):
+        _ = tocsin.sned
