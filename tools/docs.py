@@ -19,8 +19,11 @@ from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.cli.env_template import default_text, env_template
 from tocsin.cli.main import build_parser
+from tocsin.core import redis_client
+from tocsin.core.ratelimit import SHARE, Rate
 from tocsin.core.text import code_points, escaped_code_points, utf16_units
 from tocsin.core.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, Policy, Status
 from tocsin.web.problems import PROBLEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,15 +39,16 @@ MEASURES = {
 # Read and checked, but the part of the program that they are for does not exist yet.
 NOT_YET_USED = ("DASHBOARD_HOST", "DASHBOARD_PORT", "DASHBOARD_USER", "DASHBOARD_PASS", "WEBHOOK_REQUIRE_SIGNATURE")
 
-# Actions of code that no command or route reaches yet; with the first one, move it to ACTIONS.
-NOT_YET_WRITTEN = {"msg.queue"}
-
 # action: what happened, and what its metadata holds besides the chain.
 ACTIONS = {
     "msg.send": (
-        "One message went out, or was refused.",
-        "`channel`, `target`, `ok`, `attempts`, `duration_ms`; after a failure `error_class`",
+        "One message went out, or was refused. Of a queued one: it was sent, or refused for good.",
+        "`channel`, `target`, `ok`, `attempts`; of a direct send `duration_ms`, and after a failure `error_class`; of "
+        "a queued one `delivery`",
     ),
+    "msg.queue": ("A message was accepted by the queue.", "`delivery`, `channel`, `target`"),
+    "msg.replay": ("A delivery that ended unsent was queued again.", "`delivery`, `channel`, `target`"),
+    "msg.cancel": ("A delivery that waited was cancelled.", "`delivery`, `channel`, `target`"),
     "msg.notify": (
         "A message went to every target of a profile.",
         "`profile`, `ok`, and `targets`: for each one the metadata of a `msg.send`",
@@ -53,8 +57,10 @@ ACTIONS = {
 }
 SOURCES = {
     "cli": "the `tocsin` command",
-    "gateway": "`POST /send`; the metadata also has `ip`, `request_id`, and `actor` when a token was given",
+    "gateway": "a request over HTTP; the metadata also has `ip`, `request_id`, and `actor` when a token was given",
     "api": "the Python interface",
+    "bus": "an entry of the bus",
+    "queue": "the durable queue, which sends what was accepted before",
 }
 
 # code: when it is answered, what the caller does about it.
@@ -62,8 +68,16 @@ ANSWERS = {
     "invalid-request": ("The body is not JSON in UTF-8, or the connection broke before it was complete.", "Fix it."),
     "unauthenticated": ("`GATEWAY_TOKEN` is set, and the request does not carry it.", "Send the bearer token."),
     "forbidden": ("HTTPS is enforced, and the request came in clear.", "Come through the TLS proxy."),
-    "not-found": ("There is no such path.", "See `GET /openapi.json`."),
+    "not-found": ("There is no such path, or no delivery has that id.", "See `GET /openapi.json`."),
     "method-not-allowed": ("The path has other methods; `Allow` names them.", "Use one of them."),
+    "conflict": (
+        "A request with the same `Idempotency-Key` is still being worked on.",
+        "Ask again as `Retry-After` says.",
+    ),
+    "invalid-transition": (
+        "The delivery cannot be replayed or cancelled as it is; `detail` names its state.",
+        "Look at the delivery first.",
+    ),
     "payload-too-large": ("The body is over 1 MiB.", "Send less."),
     "unsupported-media-type": (
         "The body is compressed, or `Content-Type` is not `application/json`.",
@@ -73,9 +87,29 @@ ANSWERS = {
         "The body is JSON of the wrong shape; `errors` names each field.",
         "Correct the fields.",
     ),
+    "idempotency-key-reused": (
+        "The same `Idempotency-Key` came before with another body, or once with and once without "
+        "`Prefer: respond-async`.",
+        "Use a new key.",
+    ),
     "rate-limited": ("The caller's bucket is empty.", "Wait as `Retry-After` says."),
     "internal-error": ("A bug; the log has the traceback under the same `request_id`.", "Report it."),
-    "not-ready": ("Reserved; nothing answers it yet.", "Try again later."),
+    "not-ready": (
+        "The queue cannot be read or written; `detail` says why. Nothing was accepted for certain.",
+        "Try again later, with the same `Idempotency-Key`.",
+    ),
+}
+
+# state: what it means for whoever waits for the message.
+STATES = {
+    Status.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
+    Status.SENDING: "one worker has it, and the provider may be asked at this moment",
+    Status.RETRY_WAIT: "a try failed in a way that may pass; `next_attempt_at` says when the next one is",
+    Status.SENT: "the provider took it; `provider_id` is its name for the message",
+    Status.DEAD: "not delivered, and no further try is made; `error` says why",
+    Status.UNCERTAIN: "it may or may not have arrived, and is not sent again by itself",
+    Status.CANCELLED: "somebody cancelled it before it was sent",
+    Status.EXPIRED: "its `expires_at` came before it could be sent",
 }
 
 
@@ -121,6 +155,7 @@ def generated() -> dict[Path, str]:
         reference / "problems.md": problems_page(),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
+        ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
     }
     for adapter in adapters:
         page = ROOT / "docs" / "channels" / f"{adapter.spec.kind}.md"
@@ -387,6 +422,96 @@ def modules_of(adapter: type[OutboundAdapter]) -> Iterator[Any]:
         yield importlib.import_module(f"{module.__name__}.{found.name}")
 
 
+# The queue
+
+
+def delivery_blocks(specs: Sequence[ChannelSpec]) -> dict[str, str]:
+    """Return the tables of the page about the queue."""
+    return {
+        "states": states_table(),
+        "policies": policies_table(specs),
+        "pacing": pacing_table(specs),
+        "schedule": schedule(),
+        "redis": redis_table(),
+    }
+
+
+def states_table() -> str:
+    """Return what each state means, and what can be done with a delivery that is in it."""
+    same_keys("state", Status, STATES)
+    return table(
+        ("State", "Meaning", "Open", "Can be"),
+        (
+            [f"`{status}`", words, "yes" if status in OPEN else "no", allowed(status)]
+            for status, words in STATES.items()
+        ),
+    )
+
+
+def allowed(status: Status) -> str:
+    """Return what a person may do with a delivery in this state."""
+    return "cancelled" if status in WAITING else "replayed" if status in REPLAYABLE else ""
+
+
+def policies_table(specs: Iterable[ChannelSpec]) -> str:
+    """Return the policy that each channel has by default."""
+    return table(
+        ("Channel", "Default policy", "The provider recognises a repeat"),
+        ([f"`{spec.kind}`", f"`{usual_policy(spec)}`", "yes" if spec.recognises_repeats else "no"] for spec in specs),
+    )
+
+
+def usual_policy(spec: ChannelSpec) -> Policy:
+    """Return what a channel does about messages that may have arrived."""
+    return Policy.AT_MOST_ONCE if spec.at_most_once else Policy.AT_LEAST_ONCE
+
+
+def pacing_table(specs: Iterable[ChannelSpec]) -> str:
+    """Return how fast the queue sends, as the provider allows it."""
+    return (
+        table(
+            ("Channel", "To one target", "To one group", "On the whole account"),
+            ([f"`{spec.kind}`", paced(spec.target_rate), of_groups(spec), paced(spec.account_rate)] for spec in specs),
+        )
+        + f"\n\nTocsin uses {SHARE:.0%} of that, so that the provider has no reason to refuse."
+    )
+
+
+def paced(rate: Rate | None) -> str:
+    """Return a rate in words."""
+    return f"{rate.count:g} in {rate.period_s:g} s" if rate else "no limit"
+
+
+def of_groups(spec: ChannelSpec) -> str:
+    """Return the further rate of targets that are groups."""
+    if not spec.group_rate:
+        return ""
+    return f"{paced(spec.group_rate)} (targets that begin with `{spec.group_prefix}`)"
+
+
+def schedule() -> str:
+    """Return the waits between the tries, and their sum."""
+    waits = ", ".join(map(duration, SCHEDULE_S))
+    hours = sum(SCHEDULE_S) / 3600
+    return (
+        f"Waits after a failure that may pass: **{waits}**, each up to 10 % longer. That makes {len(SCHEDULE_S) + 1} "
+        f"tries in about {hours:.0f} hours; then the delivery is `dead`."
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the largest unit that it fills."""
+    size, unit = next((size, unit) for size, unit in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= size)
+    return f"{seconds / size:g} {unit}"
+
+
+def redis_table() -> str:
+    """Return what Redis may refuse, in our words; several of its words mean the same."""
+    refusals = redis_client._REFUSALS  # noqa: SLF001  # the one table of them
+    rows = {f"Redis at … {meaning}": hint for _, meaning, hint in refusals}
+    return table(("Error", "What to do"), ((f"`{error}`", hint) for error, hint in rows.items()))
+
+
 # Problems and audit actions
 
 
@@ -411,12 +536,13 @@ def problems_page() -> str:
 def audit_actions_page() -> str:
     """Return the page of all audit actions and sources."""
     same_keys("audit action", audit_actions(), ACTIONS)
-    same_keys("audit source", set(first_arguments({"Caller"}, r"[a-z]+")), SOURCES)
+    same_keys("audit source", audit_sources(), SOURCES)
     return document(
         [
             "# Audit actions",
             NOTICE,
-            "Each operation writes one line. How a line is made and checked: [audit](../audit.md).",
+            "Each operation writes one line; a queued message writes one when it is accepted and one when it went "
+            "out. How a line is made and checked: [audit](../audit.md).",
             table(
                 ("Action", "What happened", "Metadata"),
                 ([f"`{action}`", *words] for action, words in ACTIONS.items()),
@@ -432,19 +558,32 @@ def audit_actions_page() -> str:
 
 def audit_actions() -> set[str]:
     """Return the actions that audit lines can have."""
-    return set(first_arguments({"record", "_record"}, r"[a-z]+\.[a-z_]+")) - NOT_YET_WRITTEN
+    arguments = (call.args[0] for call in calls({"record", "_record", "_note"}) if call.args)
+    return set(constants(arguments, r"[a-z]+\.[a-z_]+"))
 
 
-def first_arguments(functions: set[str], pattern: str) -> Iterator[str]:
-    """Yield each constant first argument, of the given shape, of calls to these functions in the source."""
+def audit_sources() -> set[str]:
+    """Return the sources that audit lines can have."""
+    callers = (call.args[0] for call in calls({"Caller"}) if call.args)
+    named = (keyword.value for call in calls({"record"}) for keyword in call.keywords if keyword.arg == "source")
+    return {*constants(callers, r"[a-z]+"), *constants(named, r"[a-z]+")}
+
+
+def calls(functions: set[str]) -> Iterator[ast.Call]:
+    """Yield each call of these functions in the source."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            first = node.args[0]
-            if name in functions and isinstance(first, ast.Constant) and re.fullmatch(pattern, str(first.value)):
-                yield str(first.value)
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if name in functions:
+                    yield node
+
+
+def constants(nodes: Iterable[ast.expr], pattern: str) -> Iterator[str]:
+    """Yield each of these expressions that is a constant of the given shape."""
+    for node in nodes:
+        if isinstance(node, ast.Constant) and re.fullmatch(pattern, str(node.value)):
+            yield str(node.value)
 
 
 def same_keys(what: str, in_code: Iterable[str], described_here: Mapping[str, object]) -> None:

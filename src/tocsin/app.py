@@ -48,7 +48,7 @@ class App:
     clock: Clock
     audit: "AuditTrail"
     registry: Registry
-    profiles: "Profiles"
+    profiles: Callable[[], "Profiles"]
     outbox: "Outbox"
     messenger: "Messenger"
     keys: "Keys"
@@ -100,7 +100,7 @@ def assemble(settings: Settings, discovery: Discovery, tools: Callable[[], Tools
     audit = AuditTrail(AuditLog(path, redact=redact) if settings[AUDIT_REDACT] else AuditLog(path))
     clock = SystemClock()
     registry = Registry(discovery.classes, settings, cache(tools))
-    profiles = read_profiles(settings, discovery)
+    profiles = cache(lambda: read_profiles(settings, discovery))  # reading YAML takes as long as sending
     outbox = Outbox(storage.store, registry, audit, clock)
     messenger = Messenger(registry, profiles, audit, outbox)
     return App(settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)

@@ -111,7 +111,9 @@ class Connection(asyncio.Protocol):
             self._accept()
         elif fault.startswith("429"):
             self._leave()
-            self._answer(b'{"error":"slow down"}', "429 Too Many Requests", more=_retry_after(fault, seconds))
+            now = int(time.time())
+            told = _retry_after(fault, seconds, now)
+            self._answer(b'{"error":"slow down"}', "429 Too Many Requests", more=told, now=now)
         elif fault == "502":
             self._leave()
             self._answer(PAGE, "502 Bad Gateway", kind="text/html")
@@ -133,12 +135,13 @@ class Connection(asyncio.Protocol):
         self._leave()
         self._answer(b'{"id":%d}' % len(RECORD.rows))
 
-    def _answer(self, body: bytes, status: str = "200 OK", *, kind: str = JSON, more: str = "") -> None:
-        self.transport.write(
-            f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-            f"Date: {formatdate(usegmt=True)}\r\n{more}\r\n".encode()
-            + body
-        )
+    def _answer(
+        self, body: bytes, status: str = "200 OK", *, kind: str = JSON, more: str = "", now: int | None = None
+    ) -> None:
+        # An exact second of the clock makes the date form of Retry-After exact, too.
+        more = more if now is None else f"Date: {formatdate(now, usegmt=True)}\r\n{more}"
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+        self.transport.write(head.encode() + body)
 
     def _drip(self, seconds: float) -> None:
         body = b'{"id": 1234567890}'
@@ -177,11 +180,11 @@ class Connection(asyncio.Protocol):
         self._lane = ""
 
 
-def _retry_after(fault: str, seconds: float) -> str:
+def _retry_after(fault: str, seconds: float, now: int) -> str:
     if fault == "429":
         return ""
     if fault == "429d":
-        return f"Retry-After: {formatdate(int(time.time()) + int(seconds), usegmt=True)}\r\n"
+        return f"Retry-After: {formatdate(now + int(seconds), usegmt=True)}\r\n"
     return f"Retry-After: {int(seconds) if fault == '429s' else seconds}\r\n"
 
 

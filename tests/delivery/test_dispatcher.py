@@ -29,6 +29,7 @@ from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.delivery.store import Query
 from tocsin.standins import Town, open_standins
+from tocsin.standins.botchat import BotChat
 from tocsin.standins.faults import Fault
 from tocsin.standins.guildchat import ANNOUNCEMENTS, GENERAL, OPS
 from tocsin.testing.parts import settings_of
@@ -888,6 +889,25 @@ async def in_real_time(path: Path, town: Town) -> AsyncIterator[SqliteStore]:
         dispatcher.stop()
     await http.aclose()
     await database.aclose()
+
+
+async def test_chats_groups_and_parts_are_paced_so_that_the_provider_never_refuses(world: World):
+    async with BotChat(paced=True, clock=world.clock.monotonic) as botchat:
+        env = {"BOTCHAT_BOT_TOKEN": botchat.token, "BOTCHAT_API_URL": botchat.api_url}
+        queued = await world.put(
+            new("\n\n".join(f"{n}" * 3_900 for n in range(8)), "-2001", "botchat"),  # in 8 parts
+            *(new(f"group {n}", "-2001", "botchat") for n in range(15)),
+            *(new(f"chat {n}", "1001", "botchat") for n in range(30)),
+            *(new("hello", f"{3000 + n}", "botchat") for n in range(100)),
+        )
+        world.start_dispatcher(world.registry(BotchatAdapter, env=env))
+        await world.pass_time(80)
+        assert len(botchat.recorder.of("botchat")) == len(queued) + 7
+        assert {(await world.get(d)).attempts for d in queued} == {1}
+        assert [m.text[:7] for m in botchat.recorder.of(target="-2001")] == [
+            *(f"{n}" * 7 for n in range(8)),
+            *(f"group {n}"[:7] for n in range(15)),
+        ]
 
 
 async def test_pacing_gives_a_provider_no_reason_to_refuse(tmp_path: Path):

@@ -138,7 +138,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     trail, clock = AuditTrail(log), FakeClock()
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
     outbox = Outbox(SqliteStore(database, clock), registry, trail, clock)
-    made = Office(Messenger(registry, profiles, trail, outbox), log)
+    made = Office(Messenger(registry, lambda: profiles, trail, outbox), log)
     made.messenger.observe(made.seen.append)
     yield made
     await database.aclose()

@@ -195,14 +195,14 @@ def _is_gateway(host: str, port: int) -> bool:
 
 def check_files(app: App) -> Iterator[Finding]:
     """Check the hand-written files and the audit log."""
-    profiles = app.profiles.all()
-    if problem := app.profiles.problem:
+    profiles = app.profiles().all()
+    if problem := app.profiles().problem:
         yield Finding("error", "profiles", str(problem), problem.hint or "correct the file")
     for profile in profiles:
         for mistake in profile.problems:
-            yield Finding("error", "profiles", f"{profile.name}: {mistake}", f"correct {app.profiles.path}")
+            yield Finding("error", "profiles", f"{profile.name}: {mistake}", f"correct {app.profiles().path}")
     if profiles and all(profile.valid for profile in profiles):
-        yield Finding("ok", "profiles", f"{len(profiles)} in {app.profiles.path}")
+        yield Finding("ok", "profiles", f"{len(profiles)} in {app.profiles().path}")
     try:
         newest = app.audit.log.tail(1)
     except TocsinError as error:

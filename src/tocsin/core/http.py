@@ -123,6 +123,10 @@ def reason_of(error: OSError) -> str:
 @lru_cache(maxsize=64)
 def proxy_for(origin: str) -> str | None:
     """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
+    from tocsin.core.settings import may_need_proxy
+
+    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
+        return None
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(origin)

@@ -190,6 +190,11 @@ def _read_secret(variable: Variable[Any], path: str) -> str:
     return value
 
 
+def may_need_proxy() -> bool:
+    """Whether the environment, or a system that keeps such settings elsewhere, may ask for a proxy."""
+    return sys.platform in {"darwin", "win32"} or any(name.lower().endswith("_proxy") for name in os.environ)
+
+
 def platform() -> str:
     """Return the platform identifier of this machine, such as `linux` or `darwin`."""
     return sys.platform

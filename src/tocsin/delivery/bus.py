@@ -34,7 +34,7 @@ MAX_UNHEARD = 4
 MAX_BATCH = 500
 MAX_BATCH_BYTES = 4 * 1024 * 1024
 # Every process blocks in one command for so long: this is all that it does while nothing comes.
-BLOCK_MS = 500
+BLOCK_MS = 300
 READ_COUNT = 100  # of one stream at a time
 # What a consumer took and did not finish is looked for so often, and taken over when it is so old.
 LOOK_BACK_S = 3.0

@@ -173,7 +173,9 @@ def _rejection(topic: str, words: Sequence[bytes], reason: str) -> str:
 
 async def rejected(client: RedisClient, limit: int) -> list[dict[str, Any]]:
     """Return the entries that were rejected last, newest first; see `_rejection`."""
-    records = await client.command("LRANGE", REJECTED, 0, limit - 1) if limit > 0 else []
+    if limit < 1 or await client.command("TYPE", REJECTED) != b"list":
+        return []
+    records = await client.command("LRANGE", REJECTED, 0, limit - 1)
     return [_record(bytes(record)) for record in records]
 
 

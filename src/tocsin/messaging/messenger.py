@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
@@ -12,7 +13,9 @@ from tocsin.core.text import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.outbox import Outbox
-from tocsin.messaging.profiles import Profiles
+
+if TYPE_CHECKING:
+    from tocsin.messaging.profiles import Profiles
 
 __all__ = ["Caller", "Messenger", "NotifyResult", "Observer"]
 
@@ -48,7 +51,9 @@ class NotifyResult:
 class Messenger:
     """Sends, tests and fans out; each of these writes exactly one audit entry."""
 
-    def __init__(self, registry: Registry, profiles: Profiles, audit: AuditTrail, outbox: Outbox) -> None:
+    def __init__(
+        self, registry: Registry, profiles: Callable[[], "Profiles"], audit: AuditTrail, outbox: Outbox
+    ) -> None:
         self._registry = registry
         self._profiles = profiles
         self._audit = audit
@@ -83,7 +88,7 @@ class Messenger:
         """Send to every target of a profile at the same time; raises UnknownProfileError or ConfigError alone."""
         import asyncio
 
-        entries = self._profiles.get(profile).entries
+        entries = self._profiles().get(profile).entries
         with self._admitting_interruption("msg.notify", f"to profile {profile}", caller):
             receipts = await asyncio.gather(
                 *(self._transmit(entry.channel, Outgoing(entry.target, message), caller) for entry in entries)
@@ -103,7 +108,7 @@ class Messenger:
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
         prepared: list[NewDelivery | SendResult] = []
-        for entry in self._profiles.get(profile).entries:
+        for entry in self._profiles().get(profile).entries:
             try:
                 prepared.append(self._outbox.prepare(entry.channel, entry.target, message, caller.source))
             except TocsinError as error:
