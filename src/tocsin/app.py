@@ -160,9 +160,9 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
     from tocsin.web.serving import serve as run_services
 
-    services = [_gateway(app)] if "gateway" in parts else []
     dispatcher = _dispatcher(app)
     bus = await _bus(app)
+    services = [_gateway(app, bus)] if "gateway" in parts else []
     try:
         async with asyncio.TaskGroup() as group:
             if dispatcher:
@@ -186,7 +186,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     raise failure
 
 
-def _gateway(app: App) -> "Service":
+def _gateway(app: App, bus: "Bus | None") -> "Service":
     from logging import getLogger
 
     from tocsin.web.gateway import Parts, build_gateway
@@ -196,8 +196,12 @@ def _gateway(app: App) -> "Service":
     for warning in check_gateway_bind(app.settings, host):
         getLogger(__name__).warning(warning)
 
+    def bus_state() -> str:
+        return "off" if bus is None else "failing" if bus.problem else "ok"
+
     def parts(draining: Callable[[], bool]) -> Parts:
-        return Parts(app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining)
+        handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
+        return Parts(*handed, bus_state, draining)
 
     return Service(
         "the gateway",
@@ -239,16 +243,27 @@ async def _bus(app: App) -> "Bus | None":
 
     if not app.settings[REDIS_URL]:
         return None
+    if REDIS_URL.name not in app.settings.sources and not await _listens(app.settings[REDIS_URL]):
+        return None  # nobody said that there is one
     client = open_redis(app.settings[REDIS_URL])
-    if REDIS_URL.name not in app.settings.sources:
-        try:
-            await client.command("PING")
-        except TocsinError:  # nobody said that there is one
-            await client.aclose()
-            return None
     publisher = publisher_of(app)
     worker = f"{gethostname()}:{new_id()}"
     return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+
+async def _listens(url: str) -> bool:
+    """Whether anything accepts connections at the address; loading a client to ask costs 10 MB."""
+    import asyncio
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(0.5):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 async def _forget_old(app: App) -> None:

@@ -49,7 +49,7 @@ SCHEMAS = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGR
 
 
 def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> Parts:
-    return Parts(app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining)
+    return Parts(app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining=draining)
 
 
 MakeGateway = Callable[..., Gateway]

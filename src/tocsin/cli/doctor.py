@@ -21,7 +21,7 @@ from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.security import check_gateway_bind, validate_security
 from tocsin.core.settings import Settings
-from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT, REDIS_URL
 from tocsin.core.yaml_node import suggestion
 from tocsin.messaging.messenger import Caller
 
@@ -89,6 +89,7 @@ async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> l
     ]
     async with open_app(settings, discovery, direct_transport) as app:
         findings += check_files(app)
+        findings += [finding async for finding in check_queue(app)]
         findings += [finding async for finding in check_channels(app, probe=probe)]
     return findings
 
@@ -209,6 +210,28 @@ def check_files(app: App) -> Iterator[Finding]:
         yield Finding("error", "audit log", str(error), error.hint)
     else:
         yield Finding("ok", "audit log", f"last entry {newest[0].ts}" if newest else "empty")
+
+
+async def check_queue(app: App) -> AsyncIterator[Finding]:
+    """Check that the queue can be relied on, and that a Redis that was named answers."""
+    health = await app.outbox.store.health()
+    if health.ok:
+        yield Finding("ok", "queue", health.backend)
+    for problem in health.problems:
+        yield Finding("error", "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
+    if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
+        yield Finding("off", "bus", "no REDIS_URL is set: publishing goes straight into the queue")
+        return
+    from tocsin.core.redis_client import open_redis
+
+    client = open_redis(app.settings[REDIS_URL])
+    try:
+        await client.command("PING")
+        yield Finding("ok", "bus", f"{client.where} answers")
+    except TocsinError as error:
+        yield Finding("warning", "bus", str(error), error.hint or "start Redis, or set REDIS_URL=off")
+    finally:
+        await client.aclose()
 
 
 async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:

@@ -10,41 +10,33 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.redis_client import Argument, RedisClient, Script, failure
-from tocsin.delivery.bus_entry import GROUP, PUBLISHED, TOPIC, Enqueue, Intake, Prepare, explain, rejected
+from tocsin.delivery.bus_entry import GROUP, PUBLISHED, TOPIC, Enqueue, Intake, Prepare, explain
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
 
-__all__ = ["Bus", "publish", "rejected"]
-
 log = logging.getLogger(__name__)
 
 BRIDGE = "tocsin:bridge"
-# A leader that has not renewed for so long is replaced: half of the 5 s in which everything must heal.
-LEASE_MS = 2_500
-RENEW_S = 0.8
 LISTEN_S = 0.2
 # More announcements of our own than this without a sign of life: the subscription is dead.
 MAX_UNHEARD = 4
 MAX_BATCH = 500
 MAX_BATCH_BYTES = 4 * 1024 * 1024
-# Every process blocks in one command for so long: this is all that it does while nothing comes.
-BLOCK_MS = 300
 READ_COUNT = 100  # of one stream at a time
-# What a consumer took and did not finish is looked for so often, and taken over when it is so old.
-LOOK_BACK_S = 3.0
-ABANDONED_MS = 5_000
-SWEEP_S = 1.0
-FORGET_S = 3_600.0
+SCAN_COUNT = 1_000
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0)
-# At a stop: how long a leader waits for its successor, and when everything is cut off.
+# At a stop: how long a leader waits for its successor, when everything is cut off, and for a last word.
 HAND_OVER_S = 0.5
 STOP_S = 0.8
+LEAVE_S = 0.1
 
 # KEYS: streams. ARGV: group, consumer, age, count. Makes missing groups, takes over what was abandoned; the
 # answer names the keys that are no streams.
@@ -86,12 +78,11 @@ for i, stream in ipairs(KEYS) do
 end
 return refused
 """)
-# KEYS: the lease. ARGV: who, for how long, where to announce it (or '').
+# KEYS: the lease. ARGV: who, for how long, where to announce it (or ''), whether whoever holds it is dead.
 _CLAIM = Script("""
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-if holder then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if holder and holder ~= ARGV[1] and ARGV[4] == '0' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], ARGV[1]) end
 return 1
 """)
@@ -102,6 +93,20 @@ redis.call('DEL', KEYS[1])
 return redis.call('PUBLISH', ARGV[2], '')
 """)
 _GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis was emptied
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the bus waits for what; a leader that died is replaced within 5 s."""
+
+    lease_s: float = 2.5  # a leader that has not renewed for so long is dead
+    renew_s: float = 0.8
+    # The lease ends by the server's clock, which may jump back: who is silent for so long is dead, too.
+    silence_s: float = 3.5
+    block_s: float = 0.3  # in one command of every process: nearly all that it does while nothing comes
+    sweep_s: float = 1.0
+    abandoned_s: float = 5.0  # what a consumer took and has not finished for so long is taken over
+    forget_s: float = 3_600.0  # a consumer that did nothing for so long, and holds nothing, is removed
 
 
 class Bus:
@@ -118,14 +123,13 @@ class Bus:
         names: Callable[[], Sequence[str]],
         prepare: Prepare,
         enqueue: Enqueue,
-        *,
-        forget_s: float = FORGET_S,
+        pace: Pace = Pace(),
     ) -> None:
         self._client = client
         self._worker = worker
         self._names = names
         self._intake = Intake(client, prepare, enqueue)
-        self._forget_s = forget_s
+        self._pace = pace
         self._forget_at = 0.0
         self._stopping = asyncio.Event()
         self._streams: list[str] = []
@@ -133,7 +137,7 @@ class Bus:
         self._strays: set[str] = set()
         self._scanned = 0
         self._problems: dict[str, str] = {}
-        self._bridge = _Bridge(client, worker, self._stopping, self._forward, self._report)
+        self._bridge = _Bridge(client, worker, pace, self._stopping, self._forward, self._report)
 
     @property
     def problem(self) -> str:
@@ -153,7 +157,7 @@ class Bus:
         """Work until `stop`; heals by itself when Redis was away, restarted or emptied."""
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._persist("streams", self._read, self._leave)),
+                group.create_task(self._persist("streams", self._read)),
                 group.create_task(self._persist("publish", self._bridge.serve)),
                 group.create_task(self._persist("strays", self._sweep)),
             ]
@@ -161,23 +165,22 @@ class Bus:
             await asyncio.wait(tasks, timeout=STOP_S)
             for task in tasks:
                 task.cancel()
+        with suppress(TocsinError, TimeoutError):  # or another one forgets this consumer, later
+            async with asyncio.timeout(LEAVE_S):
+                await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
 
-    async def _persist(
-        self, part: str, step: Callable[[], Awaitable[None]], leave: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
+    async def _persist(self, part: str, step: Callable[[], Awaitable[None]]) -> None:
         failures = 0
         while not self._stopping.is_set():
             try:
                 await step()
                 self._report(part, "")
             except Exception as error:  # no mistake in here may end the service that carries the bus
-                if not isinstance(error, TocsinError):
+                if not isinstance(error, TocsinError) and not self._problems.get(part):
                     log.exception("a part of the bus failed", extra={"part": part})
                 failures = failures + 1 if self._problems.get(part) else 0
                 self._report(part, explain(error))
                 await _pause(self._stopping, BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
-        if leave:
-            await leave()
 
     def _report(self, part: str, problem: str) -> None:
         """Keep the state of one part; an outage is one line in the log, however many parts it hits."""
@@ -193,10 +196,10 @@ class Bus:
         if time.monotonic() >= self._look_back_at or not self._streams:
             await self._look_back()
         if not self._streams:
-            await _pause(self._stopping, BLOCK_MS / 1000)
+            await _pause(self._stopping, self._pace.block_s)
             return
         try:
-            if await self._take(">", "BLOCK", BLOCK_MS) is None:
+            if await self._take(">", "BLOCK", int(self._pace.block_s * 1000)) is None:
                 self._look_back_at = 0.0
         except BaseException:
             self._look_back_at = 0.0  # what was taken and not finished comes first
@@ -205,18 +208,13 @@ class Bus:
     async def _look_back(self) -> None:
         """Make the groups that are missing, and finish what was taken and not finished, by anyone."""
         streams = [f"{TOPIC}{name}" for name in dict.fromkeys(self._names())]
-        self._streams = []
-        words: list[Argument] = [GROUP, self._worker, ABANDONED_MS, READ_COUNT]
+        words: list[Argument] = [GROUP, self._worker, int(self._pace.abandoned_s * 1000), READ_COUNT]
         refused = {_text(key): _text(why) for key, why in await self._client.run(_LOOK_BACK, streams, words)}
-        for key, why in refused.items():
-            if "WRONGTYPE" not in why:
-                raise StoreUnavailableError(f"Redis at {self._client.where} makes no group of {key}: {why}")
         self._streams = [stream for stream in streams if stream not in refused]
-        keys = ", ".join(refused)
-        self._report("keys", f"{keys} in Redis at {self._client.where} is no stream: rename it" if keys else "")
+        self._report("keys", "; ".join(f"the key {key} cannot be read: {why}" for key, why in refused.items()))
         while self._streams and await self._take("0"):
             pass
-        self._look_back_at = time.monotonic() + LOOK_BACK_S
+        self._look_back_at = time.monotonic() + 0.6 * self._pace.abandoned_s
 
     async def _take(self, start: str, *options: str | int) -> int | None:
         """Read all streams from `start` and queue what is there: how much, or nothing when a group is gone."""
@@ -236,46 +234,39 @@ class Bus:
             taken += len(rows)
         return taken
 
-    async def _leave(self) -> None:
-        try:
-            await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
-        except TocsinError as error:
-            log.debug("the consumer is forgotten later", extra={"reason": error.sentence()})
-
     async def _sweep(self) -> None:
         """Deal with streams of channels that nobody serves, and with consumers that are long dead."""
-        await _pause(self._stopping, SWEEP_S)
+        await _pause(self._stopping, self._pace.sweep_s)
         if not self.leads or self._stopping.is_set():
             return
-        words = ("MATCH", f"{TOPIC}*", "COUNT", 1000, "TYPE", "stream")
+        words = ("MATCH", f"{TOPIC}*", "COUNT", SCAN_COUNT, "TYPE", "stream")
         self._scanned, found = await self._client.command("SCAN", self._scanned, *words)
         strays, self._strays = self._strays | {_text(key) for key in found}, set()
         for stream in sorted(strays.difference(self._streams)):
             while rows := await self._client.run(_STRAY, [stream], [GROUP, READ_COUNT]):
                 await self._intake.take(stream, rows)
         if time.monotonic() >= self._forget_at:
-            await self._client.run(_FORGET, self._streams, [GROUP, int(self._forget_s * 1000), ""])
-            self._forget_at = time.monotonic() + self._forget_s / 10
+            await self._client.run(_FORGET, self._streams, [GROUP, int(self._pace.forget_s * 1000), ""])
+            self._forget_at = time.monotonic() + self._pace.forget_s / 10
 
     async def _forward(self, batch: Sequence[tuple[str, bytes]]) -> None:
         """Put published messages on the streams of their topics, however long Redis refuses."""
         streams = [topic for topic, _ in batch]
         # A second try finds the same keys: what the first one wrote is not sent twice.
         words = [word for _, raw in batch for word in (raw, f"published:{new_id()}")]
-        failures = 0
-        while True:
+        refused = None
+        for wait_s in chain(BACK_OFF_S, repeat(BACK_OFF_S[-1])):
             try:
                 refused = await self._client.run(_FORWARD, streams, [*PUBLISHED, *words])
                 break
             except TocsinError as error:
                 self._report("publish", error.sentence())
-                if self._stopping.is_set():
-                    log.warning("published messages were lost at a stop", extra={"count": len(batch)})
-                    return
-                await _pause(self._stopping, BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
-                failures += 1
+            if self._stopping.is_set():
+                log.warning("published messages were lost at a stop", extra={"count": len(batch)})
+                break
+            await _pause(self._stopping, wait_s)
         self._strays |= set(streams).difference(self._streams)
-        for index, why in refused:
+        for index, why in refused or ():
             topic, raw = batch[index]
             await self._intake.reject(topic, raw, f"the topic cannot be written: {_text(why)}")
 
@@ -293,12 +284,14 @@ class _Bridge:
         self,
         client: RedisClient,
         name: str,
+        pace: Pace,
         stopping: asyncio.Event,
         forward: Callable[[Sequence[tuple[str, bytes]]], Awaitable[None]],
         report: Callable[[str, str], None],
     ) -> None:
         self._client = client
         self._name = name
+        self._pace = pace
         self._stopping = stopping
         self._forward = forward
         self._report = report
@@ -311,6 +304,7 @@ class _Bridge:
         self._listening = False  # Redis has confirmed that we hear what is published
         self._vacant = False
         self._unheard = 0
+        self._heard_at = time.monotonic()
         self._tick_at = 0.0
 
     async def serve(self) -> None:
@@ -322,9 +316,9 @@ class _Bridge:
             async with self._client.redis.pubsub() as subscription:
                 await subscription.subscribe(self._office)
                 while not self._stopping.is_set():
+                    await self._listen(subscription)
                     if time.monotonic() >= self._tick_at:
                         await self._tick(subscription)
-                    await self._listen(subscription)
                 await self._hand_over(subscription)
         except (RedisError, OSError) as error:
             raise failure(error, self._client.where) from error
@@ -333,9 +327,11 @@ class _Bridge:
 
     async def _tick(self, subscription: "PubSub") -> None:
         """Take or keep the lease, and announce who has it."""
-        self._tick_at = time.monotonic() + RENEW_S
+        self._tick_at = time.monotonic() + self._pace.renew_s
         try:
-            words: list[Argument] = [self._name, LEASE_MS, self._office if self._listening else ""]
+            silent = time.monotonic() - self._heard_at > self._pace.silence_s
+            where = self._office if self._listening else ""
+            words: list[Argument] = [self._name, int(self._pace.lease_s * 1000), where, int(silent)]
             elected = await self._client.run(_CLAIM, [BRIDGE], words)
         except TocsinError as error:  # no reason to give up the subscription, which may hold messages
             self._report("publish", error.sentence())
@@ -357,7 +353,7 @@ class _Bridge:
         wait_s = LISTEN_S
         for _ in range(MAX_BATCH):
             message = await subscription.get_message(timeout=wait_s)
-            if message is None or size > MAX_BATCH_BYTES:
+            if message is None:
                 break
             wait_s = self._unheard = 0
             if message["type"] != "pmessage":
@@ -365,10 +361,13 @@ class _Bridge:
             elif self.leads:
                 batch.append((_text(message["channel"]), message["data"]))
                 size += len(message["data"])
+                if size > MAX_BATCH_BYTES:
+                    break
         if batch:
             await self._forward(batch)
 
     def _hear(self, kind: str, data: bytes | int) -> None:
+        self._heard_at = time.monotonic()
         if kind == "message" and not data:
             self._vacant = True
             self._tick_at = 0.0
@@ -388,7 +387,7 @@ class _Bridge:
 
 async def publish(client: RedisClient, channel: str, fields: Mapping[str, str]) -> str:
     """Put a message on the durable stream of `channel`; return the entry's id."""
-    words = [word for pair in fields.items() for word in pair]
+    words = [word.encode(errors="replace") for pair in fields.items() for word in pair]
     return _text(await client.command("XADD", f"{TOPIC}{channel}", "*", *words))
 
 

@@ -1,10 +1,11 @@
 """What one entry of the bus says (spec 2.3), and how it leaves its stream: into the queue, or rejected."""
 
+import asyncio
 import json
 import logging
 import time
 from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ GROUP = "tocsin"
 REQUIRED = ("target", "message")
 OPTIONAL = ("id", "policy", "not_before", "expires_at")
 MAX_BYTES = 1024 * 1024
+PART_BYTES = 2 * MAX_BYTES  # of entries that are queued at a time
+GIVEN = "bus:"  # begins the keys of entries that bring an id
 MAX_ID = 255
 LATEST = 253_402_300_799.0  # the end of the year 9999: what a date can be shown for
 
@@ -89,13 +92,18 @@ class Intake:
     async def take(self, stream: str, rows: Sequence[Row]) -> None:
         """Queue entries in order; each leaves the stream when it is safe in the queue, or was rejected.
 
-        Raises TocsinError when the queue or Redis is away; then all of them are to be taken again.
+        Raises TocsinError when the queue or Redis is away; then the rest is to be taken again.
         """
+        for part in _parts(rows):
+            await self._take(stream, part)
+
+    async def _take(self, stream: str, rows: Sequence[Row]) -> None:
         ready: dict[bytes, NewDelivery] = {}
         refusals: dict[bytes, str] = {}
         for id_, words in rows:
             if words is None:
                 continue  # removed by somebody since it was taken
+            await asyncio.sleep(0)  # looking at a long text takes its time, and others have work, too
             try:
                 ready[id_] = self._judge(stream, id_.decode(), words)
             except Exception as error:  # noqa: BLE001  # a channel's own code looks at what strangers wrote
@@ -116,7 +124,7 @@ class Intake:
     def _judge(self, stream: str, id_: str, words: Sequence[bytes]) -> NewDelivery:
         entry = parse_entry(words)
         # Who takes the entry after us, or passes the message on once more, comes to the same key.
-        key = f"bus:{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
+        key = f"{GIVEN}{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
         new = self._prepare(stream.removeprefix(TOPIC), entry)
         return new.with_terms(entry.not_before, entry.expires_at, key)
 
@@ -126,7 +134,7 @@ class Intake:
             return {}
         try:
             accepted = await self._enqueue(list(ready.values()))
-        except (ValueError, TypeError, ArithmeticError) as error:  # the queue chokes on one of them
+        except (ValueError, OverflowError) as error:  # the queue chokes on the text or a number of one of them
             if len(ready) == 1:
                 log.exception("the queue cannot take a bus entry")
                 return dict.fromkeys(ready, explain(error))
@@ -137,8 +145,22 @@ class Intake:
         return {
             id_: "the id came before with another target or message: use a new one"
             for (id_, new), known in zip(ready.items(), accepted, strict=True)
-            if (new.channel, new.target, new.message) != (known.channel, known.target, known.message)
+            if (new.idempotency_key or "").startswith(GIVEN)
+            and (new.channel, new.target, new.message) != (known.channel, known.target, known.message)
         }
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    part: list[Row] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += sum(map(len, row[1] or ()))
+        if size > PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def explain(error: Exception) -> str:
@@ -166,7 +188,7 @@ def parse_entry(words: Sequence[bytes]) -> BusEntry:
 def _rejection(topic: str, words: Sequence[bytes], reason: str) -> str:
     """Return what is kept of a rejected entry, as JSON: `at` (Unix seconds), `topic`, `reason`, `entry`."""
     shown = [word[: 4 * MAX_SHOWN].decode(errors="replace") for word in words[:100]]
-    whole = len(shown) == 2 or tuple(shown[::2]) == PUBLISHED
+    whole = tuple(shown[::2]) in ((DATA,), PUBLISHED)
     entry = shown[1] if whole else json.dumps(dict(zip(shown[::2], shown[1::2], strict=True)), ensure_ascii=False)
     return json.dumps({"at": time.time(), "topic": topic[:200], "reason": reason, "entry": entry[:MAX_SHOWN]})
 

@@ -122,7 +122,7 @@ local function take(channel, rule, target)
   local id = call('ZRANGE', P .. 'lane:' .. channel .. ':' .. target, 0, 0)[1]
   local free = lane_free(channel, target)
   local d = id and load(id)
-  if d and d.not_before and d.not_before > wall then -- the wall clock was set back
+  if d and d.not_before and d.not_before > wall then -- replayed, or the wall clock was set back
     call('ZREM', P .. 'lane:' .. d.lane, id)
     call('ZADD', P .. 'scheduled', d.not_before, id)
     d = nil

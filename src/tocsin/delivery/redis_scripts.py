@@ -80,15 +80,12 @@ local function settle(channel, target, earliest)
   call('ZADD', P .. 'due:' .. channel, math.max(due, earliest or due), target)
 end
 
--- A delivery waits from now on; `due` is set for one that waits for its retry.
+-- A delivery waits from now on; `due` is set for one that waits for its retry. One that is scheduled for
+-- later goes to the others of its kind when its turn comes.
 local function wait(d, due)
   if due then set(d, 'due', due) else call('HDEL', P .. 'd:' .. d.id, 'due') end
   if d.expires_at then call('ZADD', P .. 'mortal', d.expires_at, d.id) end
-  if not due and d.not_before and d.not_before > wall then
-    call('ZADD', P .. 'scheduled', d.not_before, d.id)
-  else
-    call('ZADD', P .. 'lane:' .. d.lane, d.seq, d.id)
-  end
+  call('ZADD', P .. 'lane:' .. d.lane, d.seq, d.id)
 end
 
 local function wait_no_more(d)

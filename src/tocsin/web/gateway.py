@@ -40,6 +40,7 @@ class Parts:
     messenger: Messenger
     outbox: Outbox
     keys: Keys
+    bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
     draining: Callable[[], bool] = lambda: False
 
 
@@ -142,6 +143,7 @@ class Gateway:
         document: dict[str, object] = {
             "status": status,
             "version": __version__,
+            "bus": {"status": self._parts.bus()},
             "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
             "channels": {
                 state.spec.kind: "configured" if state.configured else "unconfigured"
@@ -158,7 +160,8 @@ class Gateway:
 
     async def metrics(self, scope: Scope, receive: Receive) -> Response:
         """GET /metrics: all numbers, for Prometheus."""
-        return Response(self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
+        return Response(self._metrics.text(counts), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(self, scope: Scope, receive: Receive) -> Response:
         """GET /openapi.json: the description of this interface."""

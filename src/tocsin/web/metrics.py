@@ -1,5 +1,6 @@
 """What Prometheus sees; one registry an application, so that two of them never share numbers."""
 
+from collections.abc import Mapping
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -26,6 +27,9 @@ class Metrics:
             "tocsin_send_seconds", "Duration of sends.", ["channel"], buckets=_BUCKETS_S, registry=self._registry
         )
         self._attempts = Counter("tocsin_send_attempts", "Provider calls.", ["channel"], registry=self._registry)
+        self._deliveries = Gauge(
+            "tocsin_deliveries", "Deliveries in the record, by state.", ["status"], registry=self._registry
+        )
         self._requests = Counter(
             "tocsin_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
         )
@@ -52,6 +56,8 @@ class Metrics:
         """Count one answered request; `route` is a template, never a raw path."""
         self._of_request(route, str(status)).inc()
 
-    def text(self) -> bytes:
-        """Return all numbers in the text format."""
+    def text(self, deliveries: Mapping[str, int]) -> bytes:
+        """Return all numbers in the text format; `deliveries` are the counts by state, as they are now."""
+        for status, count in deliveries.items():
+            self._deliveries.labels(str(status)).set(count)
         return generate_latest(self._registry)
