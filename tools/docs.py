@@ -586,12 +586,12 @@ def constants(nodes: Iterable[ast.expr], pattern: str) -> Iterator[str]:
             yield str(node.value)
 
 
-def same_keys(what: str, in_code: Iterable[str], described_here: Mapping[str, object]) -> None:
+def same_keys(what: str, in_code: Iterable[str], described_here: Iterable[str]) -> None:
     """Raise DocsError unless the code's names are exactly those that this script describes."""
-    names = set(in_code)
-    if new := sorted(names - described_here.keys()):
+    names, described = set(in_code), set(described_here)
+    if new := sorted(names - described):
         raise DocsError(f"tools/docs.py has no words for the {what} {', '.join(new)}")
-    if gone := sorted(described_here.keys() - names):
+    if gone := sorted(described - names):
         raise DocsError(f"tools/docs.py describes the {what} {', '.join(gone)}, which the code does not have")
 
 

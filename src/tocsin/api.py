@@ -12,6 +12,7 @@ from tocsin.channels.contract import SendResult
 from tocsin.core.errors import TocsinError
 from tocsin.core.http import Transport
 from tocsin.delivery.model import Delivery
+from tocsin.messaging.idempotency import KeyReusedError
 from tocsin.messaging.messenger import Caller, NotifyResult
 
 __all__ = ["NotifyResult", "SendResult", "Tocsin", "notify", "open", "run", "send"]
@@ -47,12 +48,15 @@ class Tocsin:
 
         `policy` is at_least_once or at_most_once; empty is the channel's default. A second call with
         the same key within 24 hours returns the first delivery. Raises UnknownChannelError and
-        ChannelError for what could never be sent, and DatabaseError when nothing was queued.
+        ChannelError for what could never be sent, ConfigError for an unknown policy, KeyReusedError
+        when the key came with another message, and DatabaseError when nothing was queued.
         """
         outbox = self._app.outbox
         new = outbox.prepare(channel, target, message, _CALLER.source, policy)
         key = f"api:{idempotency_key}" if idempotency_key else None
         [delivery] = await outbox.enqueue([new.with_terms(None, None, key)], _CALLER)
+        if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
+            raise KeyReusedError(f"the key {idempotency_key} came before with another message", hint="use a new key")
         return delivery
 
     async def test(self, channel: str) -> SendResult:

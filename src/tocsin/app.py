@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.channels.contract import Tools
 from tocsin.channels.registry import ChannelState, Discovery, Registry, discover
 from tocsin.core.clock import Clock, SystemClock
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.http import Transport
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import check_gateway_bind
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tocsin.messaging.profiles import Profiles
     from tocsin.messaging.publisher import Publisher
     from tocsin.web.serving import Service
+
+
+DATABASE_FILE = "tocsin.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
 async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
     """Open the queue where the settings keep it, and have it closed with the program."""
     if settings[DELIVERY_BACKEND] == "redis":
+        if not settings[REDIS_URL]:
+            raise ConfigError("DELIVERY_BACKEND=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
         from tocsin.core.redis_client import open_redis
         from tocsin.delivery.redis_store import RedisStore
         from tocsin.messaging.redis_idempotency import RedisKeys
@@ -138,7 +143,7 @@ async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
     from tocsin.messaging import idempotency
 
     schemas = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGRATIONS}
-    database = LazyDatabase(lambda: Database(settings.data_dir / "tocsin.db", schemas))
+    database = LazyDatabase(lambda: Database(settings.data_dir / DATABASE_FILE, schemas))
     stack.push_async_callback(database.aclose)
     return Storage(SqliteStore(database, SystemClock()), idempotency.SqliteKeys(database, SystemClock()))
 
@@ -160,6 +165,9 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
     from tocsin.web.serving import serve as run_services
 
+    if not parts and not app.settings[DELIVERY_WORKERS]:
+        raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
+    await _tell_queue_problems(app)
     dispatcher = _dispatcher(app)
     bus = await _bus(app)
     services = [_gateway(app, bus)] if "gateway" in parts else []
@@ -210,6 +218,13 @@ def _gateway(app: App, bus: "Bus | None") -> "Service":
         GATEWAY_PORT.name,
         lambda draining: build_gateway(parts(draining)),
     )
+
+
+async def _tell_queue_problems(app: App) -> None:
+    from logging import getLogger
+
+    for problem in (await app.outbox.store.health()).problems:
+        getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
 
 
 def _dispatcher(app: App) -> "Dispatcher | None":

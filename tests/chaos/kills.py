@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count, cycle
 from pathlib import Path
@@ -11,10 +12,16 @@ from tests.chaos.clients import Accepted, Message, queue_all, repeat_unanswered
 from tests.chaos.figures import Figure, none_of
 from tests.chaos.ledger import Entry, Ledger, Queue, SqliteQueue, settle
 from tests.chaos.processes import Child, Town, open_town, wait_for
+from tests.chaos.standins import StandIns
 
 # A dead worker's deliveries are due again after 10 s; the rest is time to send them.
 AFTER_KILLS_S = 60.0
 CLIENTS = 32
+# How long a send takes, so that there is a middle of it.
+SEND_S = 0.25
+# The rooms of the guildchat stand-in that take everything, and who takes direct messages.
+ROOMS = ("100000000000000001", "100000000000000002", "100000000000000003")
+PEOPLE = ("300000000000000001", "300000000000000002")
 
 
 def kill_gateways(directory: Path, *, kills: int, accepted_each: int, workers: int = 1) -> list[Figure]:
@@ -22,9 +29,7 @@ def kill_gateways(directory: Path, *, kills: int, accepted_each: int, workers: i
 
     Every second message has an idempotency key and is repeated until it is acknowledged.
     """
-    messages = (
-        Message(f"g{n}", "chaoschat", f"t{n % 400}", keyed=n % 2 == 0, policy="at_least_once") for n in count()
-    )
+    messages = (Message(f"g{n}", "chaoschat", f"t{n % 400}", keyed=n % 2 == 0, policy="at_least_once") for n in count())
     with open_town(directory) as town:
         queue = SqliteQueue(town)
         town.start_gateway()
@@ -88,7 +93,7 @@ def kill_workers(
 
     Half of the messages may be repeated, a quarter may not, a quarter goes to a provider that drops repeats.
     """
-    random = Random(20261120)  # noqa: S311  # a run that can be repeated
+    random = Random(20261120)  # a run that can be repeated
     kinds = cycle((("chaoschat", ""), ("chaoschat", "at_most_once"), ("chaoschat", ""), ("noncechat", "")))
     numbered = ((n, *next(kinds)) for n in count())
     messages = (Message(f"w{n}", channel, f"t{n % 397}", policy=policy) for n, channel, policy in numbered)
@@ -96,7 +101,7 @@ def kill_workers(
     abandoned: list[Entry] = []
     with open_town(directory, {"DELIVERY_WORKERS": "16", **(settings or {})}) as town:
         queue = prepare(town)
-        town.provider.set_delay(0.1)
+        town.provider.set_delay(SEND_S)
         town.start_gateway(DELIVERY_WORKERS="0")
         for _ in range(workers):
             town.start_worker()
@@ -149,7 +154,7 @@ def _worker_figures(ledger: Ledger, abandoned: list[Entry], kills: int) -> list[
     ]
 
 
-def resume_after_kills(directory: Path, *, kills: int, spread_s: float = 3.0) -> list[Figure]:
+def resume_after_kills(directory: Path, *, kills: int, spread_s: float = 3.0, limit_s: float = 10.0) -> list[Figure]:
     """Kill workers at different moments of long sends; measure how long until another one sends again."""
     with open_town(directory) as town:
         queue = SqliteQueue(town)
@@ -173,5 +178,38 @@ def resume_after_kills(directory: Path, *, kills: int, spread_s: float = 3.0) ->
             Figure("kills in the middle of a send", kills),
             *ledger.figures(),
             Figure("tries of a message", max(map(len, tries.values())), "=", 2),
-            Figure("longest until a killed worker's message was sent again", max(waited), "≤", 10.0, "s"),
+            Figure("longest until a killed worker's message was sent again", max(waited), "≤", limit_s, "s"),
+        ]
+
+
+def kill_guildchat_workers(directory: Path, *, kills: int, messages: int) -> list[Figure]:
+    """Kill workers while they post to guildchat, where the nonce makes a repeat no second message."""
+    random = Random(7)  # a run that can be repeated
+    with open_town(directory) as town:
+        standins = StandIns(town)
+        queue = SqliteQueue(town)
+        people = standins.open_direct_messages(town.environment["GUILDCHAT_BOT_TOKEN"], list(PEOPLE))
+        targets = cycle([*ROOMS, *people])
+        # Taken in, and answered late: a kill falls between the two.
+        standins.script("guildchat", {"kind": "stall", "seconds": SEND_S, "accept": True}, held=True)
+        town.start_gateway(DELIVERY_WORKERS="0")
+        for _ in range(2):
+            town.start_worker()
+        ids = {f"d{n}": town.send("guildchat", next(targets), f"d{n}") for n in range(messages)}
+        abandoned = 0
+        for _ in range(kills):
+            victim = wait_for("a worker is sending", lambda: _who_sends(queue, town.workers, random), within_s=30)
+            town.end_worker(victim, kill=True)
+            abandoned += len(queue.in_flight(victim))
+            town.start_worker()
+        wait_for("everything is finished", lambda: not queue.open_count(), within_s=AFTER_KILLS_S + messages)
+        received = Counter(item["text"] for item in standins.received("guildchat"))
+        states = Counter(entry.status for entry in queue.entries().values())
+        return [
+            Figure("kills of a worker that posts to guildchat", kills),
+            Figure("accepted", len(ids)),
+            Figure("sent", states["sent"], "=", messages),
+            Figure("in flight at the kills", abandoned),
+            none_of("accepted and not received", [name for name in ids if not received[name]]),
+            none_of("received twice", [name for name, times in received.items() if times > 1]),
         ]

@@ -120,11 +120,15 @@ class RedisQueue:
     def in_flight(self, worker: Child) -> list[Entry]:
         """See `Queue`."""
         ids = [raw.decode() for raw in self._redis.ask("HVALS", "tocsin:delivery:busy")]
-        held = [id_ for id_ in ids if f":{worker.pid}:" in self._worker_of(id_)]
-        return [_entry(*(self._town.delivery(id_)[name] for name in _NAMES), 0) for id_ in held]
-
-    def _worker_of(self, id_: str) -> str:
-        return (self._redis.ask("HGET", f"tocsin:delivery:d:{id_}", "worker") or b"").decode()
+        fields = ("worker", "status", "attempts", "seq", "fixed")
+        found = self._redis.ask_many(("HMGET", f"tocsin:delivery:d:{id_}", *fields) for id_ in ids)
+        held = []
+        for id_, (name, status, attempts, seq, fixed) in zip(ids, found, strict=True):
+            if name and f":{worker.pid}:" in name.decode():
+                known = json.loads(fixed)
+                place = (known["channel"], known["target"], status.decode(), known["policy"])
+                held.append(_entry(id_, *place, int(attempts), "", known["message"], int(seq)))
+        return held
 
 
 _NAMES = ("id", "channel", "target", "status", "policy", "attempts", "error", "message")
@@ -135,9 +139,7 @@ def _entry(*row: object) -> Entry:
     attempts, error, message, place = row[5:]
     text = str(message)
     message_id = str(json.loads(text)["id"]) if text.startswith("{") else text
-    return Entry(
-        id_, message_id, channel, target, status, policy, int(str(attempts)), str(error), int(str(place))
-    )
+    return Entry(id_, message_id, channel, target, status, policy, int(str(attempts)), str(error), int(str(place)))
 
 
 @dataclass(frozen=True, slots=True)

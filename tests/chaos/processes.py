@@ -312,10 +312,10 @@ class Redis:
         wait_for("redis-server answers", self.answers)
 
     def answers(self) -> bool:
-        """Whether it answers PING."""
+        """Whether it answers PING; it does not while it reads its data."""
         try:
-            return self.ask("PING") == b"PONG"
-        except OSError:
+            return bool(self.ask("PING") == b"PONG")
+        except (OSError, ChaosError):
             return False
 
     def ask(self, *words: str) -> Any:

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
@@ -166,6 +167,12 @@ async def test_a_closed_database_says_so(path: Path):
             await call
 
 
+async def test_an_acknowledged_write_is_on_the_disk_and_not_only_in_the_kernel(database: Database):
+    full, wal = 2, "wal"
+    assert await database.write(lambda c: c.execute("PRAGMA synchronous").fetchone()[0]) == full
+    assert await database.write(lambda c: c.execute("PRAGMA journal_mode").fetchone()[0]) == wal
+
+
 async def test_only_the_owner_may_read_the_files(path: Path):
     old = os.umask(0)
     try:
@@ -282,6 +289,20 @@ def test_several_processes_create_the_same_database_at_once(path: Path):
     assert len(on_disk(path)) == 8
     for child in children:
         child.communicate()
+
+
+async def test_opening_waits_for_one_who_is_just_creating_the_tables(path: Path):
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE elsewhere (x)")
+        timer = threading.Timer(0.1, other.execute, ["COMMIT"])
+        timer.start()
+        database = Database(path, SCHEMA)
+        timer.join()
+    await database.write(add("one"))
+    await database.aclose()
+    assert on_disk(path) == {"one"}
 
 
 ENDLESS = """

@@ -458,6 +458,18 @@ class StoreContract:
         assert not await store.finish("slow", slow.id, SENT)
         assert (await store.get(slow.id)).status is Status.DEAD
 
+    async def test_who_lost_a_lease_is_told_so_though_it_finished_an_earlier_try(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new())
+        await store.finish("w1", (await claim_one(store, "w1")).id, retry(1))
+        clock.advance(2)
+        claimed = await claim_one(store, "w1")
+        clock.advance(LEASE_S + 1)
+        taken = await claim_one(store, "w2")
+        assert not await store.finish("w1", claimed.id, SENT)
+        assert await store.get(claimed.id) == taken
+
     async def test_who_lost_a_lease_cannot_change_what_became_uncertain(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new(policy=Policy.AT_MOST_ONCE))
         slow = await claim_one(store, "slow")
@@ -528,7 +540,8 @@ class StoreContract:
             clock.advance(wait_s - 0.01)
             assert await store.claim_due("w1", 1, RULES) == []
             clock.advance(0.01 + TINY_S)
-        assert (await claim_one(store)).attempts == 4
+        claimed = await claim_one(store)
+        assert (claimed.attempts, claimed.next_attempt_at) == (4, None)
 
     async def test_a_retry_goes_before_what_was_accepted_later(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new("1"), new("2"))
@@ -767,6 +780,22 @@ class StoreContract:
         clock.jump(3600)
         assert len(await store.claim_due("w1", 1, RULES)) == 1
 
+    async def test_a_clock_set_back_holds_back_what_had_come_due(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("later", not_before=clock.now() + 10))
+        clock.advance(11)
+        await store.claim_due("w1", 1, {"horn": ChannelRules()})
+        clock.jump(-3600)
+        await put(store, new("now"))
+        assert messages(await store.claim_due("w1", 10, RULES)) == ["now"]
+
+    async def test_a_replay_keeps_its_time(self, store: DeliveryStore, clock: TwoClocks):
+        scheduled = await put_one(store, new(not_before=clock.now() + 10))
+        await store.cancel(scheduled.id)
+        await store.replay(scheduled.id)
+        assert await store.claim_due("w1", 10, RULES) == []
+        clock.advance(10)
+        assert len(await store.claim_due("w1", 10, RULES)) == 1
+
     async def test_what_is_past_its_time_expires_wherever_it_stands_in_the_lane(
         self, store: DeliveryStore, clock: TwoClocks
     ):
@@ -889,6 +918,14 @@ class StoreContract:
         await put(store, new("later"))
         rest = await find_all(store, Query(limit=3, cursor=page.next_cursor))
         assert messages([*page.items, *rest]) == ["5", "4", "3", "2", "1", "0"]
+
+    async def test_what_leaves_a_search_while_somebody_pages_moves_no_page(self, store: DeliveryStore):
+        first, *_ = await put(store, *(new(str(n), f"t{n}") for n in range(7)))
+        page = await store.search(Query(status=Status.QUEUED, limit=3))
+        await store.cancel(page.items[-1].id)
+        await store.cancel(first.id)
+        rest = await find_all(store, Query(status=Status.QUEUED, limit=3, cursor=page.next_cursor))
+        assert messages([*page.items, *rest]) == ["6", "5", "4", "3", "2", "1"]
 
     async def test_a_cursor_nobody_gave_out_is_no_error(self, store: DeliveryStore):
         await put(store, new())

@@ -25,7 +25,7 @@ from tests.delivery.store_contract import (
 from tocsin.core.clock import SystemClock
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.redis_client import RedisClient, open_redis, without_password
-from tocsin.delivery.model import LEASE_S, Policy, Status
+from tocsin.delivery.model import LEASE_S, Policy, Rate, Status
 from tocsin.delivery.redis_store import SCAN_LIMIT, RedisStore
 from tocsin.delivery.store import ChannelRules, Query
 
@@ -164,6 +164,7 @@ async def test_a_paused_server_is_told_in_time_and_its_return_needs_nobody(
 
 
 async def test_a_claim_whose_answer_was_lost_is_answered_by_the_next_one(store: RedisStore, private_redis: RedisServer):
+    assert await store.claim_due("w1", 2, RULES) == []  # from now on the server knows the script
     await put(store, *(new(str(n), f"t{n}", policy=Policy.AT_MOST_ONCE) for n in range(3)))
     private_redis.pause()
     with pytest.raises(StoreUnavailableError):
@@ -178,6 +179,7 @@ async def test_a_claim_whose_answer_was_lost_is_answered_by_the_next_one(store: 
 
 
 async def test_a_cancelled_claim_is_not_lost_either(store: RedisStore, private_redis: RedisServer):
+    assert await store.claim_due("w1", 2, RULES) == []
     await put(store, new(policy=Policy.AT_MOST_ONCE))
     private_redis.pause()
     claim = asyncio.create_task(store.claim_due("w1", 2, RULES))
@@ -192,6 +194,7 @@ async def test_a_cancelled_claim_is_not_lost_either(store: RedisStore, private_r
 async def test_an_outcome_whose_answer_was_lost_can_be_told_again(store: RedisStore, private_redis: RedisServer):
     await put(store, new("1"), new("2"))
     claimed = await claim_one(store)
+    assert not await store.finish("w9", claimed.id, SENT)
     private_redis.pause()
     with pytest.raises(StoreUnavailableError):
         await store.finish("w1", claimed.id, SENT)
@@ -381,7 +384,10 @@ async def test_a_server_clock_set_back_makes_no_newcomer_early(shared: RedisClie
     await put(RedisStore(shared, clock, prefix="back"), new())
     await claim_one(RedisStore(shared, clock, prefix="back"))
     await jump(shared, "back", -3600)
-    assert await RedisStore(shared, clock, prefix="back").claim_due("w2", 1, RULES) == []
+    newcomer = RedisStore(shared, clock, prefix="back")
+    assert await newcomer.claim_due("w2", 1, RULES) == []
+    clock.advance(LEASE_S + 1)
+    assert len(await newcomer.claim_due("w2", 1, RULES)) == 1
 
 
 async def test_a_newcomer_measures_the_time_nobody_was_there_with_the_servers_clock(shared: RedisClient):
@@ -392,22 +398,55 @@ async def test_a_newcomer_measures_the_time_nobody_was_there_with_the_servers_cl
     assert len(await RedisStore(shared, clock, prefix="alone").claim_due("w2", 1, RULES)) == 1
 
 
+class BusyClock(TwoClocks):
+    """Time passes with every look at it."""
+
+    def monotonic(self) -> float:
+        self.advance(0.01)
+        return super().monotonic()
+
+
+async def test_a_busy_client_does_not_slow_the_time_down(shared: RedisClient):
+    store = RedisStore(shared, BusyClock(), prefix="busy")
+    await put(store, new())
+    await store.finish("w1", (await claim_one(store)).id, retry(1))
+    looks = 0
+    while not await store.claim_due("w1", 1, RULES):
+        looks += 1
+        assert looks < 60
+    assert looks >= 1 / 0.02 - 5
+
+
+# Fairness
+
+
+async def test_the_lane_that_has_waited_longest_goes_first_whatever_its_channel(shared: RedisClient):
+    clock = TwoClocks()
+    store = RedisStore(shared, clock, prefix="fair")
+    for n in range(6):
+        await put(store, new(str(n), f"t{n}", "horn" if n % 2 else "bell"))
+        clock.advance(1)
+    assert messages(await store.claim_due("w1", 4, RULES)) == ["0", "1", "2", "3"]
+
+
 # Room
 
 
 async def test_an_emptied_queue_leaves_nothing_behind(shared: RedisClient):
     clock = TwoClocks()
     store = RedisStore(shared, clock, prefix="room")
-    rules = {"bell": ChannelRules(), "horn": ChannelRules()}
+    rate = Rate(1, 1.0)
+    rules = {"bell": ChannelRules(rate, rate, "t", rate), "horn": ChannelRules()}
     await put(
         store,
         *(new(str(n), f"t{n % 3}", idempotency_key=f"k{n}", expires_at=clock.now() + 500) for n in range(9)),
         new("later", not_before=clock.now() + 100),
     )
-    for _ in range(6):
+    while (wait_s := await store.seconds_to_next(rules)) is not None:
+        clock.advance(wait_s)
         for delivery in await store.claim_due("w1", 10, rules):
             await store.finish("w1", delivery.id, SENT)
-        clock.advance(101)
+    clock.advance(2)
     await store.claim_due("w1", 1, rules)
     assert await store.prune(clock.now() + 1) == 10
     keys = await shared.command("KEYS", "room:*")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").glob("*.md")])
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 # Where a command ends and another one may begin.
@@ -58,3 +58,8 @@ def without_assignments(words: list[str]) -> list[str]:
     while words and re.match(r"[A-Z_]+=", words[0]):
         words = words[1:]
     return words
+
+
+def as_pattern(path: str) -> str:
+    """Return what an address of this route looks like, with an id of a delivery in it."""
+    return re.escape(path).replace(r"\{id\}", "[0-9a-f-]{36}")

@@ -12,6 +12,7 @@ from tocsin.channels.registry import discover
 
 SOURCE = ROOT / "src" / "tocsin"
 GUIDE = (ROOT / "docs" / "guide.md").read_text("utf-8")
+DELIVERY = (ROOT / "docs" / "delivery.md").read_text("utf-8")
 KINDS = [adapter.spec.kind for adapter in discover().classes]
 # What makes an error of its first argument that is not the address.
 MAKERS = {
@@ -19,6 +20,13 @@ MAKERS = {
     "ConfigError": 0,
     "UnknownChannelError": 0,
     "UnknownProfileError": 0,
+    "DatabaseError": 0,
+    "StoreUnavailableError": 0,
+    "TransitionError": 0,
+    "UnknownDeliveryError": 0,
+    "KeyReusedError": 0,
+    "StillRunningError": 0,
+    "EntryError": 0,
     "BotApiError": 1,
     "refused": 1,
     "connect_failed": 1,
@@ -37,11 +45,31 @@ SHARED = [
     SOURCE / "messaging" / "profiles.py",
     SOURCE / "web" / "serving.py",
 ]
+QUEUE = [
+    *sorted((SOURCE / "delivery").glob("*.py")),
+    *sorted((SOURCE / "messaging").glob("*.py")),
+    SOURCE / "core" / "database.py",
+    SOURCE / "core" / "redis_client.py",
+]
 
 
 @pytest.mark.parametrize("path", SHARED, ids=lambda path: path.stem)
 def test_the_guide_has_every_sentence_of_what_channels_share(path: Path):
     assert missing([path], GUIDE) == []
+
+
+@pytest.mark.parametrize("path", QUEUE, ids=lambda path: path.stem)
+def test_the_page_of_the_queue_has_every_sentence_of_it(path: Path):
+    assert missing([path], DELIVERY + GUIDE) == []
+
+
+def test_the_page_of_the_queue_has_every_sentence_about_redis_settings():
+    tree = ast.parse((SOURCE / "delivery" / "redis_store.py").read_text("utf-8"))
+    (function,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_problems")
+    said = [node.value for node in ast.walk(function) if isinstance(node, ast.Yield) and node.value]
+    pieces = [piece for value in said for piece in constant_pieces(value)]
+    assert pieces
+    assert [piece for piece in pieces if plain(piece) not in plain(DELIVERY)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ from pathlib import Path, PurePath
 from urllib.parse import urlsplit
 
 import pytest
-from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, name_of
+from tests.docs.pages import PAGES, ROOT, Block, as_pattern, blocks, commands, name_of
 
 from tocsin.cli.main import build_parser
 from tocsin.testing.parts import ScriptedTransport, build_adapter
@@ -23,8 +23,8 @@ def where(block: Block) -> str:
 
 
 def stripped(code: str) -> str:
-    """Return code without indentation: a piece of a class stands in a page by itself."""
-    return "\n".join(line.strip() for line in code.strip().splitlines())
+    """Return code without indentation and empty lines: a piece of a class stands in a page by itself."""
+    return "\n".join(line.strip() for line in code.splitlines() if line.strip())
 
 
 @pytest.mark.parametrize("block", SHELL, ids=where)
@@ -49,8 +49,13 @@ def test_every_curl_call_of_the_gateway_has_a_route(block: Block):
         for word in words:
             url = urlsplit(word)
             if GATEWAY.fullmatch(url.netloc):
-                method = "post" if "-d" in words else "get"
-                assert method in ROUTES.get(url.path, {}), f"{method} {word}"
+                method = "post" if {"-d", "POST"} & set(words) else "get"
+                assert method in methods_of(url.path), f"{method} {word}"
+
+
+def methods_of(path: str) -> set[str]:
+    """Return the methods that the gateway has for a path."""
+    return {method for route, methods in ROUTES.items() if re.fullmatch(as_pattern(route), path) for method in methods}
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=where)

@@ -1,7 +1,9 @@
 """What is made from the code is as the code has it, and nothing that the code has is missing."""
 
+import re
+
 import pytest
-from tests.docs.pages import PAGES, ROOT, name_of
+from tests.docs.pages import PAGES, ROOT, as_pattern, name_of
 from tools import docs
 
 from tocsin.channels.registry import discover
@@ -12,6 +14,8 @@ from tocsin.web.problems import PROBLEMS
 
 DOCS = {name_of(page): page.read_text("utf-8") for page in PAGES}
 CHANNELS = [adapter.spec for adapter in discover().classes]
+GATEWAY = "http://127.0.0.1:8100"
+ROUTES = [(path, method) for path, methods in describe_gateway([])["paths"].items() for method in methods]
 VARIABLES = [v.name for v in (*CORE_VARIABLES, *(v for spec in CHANNELS for v in spec.variables))]
 
 
@@ -25,10 +29,10 @@ def test_every_setting_is_documented(name: str):
     assert f"{name}=" in (ROOT / ".env.example").read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", describe_gateway([])["paths"])
-def test_every_route_is_documented_with_an_example(path: str):
-    assert f"## {'POST' if path == '/send' else 'GET'} {path}\n" in DOCS["docs/http.md"]
-    assert f"curl http://127.0.0.1:8100{path}" in DOCS["docs/http.md"]
+@pytest.mark.parametrize(("path", "method"), ROUTES)
+def test_every_route_is_documented_with_an_example(path: str, method: str):
+    assert f"## {method.upper()} {path}\n" in DOCS["docs/http.md"]
+    assert re.search(f"curl .*{re.escape(GATEWAY)}{as_pattern(path)}['\n ]", DOCS["docs/http.md"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

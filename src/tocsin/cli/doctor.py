@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tocsin import __version__
-from tocsin.app import App, direct_transport, open_app
+from tocsin.app import DATABASE_FILE, App, direct_transport, open_app
 from tocsin.channels.registry import ChannelState, Discovery
 from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options
@@ -215,12 +215,20 @@ def check_files(app: App) -> Iterator[Finding]:
 async def check_queue(app: App) -> AsyncIterator[Finding]:
     """Check that the queue can be relied on, and that a Redis that was named answers."""
     health = await app.outbox.store.health()
-    if health.ok:
-        yield Finding("ok", "queue", health.backend)
+    try:
+        if (app.settings.data_dir / DATABASE_FILE).exists() or health.backend != "sqlite":
+            await app.outbox.store.counts()
+    except TocsinError as error:
+        yield Finding("error", "queue", str(error), error.hint)
+    else:
+        yield Finding("ok" if health.ok else "error", "queue", health.backend)
     for problem in health.problems:
-        yield Finding("error", "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
+        state = "warning" if health.ok else "error"
+        yield Finding(state, "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
     if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
-        yield Finding("off", "bus", "no REDIS_URL is set: publishing goes straight into the queue")
+        yield Finding(
+            "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
+        )
         return
     from tocsin.core.redis_client import open_redis
 

@@ -145,6 +145,7 @@ def without_password(url: str) -> str:
 
 # What is in the answer, what it means, and what to do. The server's own words may quote a password or
 # a user's name, so they are not repeated.
+_RIGHTS = "give it `~tocsin* ~outbound:* &tocsin* &outbound:* +@all -@admin +info +config|get`"
 _REFUSALS = (
     ("NOAUTH", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
     ("unauthenticated", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
@@ -152,7 +153,11 @@ _REFUSALS = (
     ("invalid username-password", "refuses the user or the password", "correct REDIS_URL"),
     ("AUTH <password> called without any password", "has no password set", "remove the password from REDIS_URL"),
     ("without any password configured", "has no password set", "remove the password from REDIS_URL"),
-    ("NOPERM", "does not allow this user what is needed", "give it `~tocsin* +@all -@admin +info +config|get`"),
+    (
+        "NOPERM",
+        "does not allow this user what is needed",
+        _RIGHTS,
+    ),
     ("READONLY", "is a read-only replica", "name the master in REDIS_URL"),
     ("OOM", "has reached its maxmemory and stores nothing more", "raise maxmemory, or prune what is not needed"),
     ("MISCONF", "cannot write to its disk and stores nothing more", "free some space; its log says more"),

@@ -199,7 +199,7 @@ DELIVERY_WORKERS = Variable(
     "DELIVERY_WORKERS",
     integer(0, 1000),
     64,
-    "How many queued messages each process sends at the same time; 0 leaves the queue to other processes.",
+    "How many queued messages of each channel a process sends at the same time; 0 leaves the queue to other processes.",
 )
 DELIVERY_BACKEND = Variable(
     "DELIVERY_BACKEND",

@@ -254,7 +254,6 @@ class Bus:
         streams = [topic for topic, _ in batch]
         # A second try finds the same keys: what the first one wrote is not sent twice.
         words = [word for _, raw in batch for word in (raw, f"published:{new_id()}")]
-        refused = None
         for wait_s in chain(BACK_OFF_S, repeat(BACK_OFF_S[-1])):
             try:
                 refused = await self._client.run(_FORWARD, streams, [*PUBLISHED, *words])
@@ -263,10 +262,10 @@ class Bus:
                 self._report("publish", error.sentence())
             if self._stopping.is_set():
                 log.warning("published messages were lost at a stop", extra={"count": len(batch)})
-                break
+                return
             await _pause(self._stopping, wait_s)
         self._strays |= set(streams).difference(self._streams)
-        for index, why in refused or ():
+        for index, why in refused:
             topic, raw = batch[index]
             await self._intake.reject(topic, raw, f"the topic cannot be written: {_text(why)}")
 

@@ -22,6 +22,7 @@ REQUIRED = ("target", "message")
 OPTIONAL = ("id", "policy", "not_before", "expires_at")
 MAX_BYTES = 1024 * 1024
 PART_BYTES = 2 * MAX_BYTES  # of entries that are queued at a time
+LONG_BYTES = 16 * 1024
 GIVEN = "bus:"  # begins the keys of entries that bring an id
 MAX_ID = 255
 LATEST = 253_402_300_799.0  # the end of the year 9999: what a date can be shown for
@@ -103,7 +104,8 @@ class Intake:
         for id_, words in rows:
             if words is None:
                 continue  # removed by somebody since it was taken
-            await asyncio.sleep(0)  # looking at a long text takes its time, and others have work, too
+            if sum(map(len, words)) > LONG_BYTES:
+                await asyncio.sleep(0)  # to look at it takes its time, and others have work, too
             try:
                 ready[id_] = self._judge(stream, id_.decode(), words)
             except Exception as error:  # noqa: BLE001  # a channel's own code looks at what strangers wrote

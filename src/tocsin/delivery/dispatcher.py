@@ -34,7 +34,7 @@ LEAST_WAIT_S = 0.01
 BACK_OFF_S = (0.5, 1.0, 2.0)
 # Between two parts, a longer wait is the queue's: the lane is given back with its progress.
 LONGEST_PAUSE_S = 30.0
-# At a stop, what is being sent may finish for so long; the rest stays queued.
+# At a stop, what is being sent may finish for so long; no lease ends before (LEASE_S - HEARTBEAT_S).
 DRAIN_S = 5.0
 
 
@@ -117,15 +117,14 @@ class Dispatcher:
         """Start whatever may be sent now; return how long nothing more can be due."""
         await self._renew()
         busy = Counter(sending.delivery.channel for sending in self._running.values())
-        # The least busy channel first, so that a backlog on one holds up no other.
-        kinds = sorted((kind for kind in self._rules if busy[kind] < self._slots), key=lambda kind: busy[kind])
-        if self._rules and not kinds:
+        # Who has taken all its places is left out of the next claim, so that a backlog holds up no other channel.
+        rules = {kind: rule for kind, rule in self._rules.items() if busy[kind] < self._slots}
+        if self._rules and not rules:
             return POLL_S
-        rules = {kind: self._rules[kind] for kind in kinds}
         next_s = await self._store.seconds_to_next(rules)
         if next_s is None or next_s > 0:
             return POLL_S if next_s is None else min(next_s, POLL_S)
-        free = self._slots - max((busy[kind] for kind in kinds), default=0)
+        free = self._slots - max((busy[kind] for kind in rules), default=0)
         claimed = await self._store.claim_due(self.worker, free, rules)
         if self._halt.is_set():
             await self._store.release(self.worker, [delivery.id for delivery in claimed])
@@ -173,11 +172,7 @@ class Dispatcher:
         """Let what is being sent finish; what does not is ended, and found by its lease."""
         give_up_at = self._clock.monotonic() + DRAIN_S
         while self._running and (left_s := give_up_at - self._clock.monotonic()) > 0:
-            try:
-                await self._renew()
-            except Exception as error:  # noqa: BLE001  # what was sent must still be written down
-                _report("leases cannot be renewed", error, loud=False)
-            await self._rest(min(left_s, POLL_S), self._wake)
+            await self._rest(left_s, self._wake)
         for sending in self._running.values():
             if sending.task:
                 sending.task.cancel()

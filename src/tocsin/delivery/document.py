@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 from tocsin.delivery.model import Delivery
 
+LATEST = 253_402_300_799.0  # the end of the year 9999: what a date can be shown for
+
 
 def delivery_document(delivery: Delivery) -> dict[str, object]:
     """Return the record by name; times are RFC 3339 in UTC with milliseconds."""
@@ -40,12 +42,19 @@ def timestamp(seconds: float | None) -> str | None:
 
 def seconds_of(text: str) -> float:
     """Return RFC 3339 or plain Unix seconds as Unix seconds; raise ValueError with what is accepted."""
+    seconds = _plain_seconds(text)
+    if seconds is None or not 0 <= seconds <= LATEST:
+        raise ValueError("a time such as 2026-11-20T08:00:00Z, or Unix seconds")
+    return seconds
+
+
+def _plain_seconds(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         pass
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError("a time such as 2026-11-20T08:00:00Z, or Unix seconds") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

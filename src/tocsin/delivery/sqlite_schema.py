@@ -42,7 +42,7 @@ CREATE INDEX deliveries_mortal ON deliveries (expires_at)
 CREATE INDEX deliveries_finished ON deliveries (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX deliveries_status ON deliveries (status, seq, channel);
 CREATE INDEX deliveries_channel ON deliveries (channel, seq);
-CREATE INDEX deliveries_target ON deliveries (target, seq);
+CREATE INDEX deliveries_target ON deliveries (target, seq, channel);
 CREATE INDEX deliveries_created ON deliveries (created_at);
 
 CREATE TABLE lanes (

@@ -11,29 +11,38 @@ from tocsin.delivery.sqlite_lanes import storable, to_delivery
 from tocsin.delivery.store import Page, Query
 
 _NEVER = 2**63 - 1
+_FIRST_SINCE = (
+    "coalesce((SELECT min(seq) FROM deliveries INDEXED BY deliveries_created WHERE created_at >= ?),"
+    " 9223372036854775807)"
+)
+_FIRST_OF_STATUS = (
+    "coalesce((SELECT min(seq) FROM deliveries INDEXED BY deliveries_status WHERE status = ?), 9223372036854775807)"
+)
 
 
 def search(connection: sqlite3.Connection, query: Query) -> Page:
     """Return the matching deliveries, newest first; `next_cursor` is the number of the last one."""
     limit = max(1, query.limit)
+    words = _words(query.text)
+    place, source = "d.seq", f"deliveries d {_index(query)}"
+    if words:
+        place, source = "w.rowid", "delivery_words w CROSS JOIN deliveries d ON d.seq = w.rowid"
     tests: list[tuple[str, object]] = [
+        ("w.delivery_words MATCH ?", words),
         ("d.status = ?", query.status),
+        # Of the rare states, few are old: the words need not be followed further back than the oldest of them.
+        (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not Status.SENT else None),
         ("d.channel = ?", storable(query.channel)),
         ("d.target = ?", storable(query.target)),
         # The second one only bounds the range: where the clock was set back, it lets too many through.
         ("+d.created_at >= ?", query.since),
-        ("d.seq >= coalesce((SELECT min(seq) FROM deliveries WHERE created_at >= ?), 9e18)", query.since),
-        ("d.seq < ?", _place(query.cursor)),
+        (f"{place} >= {_FIRST_SINCE}", query.since),
+        (f"{place} < ?", _place(query.cursor)),
     ]
     used = [(sql, value) for sql, value in tests if value not in (None, "")]
-    source = f"deliveries d {_index(query)}"
-    if words := _words(query.text):
-        used.append(("w.delivery_words MATCH ?", words))
-        source = "delivery_words w CROSS JOIN deliveries d ON d.seq = w.rowid"
     where = " AND ".join(sql for sql, _ in used) or "1"
-    order = "w.rowid" if words else "d.seq"
     rows = connection.execute(
-        f"SELECT d.* FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT ?",  # noqa: S608  # constants alone
+        f"SELECT d.* FROM {source} WHERE {where} ORDER BY {place} DESC LIMIT ?",  # noqa: S608  # constants alone
         [*(value for _, value in used), limit + 1],
     ).fetchall()
     more = len(rows) > limit

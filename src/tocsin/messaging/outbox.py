@@ -7,12 +7,15 @@ from tocsin.channels.contract import Outgoing, Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
-from tocsin.core.errors import FailureKind
+from tocsin.core.errors import ConfigError, FailureKind
 from tocsin.core.ids import new_id
 from tocsin.core.text import normalise
 from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.caller import Caller
+
+# The first characters of an id are its time in milliseconds (RFC 9562).
+_TIME_OF_ID = 13
 
 log = logging.getLogger(__name__)
 
@@ -48,13 +51,17 @@ class Outbox:
         adapter = self._registry.adapter(channel)
         checked, _ = adapter.check(Outgoing(target, message))
         usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
+        if policy and policy not in set(Policy):
+            raise ConfigError(f"there is no policy {policy[:50]!r}", hint=f"there are: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         return NewDelivery(adapter.spec.kind, checked, normalise(message), source, policy=chosen)
 
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
         """Queue prepared messages, all or none; writes one audit entry for each."""
+        before = new_id()[:_TIME_OF_ID]
         accepted = await self.store.enqueue_many(new)
-        for delivery in accepted:
+        # A known key brings back the delivery of then, which has its entry already.
+        for delivery in (delivery for delivery in accepted if delivery.id[:_TIME_OF_ID] >= before):
             facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
             detail = f"queued on {delivery.channel} to {delivery.target}"
             self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
 from tocsin.core.redis_client import RedisClient
 from tocsin.delivery.bus import publish
 from tocsin.delivery.bus_entry import TOPIC, BusEntry
@@ -27,18 +28,19 @@ class Publisher:
         Raises UnknownChannelError and ChannelError for what could never be sent.
         """
         new = self._outbox.prepare(channel, target, message, caller.source)
-        if place := await self._put_on_bus(new):
+        id_ = new_id()  # when the answer of the bus is lost, the second copy is known as one
+        if place := await self._put_on_bus(new, id_):
             return place
-        [delivery] = await self._outbox.enqueue([new], caller)
+        [delivery] = await self._outbox.enqueue([new.with_terms(None, None, f"bus:{id_}")], caller)
         return f"queue {delivery.id}"
 
-    async def _put_on_bus(self, new: NewDelivery) -> str:
+    async def _put_on_bus(self, new: NewDelivery, id_: str) -> str:
         """Return the place on the durable stream; nothing when Redis does not answer."""
         if self._connect is None:
             return ""
         client = self._connect()
         try:
-            fields = {"target": new.target, "message": new.message}
+            fields = {"target": new.target, "message": new.message, "id": id_}
             return f"{TOPIC}{new.channel} {await publish(client, new.channel, fields)}"
         except TocsinError as error:
             log.info("published without Redis", extra={"reason": error.sentence()})

@@ -11,6 +11,7 @@ from tocsin import __version__
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
+from tocsin.core.errors import TocsinError
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.core.security import is_loopback
 from tocsin.core.settings import Settings
@@ -160,7 +161,10 @@ class Gateway:
 
     async def metrics(self, scope: Scope, receive: Receive) -> Response:
         """GET /metrics: all numbers, for Prometheus."""
-        counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
+        try:
+            counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
+        except TocsinError:  # health tells it; the other numbers are still worth reading
+            counts = {}
         return Response(self._metrics.text(counts), headers={"Content-Type": CONTENT_TYPE})
 
     async def openapi(self, scope: Scope, receive: Receive) -> Response:

@@ -1,5 +1,6 @@
 """POST /send: now, or by the durable queue with `Prefer: respond-async`; once, with an `Idempotency-Key`."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -68,20 +69,35 @@ class Sending:
 
     async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Response:
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
-        known = await self._keys.begin(key, digest)
+        try:
+            known = await self._keys.begin(key, digest)
+        except (KeyReusedError, StillRunningError):
+            raise
+        except TocsinError as error:
+            raise Problem("not-ready", f"The Idempotency-Key cannot be kept: {error.sentence()}.") from None
         if known is not None and known.status is not None:
             return _replayed(known.status, known.body)
         if known is not None and not queued:
-            answer = _interrupted(body)
+            answer = self._interrupted(body)
         else:
-            async with held(self._keys, key):
-                answer = await self._carry_out(scope, body, key, queued=queued)
+            try:
+                async with held(self._keys, key):
+                    answer = await self._carry_out(scope, body, key, queued=queued)
+            except Problem:  # nothing was done: a corrected request may use the same key
+                await self._keys.forget(key)
+                raise
         response = answer.response()
         if answer.keep:
             await self._keys.finish(key, answer.status, bytes(response.body).decode())
         else:
             await self._keys.forget(key)
         return response
+
+    def _interrupted(self, body: Mapping[str, str]) -> Answer:
+        """Answer for a direct send whose service died while it was sent: it is never sent again."""
+        error = "outcome unknown: the service stopped while this was sent; check there before sending again"
+        kind = self._outbox.kind_of(body["channel"])
+        return Answer(SendResult(False, kind, body["target"], error=error).as_dict(), 502, keep=True)
 
     async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Answer:
         return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
@@ -106,8 +122,8 @@ class Sending:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
             raise Problem("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
-        headers = {"Location": f"/deliveries/{delivery.id}", "Preference-Applied": "respond-async"}
-        return Answer({"id": delivery.id, "status": str(delivery.status)}, 202, keep=True, headers=headers)
+        accepted = {"id": delivery.id, "status": str(delivery.status)}
+        return Answer(accepted, 202, keep=True, headers=_where(delivery.id))
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -133,15 +149,15 @@ def _idempotency_key(scope: Scope) -> str:
     return key
 
 
-def _interrupted(body: Mapping[str, str]) -> Answer:
-    """Answer for a direct send whose service died while it was sent: it is never sent again."""
-    error = "outcome unknown: the service stopped while this was sent; check there before sending again"
-    return Answer(SendResult(False, body["channel"], body["target"], error=error).as_dict(), 502, keep=True)
-
-
 def _replayed(status: int, body: str) -> Response:
     headers = {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
+    if status == 202:
+        headers |= _where(str(json.loads(body)["id"]))
     return Response(body, status, headers, "application/json")
+
+
+def _where(delivery: str) -> dict[str, str]:
+    return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
 
 
 def _time(body: dict[str, str], key: str) -> float | None:

@@ -1,0 +1,170 @@
+"""A provider that enforces its rates, and a disk that is full."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tests.chaos.figures import Figure, none_of
+from tests.chaos.ledger import SqliteQueue, settle
+from tests.chaos.processes import Town, open_town, wait_for
+from tests.chaos.standins import StandIns
+
+ALLOWED = 30.0  # a second, over the whole account
+SHARE = 0.95
+WARM_UP_S = 2.0
+GROUP = "-3001"
+
+
+def keep_the_pace(
+    directory: Path, *, seconds: int, refused_share: float = 0.0, used_share: float = 0.85
+) -> list[Figure]:
+    """Send as fast as we do to a provider that refuses 1/s a chat, 20/min a group, 30/s overall.
+
+    Two processes share the work, and keep one pace together.
+    """
+    with open_town(directory) as town:
+        standins = StandIns(town, paced=True)
+        queue = SqliteQueue(town)
+        chats = 60
+        each = max(2, round(seconds * ALLOWED * SHARE / chats))
+        in_group = max(3, seconds // 4)
+        town.start_gateway(DELIVERY_WORKERS="0")
+        ids = {f"c{n}": town.send("botchat", str(5000 + n % chats), f"c{n}") for n in range(chats * each)}
+        ids |= {f"g{n}": town.send("botchat", GROUP, f"g{n}") for n in range(in_group)}
+        for _ in range(2):
+            town.start_worker()
+        wait_for("everything is finished", lambda: not queue.open_count(), within_s=4 * seconds + 30, every_s=0.1)
+        entries = queue.entries().values()
+        refused = sum(entry.attempts - 1 for entry in entries)
+        received = standins.received("botchat")
+        at = sorted(item["at"] for item in received if item["target"] != GROUP)
+        steady = [moment for moment in at if moment > at[0] + WARM_UP_S]
+        rate = (len(steady) - 1) / (steady[-1] - steady[0])
+        in_a_group = sorted(item["at"] for item in received if item["target"] == GROUP)
+        return [
+            Figure("accepted", len(ids)),
+            none_of("not sent", [entry.id for entry in entries if entry.status != "sent"]),
+            Figure("received", len(received), "=", len(ids)),
+            Figure("refused with 429", refused, "≤", refused_share * len(ids)),
+            Figure("sent a second, of 30 that are allowed", rate, "≥", ALLOWED * SHARE * used_share, "/s"),
+            Figure(
+                "sent a minute to a group, of 20 that are allowed",
+                60 * (len(in_a_group) - 1) / (in_a_group[-1] - in_a_group[0]),
+                "≤",
+                20.0,
+                "/min",
+            ),
+        ]
+
+
+def why_no_small_disk(directory: Path) -> str:
+    """Return why a file system of a few MiB cannot be made here, or nothing."""
+    if os.geteuid() != 0:
+        return "mounting a small disk needs root"
+    try:
+        with _small_disk(directory / "probe", "64k"):
+            return ""
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"a small disk cannot be mounted: {error}"
+
+
+def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
+    """Fill the disk under queue and audit log while messages come; recover once with and once without a crash."""
+    with _small_disk(directory / "data", "48m"), open_town(directory) as town:
+        queue = SqliteQueue(town)
+        town.provider.set_delay(0.01)
+        town.start_gateway()
+        ids: dict[str, str] = {}
+        notes: list[str] = []
+        for number in range(2 * rounds):
+            _accept(town, ids, 50)
+            filler = _fill(town)
+            refusals = _accept_until_refused(town, ids)
+            notes += [f"refused with {status}" for status in refusals if status != 503]
+            if wait_for("/health is not ok", lambda: town.health() or 0, within_s=10) == 200:
+                wait_for("/health is not ok", lambda: town.health() != 200, within_s=20)
+            crash = number % 2 == 1
+            if crash:
+                assert town.gateway is not None
+                town.gateway.kill()
+            filler.unlink()
+            if crash:
+                town.start_gateway()
+            town.wait_until_healthy()
+            _accept(town, ids, 50)
+        ledger = settle(town, queue, ids, within_s=60)
+        return [
+            Figure("times the disk was full", 2 * rounds),
+            *ledger.figures(),
+            none_of("refusals other than 503", notes),
+            none_of("torn lines in the audit log", _torn_lines(town)),
+            none_of("damage that SQLite finds", [line for line in _integrity(town) if line != "ok"]),
+        ]
+
+
+@contextmanager
+def _small_disk(place: Path, size: str) -> Iterator[None]:
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tocsin-chaos", place], check=True, capture_output=True
+    )
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True, capture_output=True)
+
+
+def _fill(town: Town) -> Path:
+    """Take all the space there is; return the file that does."""
+    filler = town.data_dir / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return filler
+
+
+def _accept(town: Town, ids: dict[str, str], how_many: int) -> None:
+    for _ in range(how_many):
+        name = f"k{len(ids)}"
+        ids[name] = town.send("chaoschat", f"t{len(ids) % 50}", json.dumps({"id": name, "size": "x" * 500}))
+
+
+def _accept_until_refused(town: Town, ids: dict[str, str]) -> list[int]:
+    refusals: list[int] = []
+    end = time.monotonic() + 30
+    number = 0
+    while len(refusals) < 3 and time.monotonic() < end:
+        number += 1
+        name = f"full{len(ids)}-{number}"
+        body = {"channel": "chaoschat", "target": "t", "message": json.dumps({"id": name, "size": "x" * 5000})}
+        status, answer = town.ask("POST", "/send", body, {"Prefer": "respond-async"})
+        if status == 202:
+            ids[name] = answer["id"]
+        else:
+            refusals.append(status)
+    assert refusals, "the disk is full and every message was accepted"
+    return refusals
+
+
+def _torn_lines(town: Town) -> list[str]:
+    torn = []
+    for line in (town.data_dir / "audit.log").read_text("utf-8", "replace").splitlines():
+        try:
+            json.loads(line)
+        except ValueError:
+            torn.append(line[:80])
+    return torn
+
+
+def _integrity(town: Town) -> list[str]:
+    with closing(sqlite3.connect(town.data_dir / "tocsin.db")) as connection:
+        return [row[0] for row in connection.execute("PRAGMA integrity_check")]
