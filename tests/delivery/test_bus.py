@@ -70,11 +70,13 @@ def prepare(channel: str, entry: BusEntry) -> NewDelivery:
 
 
 @asynccontextmanager
-async def buses(url: str, queue: Queue, count: int = 1, **changes: Any) -> AsyncIterator[list[Bus]]:
+async def buses(
+    url: str, queue: Queue, count: int = 1, *, name: str = "worker", **changes: Any
+) -> AsyncIterator[list[Bus]]:
     """Run buses, each with connections of its own; stop them at the end."""
     clients = [open_redis(url) for _ in range(count)]
     parts = {"names": lambda: list(KINDS), "prepare": prepare, "enqueue": queue.enqueue, "pace": SWIFT, **changes}
-    made = [Bus(client, f"worker-{number}", **parts) for number, client in enumerate(clients)]
+    made = [Bus(client, f"{name}-{number}", **parts) for number, client in enumerate(clients)]
     async with asyncio.TaskGroup() as group:
         for bus in made:
             group.create_task(bus.run())
@@ -585,7 +587,7 @@ async def test_installations_in_two_databases_do_not_depose_each_other(
     first, second = Queue(), Queue()
     async with (
         buses(url, first) as [one],
-        buses(f"{url}?db=1", second) as [two],
+        buses(f"{url}?db=1", second, name="other") as [two],
     ):
         await until_led([one])
         await until_led([two])

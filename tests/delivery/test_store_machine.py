@@ -15,8 +15,8 @@ from tocsin.delivery.redis_store import RedisStore
 from tocsin.delivery.store import DeliveryStore
 
 SETTINGS = settings(
-    max_examples=600,
-    stateful_step_count=50,
+    max_examples=30,
+    stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
