@@ -59,8 +59,10 @@ def server(**settings: str) -> Iterator[RedisServer]:
     with tempfile.TemporaryDirectory(prefix="redis-") as directory:
         other = RedisServer(Path(directory), **settings)
         other.start()
-        yield other
-        other.stop()
+        try:
+            yield other
+        finally:
+            other.stop()
 
 
 async def eventually(call: Callable[[], object], within_s: float = 5.0) -> float:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tocsin.app import App, publisher_of
 from tocsin.cli.opening import with_app
@@ -68,7 +69,13 @@ def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
             since=arguments.since,
             limit=arguments.limit,
         )
-        return (await app.outbox.store.search(query)).items
+        page = await app.outbox.store.search(query)
+        found = list(page.items)
+        while page.next_cursor and len(found) < arguments.limit:  # Redis may end a page before it is full
+            rest = replace(query, cursor=page.next_cursor, limit=arguments.limit - len(found))
+            page = await app.outbox.store.search(rest)
+            found += page.items
+        return found
 
     found = with_app(options, out, work)
     if out.as_json:
@@ -142,6 +149,6 @@ def _time(text: str) -> float:
 
 
 def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9]) <= MAX_LIMIT:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= MAX_LIMIT):
         raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_LIMIT}")
     return int(text)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import StoreUnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _HINTS = {
 }
 
 
-class DatabaseError(TocsinError):
+class DatabaseError(StoreUnavailableError):
     """The database cannot be used; nothing of the job that failed was kept."""
 
     code = "database-failed"

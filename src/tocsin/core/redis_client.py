@@ -54,7 +54,10 @@ class RedisClient:
         self._execute: Callable[..., Awaitable[Any]] = redis.execute_command
 
     async def command(self, *words: Argument) -> Any:
-        """Run one command and return its answer; text comes as bytes."""
+        """Run one command and return its answer: text as bytes, and what redis-py knows as it makes it.
+
+        HGETALL and INFO are dictionaries, for example; only the answers of scripts are always plain.
+        """
         return await self._call(lambda: self._execute(*words))
 
     async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> Any:

@@ -37,6 +37,11 @@ def widest(measure: Measure) -> int:
     return max(measure("&"), measure("\U0001f600"))
 
 
+def storable(text: str) -> str:
+    """Return `text` with what no UTF-8 can hold, half a surrogate pair, replaced by U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def split(text: str, limit: int, measure: Measure = code_points) -> list[str]:
     """Split `text` into parts of at most `limit` units of `measure`.
 

@@ -130,7 +130,7 @@ class Bus:
         self._names = names
         self._intake = Intake(client, prepare, enqueue)
         self._pace = pace
-        self._forget_at = 0.0
+        self._forget_at = time.monotonic() + pace.forget_s / 10
         self._stopping = asyncio.Event()
         self._streams: list[str] = []
         self._look_back_at = 0.0

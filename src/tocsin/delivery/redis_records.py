@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tocsin.core.text import storable
 from tocsin.delivery.model import Delivery, Outcome, Policy, Status
 
 MICRO = 1_000_000
@@ -91,8 +92,3 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
             found[field] = read(raw)
     found["policy"] = Policy(found["policy"])
     return Delivery(**found)
-
-
-def storable(text: str) -> str:
-    """Return `text` with what no UTF-8 can hold, half a surrogate pair, replaced by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

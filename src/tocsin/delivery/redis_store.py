@@ -10,6 +10,7 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.ratelimit import SHARE
 from tocsin.core.redis_client import OLDEST_VERSION, Argument, RedisClient, Script
+from tocsin.core.text import storable
 from tocsin.delivery.model import LEASE_S, OPEN, REPLAYABLE, Delivery, NewDelivery, Outcome, Policy, Rate, Status
 from tocsin.delivery.redis_claim import CLAIM, NEXT, PACE
 from tocsin.delivery.redis_records import (
@@ -20,7 +21,6 @@ from tocsin.delivery.redis_records import (
     micro_or_none,
     outcome_fields,
     plain,
-    storable,
     to_delivery,
 )
 from tocsin.delivery.redis_scripts import (

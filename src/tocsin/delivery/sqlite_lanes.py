@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.core.ratelimit import SHARE
+from tocsin.core.text import storable
 from tocsin.delivery.model import LEASE_S, WAITING, Delivery, Outcome, Policy, Rate, Status, judge_abandoned
 from tocsin.delivery.store import ChannelRules
 
@@ -306,8 +307,3 @@ def to_delivery(row: sqlite3.Row) -> Delivery:
     fields["status"] = Status(row["status"])
     fields["policy"] = Policy(row["policy"])
     return Delivery(**fields)
-
-
-def storable(text: str) -> str:
-    """Return `text` with what no UTF-8 can hold, half a surrogate pair, replaced by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -6,8 +6,9 @@ The planner knows no frequencies: for `status = 'sent'` and a time it would sort
 import re
 import sqlite3
 
+from tocsin.core.text import storable
 from tocsin.delivery.model import Status
-from tocsin.delivery.sqlite_lanes import storable, to_delivery
+from tocsin.delivery.sqlite_lanes import to_delivery
 from tocsin.delivery.store import Page, Query
 
 _NEVER = 2**63 - 1

@@ -9,6 +9,7 @@ from tocsin.core.clock import Clock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.ids import new_id
+from tocsin.core.text import storable
 from tocsin.delivery import sqlite_lanes as lanes
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
@@ -21,7 +22,7 @@ from tocsin.delivery.model import (
     Outcome,
     Status,
 )
-from tocsin.delivery.sqlite_lanes import Now, boot_id, storable, to_delivery
+from tocsin.delivery.sqlite_lanes import Now, boot_id, to_delivery
 from tocsin.delivery.sqlite_search import search
 from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
 

@@ -1,6 +1,7 @@
 """Requests that may be repeated: the same key and body get the same answer, for 24 hours, across restarts."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from tocsin.core.clock import Clock
 from tocsin.core.database import Database
 from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.errors import TocsinError
+
+log = logging.getLogger(__name__)
 
 KEPT_S = 24 * 3600.0
 # A request that is worked on says so again before this runs out; after a crash the key is free then.
@@ -77,13 +80,16 @@ class Keys(Protocol):
 
 
 @asynccontextmanager
-async def held(keys: Keys, key: str) -> AsyncIterator[None]:
+async def held(keys: Keys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
     """Renew the key while the block runs."""
 
     async def renew() -> None:
         while True:
-            await asyncio.sleep(RENEW_S)
-            await keys.renew(key)
+            await asyncio.sleep(every_s)
+            try:
+                await keys.renew(key)
+            except TocsinError as error:  # the next one may work, and the lease outlasts three
+                log.warning("the lease of an Idempotency-Key is not renewed", extra={"reason": error.sentence()})
 
     task = asyncio.create_task(renew())
     try:

@@ -1,13 +1,14 @@
 """The durable way out: queue messages, keep the record of direct sends, replay and cancel."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from tocsin.channels.contract import Outgoing, Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
-from tocsin.core.errors import ConfigError, FailureKind
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.text import normalise
 from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
@@ -16,6 +17,7 @@ from tocsin.messaging.caller import Caller
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
+_NOTED = 1_000  # deliveries with a key, of the last moment: more are not queued in one
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ class Outbox:
         self._audit = audit
         self._clock = clock
         self._observers: list[Callable[[Receipt], None]] = []
+        self._noted: deque[str] = deque(maxlen=_NOTED)
         self._wakers: list[Callable[[], None]] = []
 
     def observe(self, observer: Callable[[Receipt], None]) -> None:
@@ -49,7 +52,14 @@ class Outbox:
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
         adapter = self._registry.adapter(channel)
-        checked, _ = adapter.check(Outgoing(target, message))
+        try:
+            checked, _ = adapter.check(Outgoing(target, message))
+        except TocsinError:
+            raise
+        except Exception as error:  # a channel's own code; a direct send ends as a result then, too
+            log.error("adapter raised an unexpected error", exc_info=error)
+            reason = f"unexpected {type(error).__name__}"
+            raise ChannelError(reason, hint="this is a bug; the log has the details") from None
         usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
         if policy and policy not in set(Policy):
             raise ConfigError(f"there is no policy {policy[:50]!r}", hint=f"there are: {', '.join(Policy)}")
@@ -60,8 +70,7 @@ class Outbox:
         """Queue prepared messages, all or none; writes one audit entry for each."""
         before = new_id()[:_TIME_OF_ID]
         accepted = await self.store.enqueue_many(new)
-        # A known key brings back the delivery of then, which has its entry already.
-        for delivery in (delivery for delivery in accepted if delivery.id[:_TIME_OF_ID] >= before):
+        for delivery in (delivery for delivery in accepted if self._is_new(delivery, before)):
             facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
             detail = f"queued on {delivery.channel} to {delivery.target}"
             self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
@@ -69,11 +78,26 @@ class Outbox:
             wake()
         return accepted
 
+    def _is_new(self, delivery: Delivery, before: str) -> bool:
+        """Whether `delivery` was queued since `before`; a known key brings back the one of then, noted already."""
+        if delivery.idempotency_key is None:
+            return True
+        if delivery.id[:_TIME_OF_ID] < before or delivery.id in self._noted:
+            return False
+        self._noted.append(delivery.id)  # the same key may come twice in one moment, and in one call
+        return True
+
     async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str) -> None:
         """Write the outcome of a direct send into the record; a record that fails unsends nothing."""
+        try:
+            await self.store.record(self._finished(outgoing, receipt, source))
+        except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
+            log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
+
+    def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str) -> Delivery:
         now = self._clock.now()
         result = receipt.result
-        delivery = Delivery(
+        return Delivery(
             id=new_id(),
             channel=result.channel,
             target=normalise(result.target),
@@ -91,10 +115,6 @@ class Outbox:
             finished_at=now,
             duration_ms=receipt.duration_ms,
         )
-        try:
-            await self.store.record(delivery)
-        except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
-            log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
 
     async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Queue a finished, unsent delivery again."""

@@ -4,6 +4,7 @@ from tocsin.core.redis_client import RedisClient, Script
 from tocsin.messaging.idempotency import KEPT_S, LEASE_S, KeyReusedError, Known, StillRunningError
 
 PREFIX = "tocsin:idempotency:"
+LEASE = "tocsin:idempotency-lease:"  # not below the other one: a caller's key may end in anything
 
 # The lease is a key of its own, so that the server's clock ends it whoever has died.
 _BEGIN = Script("""
@@ -21,6 +22,11 @@ if redis.call('exists', KEYS[2]) == 1 then return {'running'} end
 redis.call('set', KEYS[2], '1', 'PX', ARGV[3])
 return {'abandoned'}
 """)
+# A key that is gone (24 h, FLUSHALL) stays so: without its digest an answer would fit any body.
+_FINISH = Script("""
+if redis.call('exists', KEYS[1]) == 1 then redis.call('hset', KEYS[1], 'status', ARGV[1], 'body', ARGV[2]) end
+redis.call('del', KEYS[2])
+""")
 
 
 class RedisKeys:
@@ -31,8 +37,7 @@ class RedisKeys:
 
     async def begin(self, key: str, digest: str) -> Known | None:
         """See `Keys.begin`."""
-        names = [f"{PREFIX}{key}", f"{PREFIX}{key}:lease"]
-        answer = await self._client.run(_BEGIN, names, [digest, int(KEPT_S), int(LEASE_S * 1000)])
+        answer = await self._client.run(_BEGIN, _names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
             raise KeyReusedError(f"the key {key} came before with another body", hint="use a new key")
@@ -44,12 +49,16 @@ class RedisKeys:
 
     async def renew(self, key: str) -> None:
         """See `Keys.renew`."""
-        await self._client.command("PEXPIRE", f"{PREFIX}{key}:lease", int(LEASE_S * 1000))
+        await self._client.command("PEXPIRE", f"{LEASE}{key}", int(LEASE_S * 1000))
 
     async def finish(self, key: str, status: int, body: str) -> None:
         """See `Keys.finish`."""
-        await self._client.command("HSET", f"{PREFIX}{key}", "status", status, "body", body)
+        await self._client.run(_FINISH, _names(key), [status, body])
 
     async def forget(self, key: str) -> None:
         """See `Keys.forget`."""
-        await self._client.command("DEL", f"{PREFIX}{key}", f"{PREFIX}{key}:lease")
+        await self._client.command("DEL", *_names(key))
+
+
+def _names(key: str) -> list[str]:
+    return [f"{PREFIX}{key}", f"{LEASE}{key}"]

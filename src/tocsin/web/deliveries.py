@@ -1,5 +1,6 @@
 """The gateway's routes to the durable queue: list, show, replay, cancel."""
 
+import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
@@ -19,6 +20,8 @@ from tocsin.web.sending import caller_of
 MAX_PAGE = 200
 USUAL_PAGE = 50
 PARAMETERS = frozenset({"status", "channel", "target", "q", "since", "limit", "cursor"})
+# As every store makes them: numbers, and in some an id behind them.
+_CURSOR = re.compile(r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?")
 
 
 class DeliveryRoutes:
@@ -61,8 +64,11 @@ class DeliveryRoutes:
         except ValueError as error:
             raise _refusal(f"since must be {error}") from None
         limit = given.get("limit", str(USUAL_PAGE))
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= MAX_PAGE):
+        if not (limit.isascii() and limit.isdigit() and len(limit) <= 9 and 1 <= int(limit) <= MAX_PAGE):
             raise _refusal(f"limit must be a whole number from 1 to {MAX_PAGE}")
+        cursor = given.get("cursor", "")
+        if cursor and not _CURSOR.fullmatch(cursor):
+            raise _refusal("cursor must be the next_cursor of a page")
         return Query(
             status=Status(status) if status else None,
             channel=self._outbox.kind_of(given.get("channel", "")),
@@ -70,7 +76,7 @@ class DeliveryRoutes:
             text=given.get("q", ""),
             since=since,
             limit=int(limit),
-            cursor=given.get("cursor", ""),
+            cursor=cursor,
         )
 
 

@@ -58,6 +58,7 @@ class Metrics:
 
     def text(self, deliveries: Mapping[str, int]) -> bytes:
         """Return all numbers in the text format; `deliveries` are the counts by state, as they are now."""
+        self._deliveries.clear()  # numbers of some time ago would hide that there are none now
         for status, count in deliveries.items():
             self._deliveries.labels(str(status)).set(count)
         return generate_latest(self._registry)

@@ -40,7 +40,9 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
 def _send() -> dict[str, Any]:
     result = ref("SendResult")
     accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", ref("Accepted"))
-    location = {"description": "Where to find the delivery", "schema": {"type": "string"}}
+    location = _header("Where to find the delivery")
+    applied = _header("respond-async")
+    replayed = {"Idempotent-Replayed": _header("`true` where the request was known and this is its answer of then")}
     return {
         "operationId": "send",
         "summary": "Send a message to one target: now, or by the durable queue",
@@ -51,11 +53,15 @@ def _send() -> dict[str, Any]:
         ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": ref("SendRequest")}}},
         "responses": {
-            "200": _answer("The message was handed over", result),
-            "202": {**accepted, "headers": {"Location": location}},
+            "200": {**_answer("The message was handed over", result), "headers": replayed},
+            "202": {**accepted, "headers": {"Location": location, "Preference-Applied": applied, **replayed}},
             "404": _answer("The channel is unknown or not configured", result),
-            "502": _answer("The message was not delivered; `error` says why", result),
-            **_problems("invalid-request", "unauthenticated", "conflict", "payload-too-large"),
+            "502": {**_answer("The message was not delivered; `error` says why", result), "headers": replayed},
+            **_problems("invalid-request", "unauthenticated", "payload-too-large"),
+            "409": {
+                **_problems("conflict")["409"],
+                "headers": {"Retry-After": _header("Seconds until it may be done")},
+            },
             **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
         },
     }
@@ -127,6 +133,10 @@ def _open(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
 
 
 def _problems(*codes: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """POST /send: now, or by the durable queue with `Prefer: respond-async`; once, with an `Idempotency-Key`."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,6 +20,8 @@ from tocsin.messaging.outbox import Outbox
 from tocsin.web.asgi import header_values, read_body
 from tocsin.web.bodies import json_answer, parse_fields, refuse_field
 from tocsin.web.problems import Problem
+
+log = logging.getLogger(__name__)
 
 REQUIRED = ("channel", "target", "message")
 ONLY_QUEUED = ("policy", "not_before", "expires_at")
@@ -83,15 +86,21 @@ class Sending:
             try:
                 async with held(self._keys, key):
                     answer = await self._carry_out(scope, body, key, queued=queued)
-            except Problem:  # nothing was done: a corrected request may use the same key
-                await self._keys.forget(key)
+            except (Problem, KeyReusedError):  # nothing was done: a corrected request may use the same key
+                await self._settle(key, None)
                 raise
-        response = answer.response()
-        if answer.keep:
-            await self._keys.finish(key, answer.status, bytes(response.body).decode())
-        else:
-            await self._keys.forget(key)
-        return response
+        await self._settle(key, answer)
+        return answer.response()
+
+    async def _settle(self, key: str, answer: Answer | None) -> None:
+        """Keep the answer where there is one to keep, else free the key; what was done stays done without it."""
+        try:
+            if answer is not None and answer.keep:
+                await self._keys.finish(key, answer.status, bytes(answer.response().body).decode())
+            else:
+                await self._keys.forget(key)
+        except TocsinError as error:
+            log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
 
     def _interrupted(self, body: Mapping[str, str]) -> Answer:
         """Answer for a direct send whose service died while it was sent: it is never sent again."""
@@ -109,7 +118,7 @@ class Sending:
 
     async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
         policy = body.get("policy", "")
-        if policy and policy not in set(Policy):
+        if "policy" in body and policy not in set(Policy):
             refuse_field("policy", "wrong-value", f"It must be one of: {', '.join(Policy)}")
         terms = (_time(body, "not_before"), _time(body, "expires_at"), f"http:{key}" if key else None)
         try:
@@ -122,6 +131,8 @@ class Sending:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
             raise Problem("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
+        if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
+            raise KeyReusedError("the queue knows the key")  # from a try whose answer was lost
         accepted = {"id": delivery.id, "status": str(delivery.status)}
         return Answer(accepted, 202, keep=True, headers=_where(delivery.id))
 
