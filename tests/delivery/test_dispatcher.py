@@ -24,7 +24,7 @@ from tocsin.core.http_direct import DirectTransport
 from tocsin.core.ratelimit import SHARE
 from tocsin.core.variables import Variable
 from tocsin.delivery.dispatcher import DRAIN_S, LONGEST_PAUSE_S, Dispatcher
-from tocsin.delivery.model import HEARTBEAT_S, LEASE_S, SCHEDULE_S, Delivery, NewDelivery, Policy, Rate, Status
+from tocsin.delivery.model import HEARTBEAT_S, LEASE_S, SCHEDULE_S, Delivery, NewDelivery, Outcome, Policy, Rate, Status
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.delivery.store import Query
@@ -723,12 +723,12 @@ async def test_an_observer_is_told_of_every_try_and_may_fail(world: World, alarm
     (delivery,) = await world.put(new())
     seen: list[tuple[str, bool]] = []
 
-    def fail(_: Delivery, __: Receipt) -> None:
+    def fail(_: Delivery, __: Receipt, ___: Outcome) -> None:
         raise ValueError("made-up")
 
     dispatcher = world.start_dispatcher()
     dispatcher.observe(fail)
-    dispatcher.observe(lambda of, receipt: seen.append((of.id, receipt.result.ok)))
+    dispatcher.observe(lambda of, receipt, outcome: seen.append((of.id, receipt.result.ok)))
     await world.pass_time(6)
     assert seen == [(delivery.id, False), (delivery.id, True)]
     assert (await world.get(delivery)).status is Status.SENT

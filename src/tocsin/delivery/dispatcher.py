@@ -24,7 +24,7 @@ from tocsin.delivery.store import ChannelRules, DeliveryStore
 
 log = logging.getLogger(__name__)
 
-Observer = Callable[[Delivery, Receipt], None]
+Observer = Callable[[Delivery, Receipt, Outcome], None]
 
 # How soon a dispatcher notices what another process queued; each look is one small read.
 POLL_S = 0.25
@@ -74,7 +74,7 @@ class Dispatcher:
         self._halt = asyncio.Event()
 
     def observe(self, observer: Observer) -> None:
-        """Call `observer` with the receipt of every try from now on."""
+        """Call `observer` with receipt and outcome of every try from now on."""
         self._observers.append(observer)
 
     def wake(self) -> None:
@@ -186,8 +186,9 @@ class Dispatcher:
             elif sending.interrupted:
                 await self._store.release(self.worker, [sending.delivery.id])
             else:
-                self._tell(sending.delivery, receipt)
-                await self._finish(sending, self._judge(sending, receipt))
+                outcome = self._judge(sending, receipt)
+                self._tell(sending.delivery, receipt, outcome)
+                await self._finish(sending, outcome)
         except Exception as error:  # noqa: BLE001  # its lease ends, and it is found again
             _report("a delivery could not be ended", error, loud=True, delivery=sending.delivery.id)
         finally:
@@ -249,10 +250,10 @@ class Dispatcher:
             rate = rules.target_rate
             return rate.interval_s / SHARE if rate else 0.0
 
-    def _tell(self, delivery: Delivery, receipt: Receipt) -> None:
+    def _tell(self, delivery: Delivery, receipt: Receipt, outcome: Outcome) -> None:
         for observer in self._observers:
             try:
-                observer(delivery, receipt)
+                observer(delivery, receipt, outcome)
             except Exception:
                 log.exception("an observer of deliveries failed")
 

@@ -10,14 +10,17 @@ from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.text import normalise
-from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
+from tocsin.core.text import normalise, truncate
+from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.caller import Caller
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
 _NOTED = 1_000  # deliveries with a key, of the last moment: more are not queued in one
+
+# What an audit line shows of a text that somebody else wrote.
+SHOWN = 200
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ class Outbox:
         self._observers.append(observer)
 
     def on_queued(self, wake: Callable[[], None]) -> None:
-        """Call `wake` whenever something was queued in this process."""
+        """Call `wake` whenever this process changed what there is to send."""
         self._wakers.append(wake)
 
     def kind_of(self, channel: str) -> str:
@@ -57,7 +60,7 @@ class Outbox:
         except TocsinError:
             raise
         except Exception as error:  # a channel's own code; a direct send ends as a result then, too
-            log.error("adapter raised an unexpected error", exc_info=error)
+            log.exception("adapter raised an unexpected error")
             reason = f"unexpected {type(error).__name__}"
             raise ChannelError(reason, hint="this is a bug; the log has the details") from None
         usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
@@ -74,8 +77,7 @@ class Outbox:
             facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
             detail = f"queued on {delivery.channel} to {delivery.target}"
             self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
-        for wake in self._wakers:
-            wake()
+        self._wake()
         return accepted
 
     def _is_new(self, delivery: Delivery, before: str) -> bool:
@@ -120,28 +122,34 @@ class Outbox:
         """Queue a finished, unsent delivery again."""
         delivery = await self.store.replay(id)
         self._note("msg.replay", delivery, caller)
+        self._wake()
         return delivery
 
     async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Cancel a delivery that waits."""
         delivery = await self.store.cancel(id)
         self._note("msg.cancel", delivery, caller)
+        self._wake()  # the next one of its target need not wait any longer
         return delivery
 
-    def record_attempt(self, delivery: Delivery, receipt: Receipt) -> None:
-        """Count a try of the queue; write the audit entry of a delivery that was sent, or finally was not."""
+    def record_attempt(self, delivery: Delivery, receipt: Receipt, outcome: Outcome) -> None:
+        """Count a try of the queue; write the audit entry of a delivery that has ended with it."""
         for observer in self._observers:
             observer(receipt)
-        if not receipt.result.ok and receipt.failure and receipt.failure.kind is not FailureKind.PERMANENT:
+        if outcome.status in OPEN:
             return
-        outcome = "sent" if receipt.result.ok else "not sent"
+        said = receipt.result.message or truncate(outcome.error, SHOWN)
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
         self._audit.record(
             "msg.send",
-            f"{outcome} on {delivery.channel} to {delivery.target} ({receipt.result.message or receipt.result.error})",
+            f"{outcome.status} on {delivery.channel} to {delivery.target} ({said})",
             source="queue",
-            metadata={**facts, "ok": receipt.result.ok, "attempts": delivery.attempts},
+            metadata={**facts, "ok": receipt.result.ok, "status": str(outcome.status), "attempts": delivery.attempts},
         )
+
+    def _wake(self) -> None:
+        for wake in self._wakers:
+            wake()
 
     def _note(self, action: str, delivery: Delivery, caller: Caller) -> None:
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
