@@ -20,7 +20,7 @@ from tests.chaos.faults import honour_retry_after
 from tests.chaos.figures import Figure, percentile
 from tests.chaos.kills import resume_after_kills
 from tests.chaos.limits import keep_the_pace
-from tests.chaos.processes import Redis, Town, open_town, wait_for
+from tests.chaos.processes import Child, Redis, Town, open_town, wait_for
 from tests.chaos.redis_faults import town_with_redis
 
 from tocsin.core.clock import SystemClock
@@ -98,16 +98,16 @@ def _pace(place: Path) -> list[Row]:
 
 
 def _bus(place: Path) -> list[Row]:
-    """Compare with a loop of redis-py that reads and acknowledges, and does nothing with what it reads."""
+    """Compare with the usual loop of redis-py: read, do nothing, acknowledge each message."""
     with town_with_redis(place, "sqlite") as (town, redis):
         raw = statistics.median(_drain_raw(redis) for _ in range(ROUNDS))
         ours = statistics.median(_drain_by_worker(town, redis) for _ in range(ROUNDS))
     what = "bus messages into the durable queue"
-    return [at_least(what, ours, raw, 0.1, "/s", "redis-py, read and acknowledged")]
+    return [at_least(what, ours, raw, 0.5, "/s", "redis-py, read and acknowledged one by one")]
 
 
 def _add(redis: Redis, stream: str) -> None:
-    fields = ("target", "t", "message", "disk 91 % full on web-3")
+    fields = ("target", "t", "message", '{"id": "disk 91 % full on web-3"}')
     for _ in range(ENTRIES // 500):
         redis.ask_many(("XADD", stream, "*", *fields) for _ in range(500))
 
@@ -124,10 +124,9 @@ def _drain_raw(redis: Redis) -> float:
     started = time.perf_counter()
     while taken < ENTRIES:
         [(_, entries)] = client.xreadgroup(group, "me", {stream: ">"}, count=100)
-        ids = [id_ for id_, _ in entries]
-        client.xack(stream, group, *ids)
-        client.xdel(stream, *ids)
-        taken += len(ids)
+        for id_, _ in entries:
+            client.xack(stream, group, id_)
+        taken += len(entries)
     seconds = time.perf_counter() - started
     client.close()
     return ENTRIES / seconds
@@ -139,7 +138,7 @@ def _drain_by_worker(town: Town, redis: Redis) -> float:
     _add(redis, stream)
     town.provider.set_delay(60)  # the worker queues, and has next to nothing to send
     worker = town.start_worker(DELIVERY_WORKERS="1")
-    left = wait_for("the worker begins", lambda: _left(redis, stream, ENTRIES), every_s=0.001)
+    left = wait_for("the worker begins", lambda: _left(redis, stream, worker), every_s=0.001)
     started = time.perf_counter()
     wait_for("the stream is empty", lambda: not redis.ask("XLEN", stream), every_s=0.005)
     seconds = time.perf_counter() - started
@@ -147,9 +146,10 @@ def _drain_by_worker(town: Town, redis: Redis) -> float:
     return left / seconds
 
 
-def _left(redis: Redis, stream: str, all_of_them: int) -> int:
+def _left(redis: Redis, stream: str, worker: Child) -> int:
+    worker.must_live()
     left = int(redis.ask("XLEN", stream))
-    return left if left < all_of_them else 0
+    return left if left < ENTRIES else 0
 
 
 def _search(place: Path) -> list[Row]:

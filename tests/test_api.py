@@ -1,5 +1,6 @@
 """The Python interface: asynchronous and blocking, in any program (spec 1.2, 2.2, 2.10)."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import pytest
 from tests.town_thread import reset, town_on_a_thread
 
 import tocsin
-from tocsin.core.errors import ConfigError, UnknownProfileError
+from tocsin.core.database import DatabaseError
+from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
+from tocsin.messaging.idempotency import KeyReusedError
 from tocsin.standins import Fault, Town
 
 PROFILES = """\
@@ -132,6 +135,93 @@ async def test_a_provider_that_breaks_off_does_not_make_a_send_raise(town: Town)
     town.teamchat.faults.push(Fault.reset(), Fault.html_200(), Fault.broken_json())
     async with tocsin.open() as t:
         assert [(await t.send("teamchat", "#ops", "hello")).ok for _ in range(3)] == [False] * 3
+
+
+# --- queueing
+
+
+async def test_a_message_is_queued_and_the_record_comes_back(town: Town, tmp_path: Path):
+    async with tocsin.open() as t:
+        delivery = await t.enqueue("slack", "#ops", "hello")
+    assert (delivery.channel, delivery.target, delivery.message) == ("teamchat", "#ops", "hello")
+    assert (delivery.status, delivery.policy, delivery.source) == ("queued", "at_least_once", "api")
+    assert town.recorder.of() == []
+    (line,) = (tmp_path / "audit.log").read_text().splitlines()
+    assert (json.loads(line)["action"], json.loads(line)["source"]) == ("msg.queue", "api")
+    assert "hello" not in line
+
+
+async def test_a_known_key_returns_the_first_delivery_over_a_restart_and_writes_no_entry(town: Town, tmp_path: Path):
+    found = []
+    for _ in range(2):
+        async with tocsin.open() as t:
+            found += [await t.enqueue("teamchat", "#ops", "hello", idempotency_key="k") for _ in range(2)]
+    assert len({delivery.id for delivery in found}) == 1
+    assert audit_sources(tmp_path) == ["api"]
+
+
+async def test_a_key_that_comes_at_the_same_time_is_one_delivery_and_one_entry(town: Town, tmp_path: Path):
+    async with tocsin.open() as t:
+        found = await asyncio.gather(*(t.enqueue("teamchat", "#ops", "hello", idempotency_key="k") for _ in range(10)))
+    assert len({delivery.id for delivery in found}) == 1
+    assert audit_sources(tmp_path) == ["api"]
+
+
+@pytest.mark.parametrize("other", [("email", "#ops", "hello"), ("teamchat", "#x", "hello"), ("teamchat", "#ops", "hi")])
+async def test_a_key_with_another_message_is_an_error(town: Town, other: tuple[str, str, str]):
+    channel, target, message = other
+    async with tocsin.open() as t:
+        await t.enqueue("teamchat", "#ops", "hello", idempotency_key="k")
+        with pytest.raises(KeyReusedError, match="k came before"):
+            await t.enqueue(channel, target if channel == "teamchat" else "a@example.org", message, idempotency_key="k")
+
+
+async def test_without_a_key_the_same_message_is_queued_again(town: Town):
+    async with tocsin.open() as t:
+        found = [await t.enqueue("teamchat", "#ops", "hello", idempotency_key=key) for key in (None, None, "", "")]
+    assert len({delivery.id for delivery in found}) == 4
+
+
+async def test_the_policy_may_be_chosen_and_a_wrong_one_is_an_error(town: Town):
+    async with tocsin.open() as t:
+        assert (await t.enqueue("teamchat", "#ops", "hello", policy="at_most_once")).policy == "at_most_once"
+        with pytest.raises(ConfigError, match="sometimes"):
+            await t.enqueue("teamchat", "#ops", "hello", policy="sometimes")
+
+
+@pytest.mark.parametrize(
+    ("channel", "target", "message", "error"),
+    [
+        ("bogus", "#ops", "hello", UnknownChannelError),
+        (None, "#ops", "hello", UnknownChannelError),
+        ("devicemsg", "+15551234567", "hello", UnknownChannelError),
+        ("teamchat", "", "hello", ChannelError),
+        ("teamchat", "#ops", "", ChannelError),
+        ("teamchat", "#ops", None, ChannelError),
+        ("teamchat", 7, "hello", ChannelError),
+    ],
+)
+async def test_what_could_never_be_sent_is_not_queued(
+    town: Town, tmp_path: Path, channel: str, target: str, message: str, error: type[Exception]
+):
+    async with tocsin.open() as t:
+        with pytest.raises(error):
+            await t.enqueue(channel, target, message)
+    assert not (tmp_path / "audit.log").exists()
+
+
+async def test_without_a_database_nothing_is_queued_but_a_send_goes_out(town: Town, tmp_path: Path):
+    (tmp_path / "tocsin.db").mkdir()
+    async with tocsin.open() as t:
+        with pytest.raises(DatabaseError):
+            await t.enqueue("teamchat", "#ops", "hello")
+        assert (await t.send("teamchat", "#ops", "hello")).ok
+    assert len(town.recorder.of()) == 1
+
+
+async def test_a_profile_with_a_text_that_is_none_is_a_failed_result(town: Town):
+    async with tocsin.open() as t:
+        assert not (await t.notify("oncall", None)).ok
 
 
 # --- blocking

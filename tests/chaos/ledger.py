@@ -199,5 +199,11 @@ class Ledger:
 
 def settle(town: Town, queue: Queue, accepted: Mapping[str, str], *, within_s: float) -> Ledger:
     """Wait until nothing is open, then read the ledger."""
-    wait_for("every delivery is finished", lambda: queue.open_count() == 0, within_s=within_s, every_s=0.1)
+
+    def look() -> bool:
+        for worker in town.workers:
+            worker.must_live()
+        return queue.open_count() == 0
+
+    wait_for("every delivery is finished", look, within_s=within_s, every_s=0.1)
     return Ledger(accepted, queue.entries(), town.provider.rows())

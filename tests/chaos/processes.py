@@ -60,6 +60,11 @@ class Child:
         """Whether it still runs."""
         return self.process.poll() is None
 
+    def must_live(self) -> None:
+        """Raise with the end of its log when it has ended."""
+        if not self.alive:
+            raise ChaosError(f"it ended with {self.process.returncode}: {self.tail()}")
+
     def first_line(self) -> str:
         """Return what it tells on standard output when it is ready."""
         assert self.process.stdout is not None
@@ -154,8 +159,7 @@ class Town:
         assert gateway is not None
 
         def look() -> bool:
-            if not gateway.alive:
-                raise ChaosError(f"the gateway has ended: {gateway.tail()}")
+            gateway.must_live()
             return self.health() == 200
 
         wait_for("the gateway is healthy", look)

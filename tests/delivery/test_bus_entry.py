@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tocsin.delivery.bus_entry import LATEST, MAX_BYTES, BusEntry, EntryError, parse_entry
+from tocsin.delivery.bus_entry import MAX_BYTES, BusEntry, EntryError, parse_entry
 
 
 def words(fields: Mapping[str, str]) -> list[bytes]:
@@ -82,10 +82,10 @@ def test_text_outside_ascii_arrives_as_it_was_written():
         (data('{"target": "a", "message": "b", "id": "\\ud800"}'), "id is not a text of 1 to 255"),
         (words({**FULL, "policy": "twice"}), "policy has an unknown value"),
         (words({**FULL, "not_before": "soon"}), "not_before is not a time such as"),
-        (words({**FULL, "not_before": "nan"}), "not_before is not a time between"),
-        (words({**FULL, "not_before": "1e400"}), "not_before is not a time between"),
-        (words({**FULL, "expires_at": "-1"}), "expires_at is not a time between"),
-        (words({**FULL, "expires_at": str(LATEST + 1)}), "expires_at is not a time between"),
+        (words({**FULL, "not_before": "nan"}), "not_before is not a time such as"),
+        (words({**FULL, "not_before": "1e400"}), "not_before is not a time such as"),
+        (words({**FULL, "expires_at": "-1"}), "expires_at is not a time such as"),
+        (words({**FULL, "expires_at": "253402300800"}), "expires_at is not a time such as"),
         ([*data('{"target": "a", "message": "b"}'), b"id", b"7"], "data has others beside it"),
         (data('{"target": "a", "message": "' + "x" * MAX_BYTES + '"}'), "over 1 MiB"),
         (words({"target": "a", "message": "x" * MAX_BYTES}), "over 1 MiB"),

@@ -4,23 +4,30 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
 from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
 
+from tocsin.app import Storage, assemble, load_settings
+from tocsin.channels.contract import Tools
 from tocsin.core.database import Database
 from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http import Reply
+from tocsin.core.redis_client import open_redis
 from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.redis_store import RedisStore
 from tocsin.delivery.store import Query
 from tocsin.messaging.idempotency import LEASE_S
+from tocsin.messaging.redis_idempotency import RedisKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 from tocsin.web.gateway import build_gateway
 
@@ -314,9 +321,7 @@ async def test_a_request_that_was_refused_frees_its_key(
 
 
 @pytest.mark.parametrize("headers", [[], [ASYNC]])
-async def test_a_key_is_kept_over_a_restart(
-    make_over: MakeOver, tmp_path: Path, headers: list[tuple[str, str]]
-):
+async def test_a_key_is_kept_over_a_restart(make_over: MakeOver, tmp_path: Path, headers: list[tuple[str, str]]):
     answers = []
     for _ in range(2):
         database = Database(tmp_path / "tocsin.db", SCHEMAS)
@@ -523,6 +528,58 @@ async def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
     parts = parts_of(gateway.app, gateway.clock)
     client = Client(build_gateway(replace(parts, keys=ForgetfulKeys(gateway.app.keys))))
     assert (await client.send(GOOD | change, KEY, *headers)).status == status
+
+
+# --- the queue and its keys in Redis
+
+
+@pytest.fixture
+async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Gateway]:  # noqa: F811
+    (tmp_path / "empty.env").touch()
+    settings, discovery = load_settings(
+        environ={"TOCSIN_DATA_DIR": str(tmp_path), **TEAMCHAT}, env_file=tmp_path / "empty.env"
+    )
+    redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock(time.time())
+    transport = ScriptedTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
+    storage = Storage(RedisStore(redis, clock), RedisKeys(redis))
+    app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
+    yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
+    await redis.aclose()
+
+
+async def test_with_redis_everything_answers_as_with_sqlite(on_redis: Gateway):
+    client = on_redis.client
+    direct, queued = await client.send(GOOD, KEY), await client.send(GOOD, ASYNC, ("Idempotency-Key", "order-2"))
+    assert (direct.status, queued.status) == (200, 202)
+    check_replayed(await client.send(GOOD, KEY), direct)
+    check_replayed(await client.send(GOOD, ASYNC, ("Idempotency-Key", "order-2")), queued)
+    check_problem(await client.send(GOOD | {"message": "x"}, KEY), 422, "idempotency-key-reused")
+    first = (await client.get("/deliveries?limit=1")).json()
+    rest = (await client.get(f"/deliveries?limit=1&cursor={first['next_cursor']}")).json()
+    assert [item["status"] for item in first["items"] + rest["items"]] == ["queued", "sent"]
+    place = queued.header("location")
+    assert (await client.request("POST", f"{place}/cancel")).json()["status"] == "cancelled"
+    check_problem(await client.request("POST", f"{place}/cancel"), 409, "invalid-transition")
+    assert (await client.request("POST", f"{place}/replay")).json()["status"] == "queued"
+    check_problem(await client.get("/deliveries/unknown"), 404, "not-found")
+    assert 'tocsin_deliveries{status="queued"} 1.0' in (await client.get("/metrics")).body.decode()
+    assert [entry.action for entry in on_redis.audit()] == ["msg.replay", "msg.cancel", "msg.queue", "msg.send"]
+
+
+async def test_with_redis_gone_direct_sends_go_out_and_nothing_else_is_half_done(
+    on_redis: Gateway,
+    private_redis: RedisServer,  # noqa: F811
+):
+    client = on_redis.client
+    private_redis.kill()
+    for headers in ([ASYNC], [KEY], [ASYNC, KEY]):
+        check_problem(await client.send(GOOD, *headers), 503, "not-ready")
+    assert on_redis.transport.sent == []
+    assert (await client.send(GOOD)).status == 200
+    check_problem(await client.get("/deliveries"), 503, "not-ready")
+    assert (await client.get("/metrics")).status == 200
+    private_redis.start()
+    assert (await client.send(GOOD, KEY, ASYNC)).status == 202
 
 
 # --- the record of direct sends

@@ -3,7 +3,9 @@
 A command that sends one message must not fail, nor a listing one write, because of the record.
 """
 
+import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,7 +19,9 @@ class LazyDatabase:
 
     def __init__(self, open_database: Callable[[], Database]) -> None:
         self._open_database = open_database
+        self._opening = threading.Lock()
         self._opened: Database | None = None
+        self._closed = False
         self._problem = ""
 
     @property
@@ -27,22 +31,35 @@ class LazyDatabase:
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """See `Database.write`."""
-        return await self._database().write(work)
+        return await (self._opened or await self._open()).write(work)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """See `Database.read`."""
-        return await self._database().read(work)
+        return await (self._opened or await self._open()).read(work)
 
     async def aclose(self) -> None:
         """See `Database.aclose`."""
+        self._closed = True
+        await asyncio.to_thread(self._wait_for_opening)
         if self._opened:
             await self._opened.aclose()
 
-    def _database(self) -> Database:
-        if self._opened is None:
-            try:
-                self._opened = self._open_database()
-            except DatabaseError as error:
-                self._problem = error.sentence()
-                raise
-        return self._opened
+    def _wait_for_opening(self) -> None:
+        with self._opening:
+            pass
+
+    async def _open(self) -> Database:
+        # Where another process keeps the file locked, this takes seconds, and the program goes on meanwhile.
+        return await asyncio.to_thread(self._open_once)
+
+    def _open_once(self) -> Database:
+        with self._opening:
+            if self._opened is None:
+                if self._closed:
+                    raise DatabaseError("the database is closed", hint="the program is about to end")
+                try:
+                    self._opened = self._open_database()
+                except DatabaseError as error:
+                    self._problem = error.sentence()
+                    raise
+            return self._opened

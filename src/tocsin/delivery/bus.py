@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BRIDGE = "tocsin:bridge"
-LISTEN_S = 0.2
 # More announcements of our own than this without a sign of life: the subscription is dead.
 MAX_UNHEARD = 4
 MAX_BATCH = 500
@@ -103,7 +102,7 @@ class Pace:
     renew_s: float = 0.8
     # The lease ends by the server's clock, which may jump back: who is silent for so long is dead, too.
     silence_s: float = 3.5
-    block_s: float = 0.3  # in one command of every process: nearly all that it does while nothing comes
+    block_s: float = 0.3  # a look for entries, and one for messages: all that a process does while none come
     sweep_s: float = 1.0
     abandoned_s: float = 5.0  # what a consumer took and has not finished for so long is taken over
     forget_s: float = 3_600.0  # a consumer that did nothing for so long, and holds nothing, is removed
@@ -349,12 +348,12 @@ class _Bridge:
         """Wait a moment for messages, and forward what is ours of those that have come."""
         batch: list[tuple[str, bytes]] = []
         size = 0
-        wait_s = LISTEN_S
+        wait_s = self._pace.block_s
         for _ in range(MAX_BATCH):
             message = await subscription.get_message(timeout=wait_s)
             if message is None:
                 break
-            wait_s = self._unheard = 0
+            wait_s, self._unheard = 0.0, 0
             if message["type"] != "pmessage":
                 self._hear(message["type"], message["data"])
             elif self.leads:
