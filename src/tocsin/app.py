@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 DATABASE_FILE = "tocsin.db"
+TIDY_EVERY_S = 2.0
+PRUNE_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                 group.create_task(dispatcher.run())
             if bus:
                 group.create_task(bus.run())
-            keeper = group.create_task(_forget_old(app))
+            keeper = group.create_task(_keep_house(app))
             try:
                 await run_services(services, ready=ready)
             finally:
@@ -281,13 +283,21 @@ async def _listens(url: str) -> bool:
     return True
 
 
-async def _forget_old(app: App) -> None:
-    """Forget deliveries that finished long ago, once an hour."""
+async def _keep_house(app: App) -> None:
+    """Do what the queue puts off, and once an hour forget deliveries that finished long ago."""
     from logging import getLogger
 
+    store, prune_at = app.outbox.store, 0.0
     while True:
         try:
-            await app.outbox.store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+            await store.tidy()
+        except TocsinError:  # whatever needs the queue tells that it is away
+            await app.clock.sleep(TIDY_EVERY_S)
+            continue
+        try:
+            if app.clock.monotonic() >= prune_at:
+                await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+                prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         except TocsinError as error:
             getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
-        await app.clock.sleep(3600)
+        await app.clock.sleep(TIDY_EVERY_S)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.web.test_send import check_problem
 
 from tocsin.app import Storage, assemble, load_settings
 from tocsin.channels.contract import Tools
+from tocsin.core.clock import SystemClock
 from tocsin.core.database import Database
 from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
@@ -539,9 +539,9 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
     settings, discovery = load_settings(
         environ={"TOCSIN_DATA_DIR": str(tmp_path), **TEAMCHAT}, env_file=tmp_path / "empty.env"
     )
-    redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock(time.time())
+    redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
-    storage = Storage(RedisStore(redis, clock), RedisKeys(redis))
+    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis))
     app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
     await redis.aclose()

@@ -190,6 +190,9 @@ class RedisStore:
             forgotten += count
         return forgotten
 
+    async def tidy(self) -> None:
+        """See `DeliveryStore.tidy`; here nothing is put off."""
+
     async def health(self) -> Health:
         """See `DeliveryStore.health`."""
         try:

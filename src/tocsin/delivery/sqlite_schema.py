@@ -3,7 +3,8 @@
 `due_mono` is monotonic time of the boot that `boot` names. A delivery is `asleep` until its
 `not_before`; then it joins its lane. A lane exists while it has open deliveries that are awake;
 `sending` is the one in flight. `pace` has the buckets that are not full: `tat`, their theoretical
-arrival time (GCRA), and until when the provider forbade to send, on both clocks.
+arrival time (GCRA), and until when the provider forbade to send, on both clocks. `delivery_words` has
+the deliveries `up_to` a number: indexing words takes three times as long as all the rest of a row.
 """
 
 _FIRST = """
@@ -71,10 +72,10 @@ CREATE TABLE boot (id TEXT NOT NULL);
 CREATE VIRTUAL TABLE delivery_words USING fts5 (
     message, target, content = 'deliveries', content_rowid = 'seq', columnsize = 0
 );
-CREATE TRIGGER delivery_words_insert AFTER INSERT ON deliveries BEGIN
-    INSERT INTO delivery_words (rowid, message, target) VALUES (new.seq, new.message, new.target);
-END;
-CREATE TRIGGER delivery_words_delete AFTER DELETE ON deliveries BEGIN
+CREATE TABLE words_indexed (up_to INTEGER NOT NULL);
+INSERT INTO words_indexed VALUES (0);
+CREATE TRIGGER delivery_words_delete AFTER DELETE ON deliveries
+WHEN old.seq <= (SELECT up_to FROM words_indexed WHERE rowid = 1) BEGIN
     INSERT INTO delivery_words (delivery_words, rowid, message, target)
     VALUES ('delete', old.seq, old.message, old.target);
 END;

@@ -21,6 +21,18 @@ _FIRST_OF_STATUS = (
 )
 
 
+def index_words(connection: sqlite3.Connection, limit: int) -> int:
+    """Bring up to `limit` new deliveries into the index of words; return how many there were."""
+    (up_to,) = connection.execute("SELECT up_to FROM words_indexed WHERE rowid = 1").fetchone()
+    rows = connection.execute(
+        "SELECT seq, message, target FROM deliveries WHERE seq > ? ORDER BY seq LIMIT ?", [up_to, limit]
+    ).fetchall()
+    connection.executemany("INSERT INTO delivery_words (rowid, message, target) VALUES (?, ?, ?)", rows)
+    if rows:
+        connection.execute("UPDATE words_indexed SET up_to = ? WHERE rowid = 1", [rows[-1]["seq"]])
+    return len(rows)
+
+
 def search(connection: sqlite3.Connection, query: Query) -> Page:
     """Return the matching deliveries, newest first; `next_cursor` is the number of the last one."""
     limit = max(1, query.limit)

@@ -3,8 +3,10 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from tocsin.core.batching import Batcher
 from tocsin.core.clock import Clock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.database_lazy import LazyDatabase
@@ -23,13 +25,14 @@ from tocsin.delivery.model import (
     Status,
 )
 from tocsin.delivery.sqlite_lanes import Now, boot_id, to_delivery
-from tocsin.delivery.sqlite_search import search
+from tocsin.delivery.sqlite_search import index_words, search
 from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
 
 PRUNE_BATCH = 1_000
+INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
 # Whether the disk takes writes again is asked for so long; then the answer is still no.
 PROBE_S = 1.0
 _RECORD = tuple(Delivery.__slots__)
@@ -41,6 +44,7 @@ class SqliteStore:
 
     def __init__(self, database: Database | LazyDatabase, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
         self._database = database
+        self._records = Batcher(self._record_all)
         self._clock = clock
         self._boot = boot
         self._adopted = False
@@ -53,7 +57,10 @@ class SqliteStore:
         """See `DeliveryStore.record`."""
         if delivery.status in OPEN:
             raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
-        await self._write(lambda c, now: _record(c, delivery, now))
+        await self._records.add(delivery)
+
+    async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
+        return await self._write(lambda c, now: [_record(c, delivery, now) for delivery in deliveries])
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
         """See `DeliveryStore.claim_due`."""
@@ -135,6 +142,9 @@ class SqliteStore:
 
     async def search(self, query: Query) -> Page:
         """See `DeliveryStore.search`."""
+        if query.text:
+            while await self._index_words() == INDEX_BATCH:
+                pass
         return await self._database.read(lambda c: search(c, query))
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
@@ -188,7 +198,16 @@ class SqliteStore:
         forgotten = 0
         while count := await self._write(lambda c, _: c.execute(sql, [before, PRUNE_BATCH]).rowcount):
             forgotten += count
+        # A number that was the highest one comes again.
+        await self._write(lambda c, _: _forget_number(c))
         return forgotten
+
+    async def tidy(self) -> None:
+        """See `DeliveryStore.tidy`."""
+        await self._index_words()
+
+    async def _index_words(self) -> int:
+        return await self._write(lambda c, _: index_words(c, INDEX_BATCH))
 
     async def health(self) -> Health:
         """See `DeliveryStore.health`."""
@@ -249,15 +268,21 @@ def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deli
     return delivery
 
 
-def _record(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
-    values = {name: getattr(delivery, name) for name in _RECORD}
-    values = {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
-    if delivery.finished_at is None:
-        values["finished_at"] = delivery.created_at
+def _record(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Exception | None:
+    """Insert a finished delivery; return what is wrong with it, so that the others of its batch stay."""
     # After a certain failure the same key may try again.
-    key = None if delivery.status is Status.DEAD else values["idempotency_key"]
-    values["idempotency_key"] = None if _known(connection, key, now) else key
-    connection.execute(_INSERT, list(values.values()))
+    key = None if delivery.status is Status.DEAD else delivery.idempotency_key
+    whole = replace(
+        delivery,
+        finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
+        idempotency_key=None if _known(connection, key, now) else key,
+    )
+    values = [getattr(whole, name) for name in _RECORD]
+    try:
+        connection.execute(_INSERT, [storable(value) if isinstance(value, str) else value for value in values])
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
+        return error
+    return None
 
 
 def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
@@ -293,3 +318,8 @@ def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row 
 def _check_status(row: sqlite3.Row, allowed: frozenset[Status], hint: str) -> None:
     if row["status"] not in allowed:
         raise TransitionError(f"delivery {row['id']} is {row['status']}", hint=hint)
+
+
+def _forget_number(connection: sqlite3.Connection) -> None:
+    (highest,) = connection.execute("SELECT max(seq) FROM deliveries").fetchone()
+    connection.execute("UPDATE words_indexed SET up_to = min(up_to, ?) WHERE rowid = 1", [highest or 0])

@@ -139,6 +139,10 @@ class DeliveryStore(Protocol):
         """Forget deliveries that finished before that Unix time; return how many."""
         ...
 
+    async def tidy(self) -> None:
+        """Do a little of what was put off; called every few seconds."""
+        ...
+
     async def health(self) -> Health:
         """Return whether deliveries are safe here."""
         ...

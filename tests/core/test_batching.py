@@ -1,0 +1,74 @@
+"""Items that come in together are worked off together, and each caller hears of its own."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tocsin.core.batching import Batcher
+
+
+class Office:
+    """Works when it is told to, and refuses what is negative."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.open = asyncio.Event()
+        self.broken = False
+        self.batcher: Batcher[int] = Batcher(self.work)
+
+    async def work(self, items: Sequence[int]) -> list[Exception | None]:
+        self.batches.append(list(items))
+        await self.open.wait()
+        if self.broken:
+            raise OSError("closed")
+        return [ValueError(str(item)) if item < 0 else None for item in items]
+
+
+@pytest.fixture
+def office() -> Office:
+    return Office()
+
+
+async def start(office: Office, *items: int) -> list[asyncio.Task[None]]:
+    tasks = [asyncio.create_task(office.batcher.add(item)) for item in items]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_what_comes_in_while_a_batch_is_worked_off_makes_the_next_batch(office: Office):
+    first = await start(office, 1)
+    rest = await start(office, 2, 3)
+    office.open.set()
+    await asyncio.gather(*first, *rest)
+    assert office.batches == [[1], [2, 3]]
+
+
+async def test_each_caller_hears_of_its_own_item_alone(office: Office):
+    office.open.set()
+    good, bad = await start(office, 1, -1)
+    await good
+    with pytest.raises(ValueError, match="-1"):
+        await bad
+
+
+async def test_a_failure_of_the_work_is_told_to_every_caller_of_the_batch_and_the_next_batch_works(office: Office):
+    office.open.set()
+    office.broken = True
+    tasks = await start(office, 1, 2)
+    for task in tasks:
+        with pytest.raises(OSError, match="closed"):
+            await task
+    office.broken = False
+    await office.batcher.add(3)
+    assert office.batches == [[1, 2], [3]]
+
+
+async def test_a_caller_that_leaves_takes_nobody_with_it(office: Office):
+    leaving, staying = await start(office, 1, 2)
+    leaving.cancel()
+    office.open.set()
+    await staying
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
