@@ -171,10 +171,10 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
         raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
     await _tell_queue_problems(app)
     dispatcher = _dispatcher(app)
-    bus = await _bus(app)
-    services = [_gateway(app, bus)] if "gateway" in parts else []
     try:
-        async with asyncio.TaskGroup() as group:
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            bus = await _bus(app, stack)
+            services = [_gateway(app, bus)] if "gateway" in parts else []
             if dispatcher:
                 group.create_task(dispatcher.run())
             if bus:
@@ -250,7 +250,7 @@ def publisher_of(app: App) -> "Publisher":
     return Publisher(app.outbox, (lambda: open_redis(url)) if url else None)
 
 
-async def _bus(app: App) -> "Bus | None":
+async def _bus(app: App, stack: AsyncExitStack) -> "Bus | None":
     """Return the bus where Redis was named in the settings, or answers at its usual address."""
     from socket import gethostname
 
@@ -263,6 +263,7 @@ async def _bus(app: App) -> "Bus | None":
     if REDIS_URL.name not in app.settings.sources and not await _listens(app.settings[REDIS_URL]):
         return None  # nobody said that there is one
     client = open_redis(app.settings[REDIS_URL])
+    stack.push_async_callback(client.aclose)
     publisher = publisher_of(app)
     worker = f"{gethostname()}:{new_id()}"
     return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
