@@ -28,6 +28,7 @@ from tests.chaos.redis_faults import town_with_redis
 from tocsin.core.database import Database
 from tocsin.core.ids import new_id
 from tocsin.delivery.sqlite_schema import MIGRATIONS
+from tocsin.delivery.sqlite_search import index_words
 
 ROUNDS, ACCEPTS, WARM_UP, CLIENTS = 3, 20_000, 2_000, 64
 ENTRIES = 5_000
@@ -196,7 +197,10 @@ def _fill(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         # How it is filled is not what is measured.
         connection.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000")
+        connection.row_factory = sqlite3.Row
         connection.executemany(sql, rows)
+        while index_words(connection, 20_000):
+            pass
         connection.commit()
 
 

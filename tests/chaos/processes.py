@@ -54,6 +54,7 @@ class Child:
                 [str(word) for word in argv], stdin=pipe, stdout=pipe if pipes else out, stderr=out, env=env, cwd=cwd
             )
         self.pid = self.process.pid
+        self.ended: Callable[[], None] = lambda: None
 
     @property
     def alive(self) -> bool:
@@ -77,6 +78,7 @@ class Child:
         """End it as a crash does; returns when it is gone."""
         self.signal(signal.SIGKILL)
         self.process.wait(PATIENCE_S)
+        self.ended()
 
     def stop(self) -> None:
         """Ask it to end; one that does not is killed."""
@@ -88,6 +90,7 @@ class Child:
             self.process.wait(15)
         except subprocess.TimeoutExpired:
             self.kill()
+        self.ended()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with suppress(BrokenPipeError):
@@ -118,6 +121,7 @@ class Town:
         self.data_dir = directory / "data"
         self.port = free_port()
         self.gateway: Child | None = None
+        self._provider: Provider | None = None
         self.workers: list[Child] = []
         self._stack = ExitStack()
         self._started = 0
@@ -139,13 +143,19 @@ class Town:
     def __enter__(self) -> Self:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         install_channels(self.directory / "site")
-        self.provider = Provider(self._start([sys.executable, HERE / "provider.py"], "provider", pipes=True))
+        self._provider = Provider(self._start([sys.executable, HERE / "provider.py"], "provider", pipes=True))
         for kind in ("CHAOSCHAT", "NONCECHAT"):
-            self.environment |= {f"{kind}_URL": self.provider.url, f"{kind}_TOKEN": "made-up"}
+            self.environment |= {f"{kind}_URL": self._provider.url, f"{kind}_TOKEN": "made-up"}
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def provider(self) -> "Provider":
+        """The recording provider."""
+        assert self._provider is not None
+        return self._provider
 
     def start_gateway(self, **settings: str) -> Child:
         """Start the gateway, and return when it answers."""
@@ -224,6 +234,8 @@ class Town:
         env = {**self.environment, **(settings or {})}
         child = Child(argv, self.directory / f"{name}.log", env, pipes=pipes, cwd=self.directory)
         self._stack.callback(child.stop)
+        if self._provider is not None:
+            self._provider.guard(child)
         return child
 
 
@@ -234,6 +246,18 @@ class Provider:
         self.child = child
         self.port = int(child.first_line())
         self.url = f"http://127.0.0.1:{self.port}"
+
+    def guard(self, child: Child) -> None:
+        """Have a process ended when the suite is gone."""
+        self._tell(child.pid)
+        child.ended = lambda: self._tell(-child.pid)
+
+    def _tell(self, number: int) -> None:
+        pipe = self.child.process.stdin
+        assert pipe is not None
+        with suppress(BrokenPipeError, ValueError):
+            pipe.write(b"%d\n" % number)
+            pipe.flush()
 
     def set_delay(self, seconds: float) -> None:
         """Answer so late from now on."""

@@ -4,16 +4,22 @@ Run as a process: the first line of its output is its port; it ends when its sta
 of a message is JSON: `{"id": …, "plan": [fault, …]}`; its nth try meets the nth fault, every later one is
 answered rightly. A message is *taken* when a person would have seen it. Times are CLOCK_MONOTONIC, which
 all processes of a machine share.
+
+It also sees to it that nothing outlives the suite, however that ends: on standard input it is told the id of
+every process that was started, and with a minus sign of every one that has ended.
 """
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import struct
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
@@ -194,7 +200,18 @@ async def main() -> None:
     server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=1024)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
-    await loop.run_in_executor(None, sys.stdin.read)
+    await loop.run_in_executor(None, guard)
+
+
+def guard() -> None:
+    """Keep the processes that the suite names, and end those left over when it is gone."""
+    left: set[int] = set()
+    for line in sys.stdin:
+        number = int(line)
+        (left.add if number > 0 else left.discard)(abs(number))
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ class Database:
         """
         self.path = path
         self.problem = ""  # why the last commit failed; health shows it
+        self.failures = 0  # commits that failed, ever
         self._busy_timeout_s = busy_timeout_s
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._gate = threading.Lock()  # after `_closed` is set, nothing is put into `_jobs`
@@ -181,6 +182,7 @@ class Database:
 
     def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> None:
         """Run all jobs in one transaction; when it cannot be committed, all of them have failed."""
+        changes = connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in batch:
@@ -192,11 +194,13 @@ class Database:
                 # Once, until it works again; the sentence says it all.
                 log.error("database cannot be written", extra={"reason": failure.sentence()})  # noqa: TRY400
             self.problem = failure.sentence()
+            self.failures += 1
             _roll_back(connection)
             for job in batch:
                 job.error = failure
         else:
-            self.problem = ""
+            if connection.total_changes != changes:  # a commit of nothing writes nothing, and proves nothing
+                self.problem = ""
 
 
 def _run(connection: sqlite3.Connection, job: _Job[Any]) -> None:

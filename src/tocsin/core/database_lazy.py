@@ -29,6 +29,11 @@ class LazyDatabase:
         """Why it cannot be written now."""
         return self._opened.problem if self._opened else self._problem
 
+    @property
+    def failures(self) -> int:
+        """How many commits have failed."""
+        return self._opened.failures if self._opened else 0
+
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """See `Database.write`."""
         return await (self._opened or await self._open()).write(work)

@@ -32,6 +32,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
 
 PRUNE_BATCH = 1_000
+# On a disk that is nearly full, small writes go on working; health must not flicker with them.
+UNWELL_S = 5.0
 INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
 # Whether the disk takes writes again is asked for so long; then the answer is still no.
 PROBE_S = 1.0
@@ -45,6 +47,8 @@ class SqliteStore:
     def __init__(self, database: Database | LazyDatabase, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
         self._database = database
         self._records = Batcher(self._record_all)
+        self._failures = 0
+        self._unwell_until = 0.0
         self._clock = clock
         self._boot = boot
         self._adopted = False
@@ -213,7 +217,12 @@ class SqliteStore:
         """See `DeliveryStore.health`."""
         if self._database.problem:
             await self._probe()
+        now = self._clock.monotonic()
+        if self._database.failures != self._failures:
+            self._failures, self._unwell_until = self._database.failures, now + UNWELL_S
         problem = self._database.problem
+        if not problem and now < self._unwell_until:
+            problem = "it could not be written a moment ago"
         return Health("sqlite", not problem, [problem] if problem else [])
 
     async def aclose(self) -> None:
