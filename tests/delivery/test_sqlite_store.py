@@ -35,7 +35,7 @@ from tocsin.delivery.model import LEASE_S, SCHEDULE_S, Policy, Rate, Status
 from tocsin.delivery.sqlite_lanes import FULL_S, TIDY_BATCH, Now, boot_id, seconds_to_next
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_search import search
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite_store import UNWELL_S, SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
 
 SCHEMA = {"delivery": MIGRATIONS}
@@ -415,7 +415,9 @@ async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(
 # Health
 
 
-async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(database: Database, store: SqliteStore):
+async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(
+    database: Database, store: SqliteStore, clock: TwoClocks
+):
     assert (await store.health()).ok
     pages = await database.write(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
     await database.write(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").fetchone()[0])
@@ -423,6 +425,8 @@ async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(datab
         await store.enqueue_many([new("x" * 10_000) for _ in range(50)])
     await database.write(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()[0])
     database.problem = "the disk was full"  # nothing was written since
+    assert not (await store.health()).ok  # a moment ago it was not
+    clock.advance(UNWELL_S)
     assert (await store.health()).ok
 
 
@@ -438,6 +442,8 @@ async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: Two
         assert not health.ok
         assert "locked" in health.problems[0]
         other.execute("ROLLBACK")
+    await store.health()
+    clock.advance(UNWELL_S)
     assert (await store.health()).ok
     await database.aclose()
 
