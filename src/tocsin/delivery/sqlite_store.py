@@ -34,11 +34,13 @@ Work = Callable[[sqlite3.Connection, Now], T]
 PRUNE_BATCH = 1_000
 # On a disk that is nearly full, small writes go on working; health must not flicker with them.
 UNWELL_S = 5.0
+RECORD_CHUNK = 64  # rows of one statement
 INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
 # Whether the disk takes writes again is asked for so long; then the answer is still no.
 PROBE_S = 1.0
 _RECORD = tuple(Delivery.__slots__)
-_INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES ({', '.join('?' * len(_RECORD))})"  # noqa: S608
+_INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
+_ROW = f"({', '.join('?' * len(_RECORD))})"
 
 
 class SqliteStore:
@@ -64,7 +66,7 @@ class SqliteStore:
         await self._records.add(delivery)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
-        return await self._write(lambda c, now: [_record(c, delivery, now) for delivery in deliveries])
+        return await self._write(lambda c, now: _record_all(c, deliveries, now))
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
         """See `DeliveryStore.claim_due`."""
@@ -269,7 +271,7 @@ def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deli
         expires_at=new.expires_at,
         idempotency_key=key,
     )
-    connection.execute(_INSERT, [getattr(delivery, name) for name in _RECORD])
+    connection.execute(_INSERT + _ROW, [getattr(delivery, name) for name in _RECORD])
     if asleep:
         connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
     else:
@@ -277,8 +279,27 @@ def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deli
     return delivery
 
 
-def _record(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Exception | None:
-    """Insert a finished delivery; return what is wrong with it, so that the others of its batch stay."""
+def _record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
+    """Insert finished deliveries; return for each what is wrong with it, so that the others stay."""
+    rows = [_record_of(connection, delivery, now) for delivery in deliveries]
+    outcomes: list[Exception | None] = []
+    for at in range(0, len(rows), RECORD_CHUNK):
+        outcomes += _insert(connection, rows[at : at + RECORD_CHUNK])
+    return outcomes
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
+    """Insert rows with one statement: while it runs, the rest of the program does too."""
+    try:
+        connection.execute(f"{_INSERT}{', '.join([_ROW] * len(rows))}", [value for row in rows for value in row])
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
+        if len(rows) == 1:
+            return [error]
+        return [outcome for row in rows for outcome in _insert(connection, [row])]
+    return [None] * len(rows)
+
+
+def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
     # After a certain failure the same key may try again.
     key = None if delivery.status is Status.DEAD else delivery.idempotency_key
     whole = replace(
@@ -286,12 +307,8 @@ def _record(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Exc
         finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
         idempotency_key=None if _known(connection, key, now) else key,
     )
-    values = [getattr(whole, name) for name in _RECORD]
-    try:
-        connection.execute(_INSERT, [storable(value) if isinstance(value, str) else value for value in values])
-    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
-        return error
-    return None
+    values = (getattr(whole, name) for name in _RECORD)
+    return [storable(value) if isinstance(value, str) else value for value in values]
 
 
 def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
