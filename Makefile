@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports unit coverage bench docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports unit coverage bench chaos docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -20,8 +20,11 @@ test: check unit ## Run every check and every test
 
 check: dev-env format lint types imports ## Run every check but the tests
 
-bench: dev-env ## Measure start-up, sending and throughput
+bench: dev-env ## Measure start-up, sending, throughput and the queue
 	@$(BIN)/python benchmarks/run.py
+
+chaos: dev-env ## Kill, pause, fill and disturb everything, at full size; prints a table
+	@$(BIN)/python -m tools.chaos
 
 docs: dev-env ## Write the generated tables in docs/ anew
 	@$(BIN)/python -m tools.docs

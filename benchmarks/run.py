@@ -5,7 +5,7 @@ from importlib import import_module
 
 from report import markdown
 
-PARTS = ("startup", "gateway", "sends", "audit")
+PARTS = ("startup", "gateway", "sends", "audit", "delivery")
 
 
 def main() -> None:
