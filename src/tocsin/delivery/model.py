@@ -27,7 +27,7 @@ __all__ = [
     "judge_abandoned",
 ]
 
-LEASE_S = 10.0  # a killed worker's deliveries are due again after that
+LEASE_S = 9.0  # with the poll and the claim, a killed worker's deliveries go on within 10 s
 HEARTBEAT_S = 3.0
 IDEMPOTENCY_S = 24 * 3600.0  # after that, a key that comes again makes a new delivery
 # Waiting between tries after failures that may pass; then the delivery is dead.
