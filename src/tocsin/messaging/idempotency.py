@@ -83,8 +83,11 @@ class Keys(Protocol):
 async def held(keys: Keys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
     """Renew the key while the block runs."""
 
+    ended = False
+
     async def renew() -> None:
-        while True:
+        # A client library may swallow a cancellation that meets its own time-out: the flag ends it then.
+        while not ended:
             await asyncio.sleep(every_s)
             try:
                 await keys.renew(key)
@@ -95,6 +98,7 @@ async def held(keys: Keys, key: str, *, every_s: float = RENEW_S) -> AsyncIterat
     try:
         yield
     finally:
+        ended = True
         task.cancel()
 
 
