@@ -1,6 +1,7 @@
 """Keys of requests that may be repeated: one suite over both places they are kept in (delivery.md, "Interfaces")."""
 
 import asyncio
+import contextlib
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
@@ -346,3 +347,26 @@ async def test_nobody_takes_over_while_the_lease_is_held(place: Place, keys: Key
 
 def test_the_lease_outlasts_three_renewals():
     assert 3 * RENEW_S < LEASE_S
+
+
+class SwallowingKeys:
+    """Renews through a client that takes a cancellation for a time-out of its own."""
+
+    def __init__(self) -> None:
+        self.renewing = asyncio.Event()
+
+    async def renew(self, key: str) -> None:
+        self.renewing.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+async def test_the_renewal_ends_with_the_request_even_where_its_cancellation_is_swallowed():
+    swallowing = SwallowingKeys()
+    before = asyncio.all_tasks()
+    async with held(swallowing, "key", every_s=0):  # type: ignore[arg-type]
+        await asyncio.wait_for(swallowing.renewing.wait(), 5)
+        (renewal,) = asyncio.all_tasks() - before
+    done, _ = await asyncio.wait([renewal], timeout=1)
+    renewal.cancel()
+    assert done == {renewal}
