@@ -198,12 +198,18 @@ class Ledger:
 
 
 def settle(town: Town, queue: Queue, accepted: Mapping[str, str], *, within_s: float) -> Ledger:
-    """Wait until nothing is open, then read the ledger."""
+    """Wait until nothing is open, and return the ledger of that moment.
 
-    def look() -> bool:
+    What counts is one reading: a late message from the bus may be accepted between two.
+    """
+
+    def look() -> dict[str, Entry] | None:
         for worker in town.workers:
             worker.must_live()
-        return queue.open_count() == 0
+        if queue.open_count():
+            return None
+        entries = queue.entries()
+        return None if any(entry.status in OPEN for entry in entries.values()) else entries
 
-    wait_for("every delivery is finished", look, within_s=within_s, every_s=0.1)
-    return Ledger(accepted, queue.entries(), town.provider.rows())
+    entries = wait_for("every delivery is finished", look, within_s=within_s, every_s=0.1)
+    return Ledger(accepted, entries, town.provider.rows())
