@@ -40,7 +40,7 @@ fix: dev-env ## Format the code and mend what ruff can mend
 lock: ## Pin the dependencies anew (LOCK_FLAGS=--upgrade takes newer releases)
 	@command -v $(UV) >/dev/null || { sh tools/bootstrap.sh dev && $(BIN)/python -m pip install --quiet uv; }
 	$(COMPILE) --all-extras --group build --group dev -o requirements/dev.txt
-	$(COMPILE) --extra demo --extra completion --group build -c requirements/dev.txt -o requirements/demo.txt
+	$(COMPILE) --extra demo --extra completion --extra chat --group build -c requirements/dev.txt -o requirements/demo.txt
 	$(COMPILE) -c requirements/dev.txt -o requirements/core.txt
 
 clean: ## Remove the environment and every cache

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tocsin import __version__
 from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
-from tocsin.channels.guildchat import ADVICE, GuildchatAdapter, nonce
+from tocsin.channels.guildchat.adapter import ADVICE, GuildchatAdapter, nonce
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http import Transport, connect_failed, outcome_unknown
 from tocsin.core.http_direct import DirectTransport

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
-from tocsin.channels.teamchat import ADVICE, THROTTLED, TRANSIENT, TeamchatAdapter, escape
+from tocsin.channels.teamchat.adapter import ADVICE, THROTTLED, TRANSIENT, TeamchatAdapter, escape
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.core.http import Reply, Transport, connect_failed, outcome_unknown
 from tocsin.core.http_direct import DirectTransport

@@ -7,7 +7,7 @@ never do: splitting, retries, time limits, and keeping secrets out of errors are
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -17,10 +17,16 @@ from tocsin.core.text import Measure, code_points, normalise, split
 from tocsin.core.variables import Variable
 
 if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.clock import Clock
     from tocsin.core.http import Transport
     from tocsin.core.settings import Values
 
+
+# The parse mode that every channel takes: Markdown as models and people write it, shown as well as it can.
+COMMONMARK = "commonmark"
+# … and text that is no markup, such as the output of a command.
+PLAIN = "plain"
 
 BetweenParts = Callable[[int, int], Awaitable[None]]
 
@@ -53,9 +59,11 @@ class Outgoing:
     target: str
     text: str
     key: str = ""  # the same for every attempt: a provider that recognises repeats gets one from it
-    parse_mode: str = ""  # one of the channel's `parse_modes`; empty is the channel's default
+    # One of the channel's `parse_modes`, or `COMMONMARK`; empty is the channel's default.
+    parse_mode: str = ""
     parts_sent: int = 0  # what an earlier attempt got out, of how many: these parts are not sent again
     parts_total: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what only this channel knows: a reply, buttons
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,9 @@ class Part:
     text: str
     key: str
     parse_mode: str = ""
+    markup: tuple[Any, ...] = ()  # what a channel that formats by ranges of the text made of its markup
+    extra: Mapping[str, Any] = field(default_factory=dict)  # of the whole message; buttons belong to its last part
+    last: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,7 @@ class ChannelSpec:
     aliases: tuple[str, ...] = ()
     secrets: tuple[Variable[Any], ...] = ()
     options: tuple[Variable[Any], ...] = ()
+    receiving: tuple[Variable[Any], ...] = ()  # what only the inbound side needs; never `required`
     target_format: str = ""
     max_length: int | None = None  # in units of `measure`; nothing means no limit
     chunk_at: int | None = None  # texts are split at so many units; nothing means never
@@ -136,7 +148,7 @@ class ChannelSpec:
     @property
     def variables(self) -> tuple[Variable[Any], ...]:
         """All settings of the channel."""
-        return (*self.secrets, *self.options)
+        return (*self.secrets, *self.options, *self.receiving)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +177,11 @@ class OutboundAdapter(ABC):
         from tocsin.core.redaction import Redactor
 
         self._redact = tools.redact or Redactor(config.secrets())
+
+    @classmethod
+    def receiver(cls) -> "type[InboundAdapter] | None":
+        """Return the class of the channel's inbound side, imported only now; nothing where it cannot receive."""
+        return None
 
     @abstractmethod
     async def deliver(self, part: Part) -> str:

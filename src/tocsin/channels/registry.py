@@ -24,6 +24,8 @@ from tocsin.core.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_u
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from tocsin.channels.inbound import InboundAdapter
+
 ENTRY_POINTS = "tocsin.channels"
 
 
@@ -55,6 +57,7 @@ class Registry:
         self._settings = settings
         self._tools = tools
         self._adapters: dict[str, OutboundAdapter] = {}
+        self._receivers: dict[str, InboundAdapter] = {}
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds of all channels, in the order in which they are shown."""
@@ -87,6 +90,25 @@ class Registry:
             self._check_addresses(channel.spec)
             self._adapters[kind] = _construct(channel, config, self._tools())
         return self._adapters[kind]
+
+    def receiver(self, name: str) -> "InboundAdapter":
+        """Return the one inbound adapter of a channel that can receive; raise UnknownChannelError otherwise.
+
+        It need not be configured: without its secret it rejects every call.
+        """
+        kind = self.kind_of(name)
+        if kind not in self._receivers:
+            channel = self._classes.get(kind)
+            receiver = channel.receiver() if channel else None
+            if channel is None or receiver is None:
+                raise UnknownChannelError(f"Unknown channel: {kind[:50]} does not receive")
+            self._check_addresses(channel.spec)
+            self._receivers[kind] = receiver(self._settings.only(channel.spec.variables), self._tools())
+        return self._receivers[kind]
+
+    def receiving(self) -> list[str]:
+        """Return the kinds that can receive."""
+        return [kind for kind, channel in self._classes.items() if channel.spec.inbound]
 
     def _state(self, spec: ChannelSpec) -> ChannelState:
         missing = tuple(self._settings.only(spec.variables).missing())

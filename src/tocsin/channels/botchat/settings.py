@@ -1,0 +1,111 @@
+"""The settings of the bot and of everything that botchat receives (spec 5.6)."""
+
+import re
+from pathlib import Path
+
+from tocsin.core.variables import Variable, boolean, choice, directory, integer
+
+LARGEST_CHAT_ID = 2**52 - 1  # Bot API: identifiers have at most 52 significant bits
+
+
+def chat_id(value: str) -> str:
+    """Read the number of one chat; groups are negative."""
+    stripped = value.strip()
+    if not re.fullmatch(r"-?[1-9][0-9]{0,15}", stripped) or abs(int(stripped)) > LARGEST_CHAT_ID:
+        raise ValueError("a chat ID, such as 123456789 or -1001234567890")
+    return stripped
+
+
+def chat_ids(value: str) -> frozenset[str]:
+    """Read a comma-separated list of chat IDs."""
+    try:
+        return frozenset(chat_id(item) for item in value.split(",") if item.strip())
+    except ValueError:
+        raise ValueError("chat IDs separated by commas, such as 123456789, -1001234567890") from None
+
+
+def webhook_secret(value: str) -> str:
+    """Read what the provider repeats in a header of every call."""
+    stripped = value.strip()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", stripped):  # setWebhook, secret_token
+        raise ValueError("1 to 256 of the characters A-Z, a-z, 0-9, _ and -")
+    return stripped
+
+
+def webhook_url(value: str) -> str:
+    """Read the public address at which the provider reaches the gateway."""
+    stripped = value.strip()
+    if not re.fullmatch(r"https://[^\s/:@?#]+(:(443|80|88|8443))?(/[^\s?#]*)?", stripped):  # setWebhook, url
+        raise ValueError("an https address on port 443, 80, 88 or 8443, such as https://example.org/webhook/botchat")
+    return stripped
+
+
+ALLOWED_CHAT_IDS: Variable[frozenset[str]] = Variable(
+    "ALLOWED_CHAT_IDS",
+    chat_ids,
+    frozenset(),
+    "Chats that the bot talks to, separated by commas; without any, every message is rejected.",
+    shown_default="none",
+)
+DEFAULT_CHAT_ID = Variable("BOTCHAT_DEFAULT_CHAT_ID", chat_id, "", "Chat that gets the bot's own notifications.")
+ADMIN_CHAT_ID = Variable(
+    "BOTCHAT_ADMIN_CHAT_ID", chat_id, "", "Chat that is told of access requests and may approve them."
+)
+SESSION_TTL_S = Variable(
+    "BOTCHAT_SESSION_TTL", integer(1, 10**9), 3600, "Seconds after which a silent chat's history is forgotten."
+)
+MAX_HISTORY = Variable("BOTCHAT_MAX_HISTORY", integer(1, 10_000), 20, "Messages of a chat that the bot remembers.")
+MAX_PER_CHAT = Variable(
+    "BOTCHAT_MAX_PER_CHAT", integer(1, 1000), 2, "Answers for one chat that are worked on at the same time."
+)
+MAX_GLOBAL = Variable(
+    "BOTCHAT_MAX_GLOBAL", integer(1, 10_000), 5, "Answers that are worked on at the same time, of all chats."
+)
+QUEUE_OVERFLOW = Variable(
+    "BOTCHAT_QUEUE_OVERFLOW",
+    integer(0, 100_000),
+    10,
+    "Messages of a chat that may wait before the next is turned away.",
+)
+MODE = Variable(
+    "BOTCHAT_MODE",
+    choice("polling", "webhook"),
+    "polling",
+    "How updates come: `polling` fetches them, `webhook` has the gateway called.",
+)
+WEBHOOK_SECRET = Variable(
+    "BOTCHAT_WEBHOOK_SECRET",
+    webhook_secret,
+    "",
+    "What every call to `/webhook/botchat` must carry; without it every call is rejected.",
+    secret=True,
+)
+WEBHOOK_URL = Variable(
+    "BOTCHAT_WEBHOOK_URL", webhook_url, "", "Public https address of `/webhook/botchat`, registered at start."
+)
+STREAMING = Variable(
+    "BOTCHAT_STREAMING", boolean, True, "Show an answer while it is being written, by editing a preview message."
+)
+LOCAL_FILES_DIR: Variable[Path | None] = Variable(
+    "BOTCHAT_LOCAL_FILES_DIR",
+    directory,
+    None,
+    "Directory of an own Bot API server in local mode; files are read only below it.",
+    shown_default="none",
+)
+
+RECEIVING = (
+    ALLOWED_CHAT_IDS,
+    DEFAULT_CHAT_ID,
+    ADMIN_CHAT_ID,
+    SESSION_TTL_S,
+    MAX_HISTORY,
+    MAX_PER_CHAT,
+    MAX_GLOBAL,
+    QUEUE_OVERFLOW,
+    MODE,
+    WEBHOOK_SECRET,
+    WEBHOOK_URL,
+    STREAMING,
+    LOCAL_FILES_DIR,
+)

@@ -1,0 +1,175 @@
+"""What a channel that receives is: it verifies, reads, acknowledges, shows that work goes on, and replies.
+
+An author writes `verify`, `receive` and `reply_target`. The route treats *any* exception of `verify` as a
+rejection, so a bug in a verifier fails closed. Source: channel fact book, section 8.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tocsin.core.errors import ChannelError, TocsinError
+
+if TYPE_CHECKING:
+    from tocsin.channels.contract import Tools
+    from tocsin.core.settings import Values
+
+
+class RejectedError(TocsinError):
+    """A webhook call is not proved to come from the product; the reason is for log and audit only."""
+
+    code = "invalid-signature"
+
+
+class MessageKind(StrEnum):
+    """What a person did."""
+
+    MESSAGE = "message"
+    COMMAND = "command"
+    CALLBACK = "callback"  # a button
+    EDIT = "edit"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRequest:
+    """One call as it came in. Header names are in lower case; a repeated header is there twice."""
+
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def values(self, *names: str) -> list[str]:
+        """Return every value of the headers that go by one of `names` (lower case)."""
+        return [value for name, value in self.headers if name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the product expects as the answer to its call."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """A call that only wants an answer: nothing is stored, nothing is worked on."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message; `size` in bytes, `duration` in seconds."""
+
+    kind: str  # photo, document, voice, audio, video, other
+    file_id: str
+    mime: str = ""
+    name: str = ""
+    size: int | None = None
+    duration: float | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """One event by a person. Times are Unix seconds. Source: channel fact book, section 8."""
+
+    channel: str
+    kind: MessageKind
+    id: str  # the message's, or the event's, where the product says so
+    dedupe_keys: tuple[str, ...]
+    chat_id: str
+    text: str = ""  # decoded, the bot's own mention removed
+    thread_id: str | None = None
+    chat_type: str = "private"  # private, group, channel
+    sender_id: str | None = None
+    sender_name: str = ""
+    sender_is_bot: bool = False
+    command: str | None = None  # without the slash, in lower case
+    args: str = ""
+    callback_id: str | None = None
+    callback_data: str | None = None
+    reply_to_id: str | None = None
+    mentions_bot: bool = False  # by name, by a reply to the bot, or in a thread that the bot is in
+    attachments: tuple[Attachment, ...] = ()
+    album_id: str | None = None  # of several messages that a person sent as one
+    sent_at: float = 0.0
+    received_at: float = 0.0
+    # Addresses that answer this event, such as a response_url: in memory only, never stored or logged.
+    reply_context: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def stored(self) -> dict[str, Any]:
+        """Return everything but `reply_context`, as JSON can hold it."""
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "reply_context"}
+        values["attachments"] = [{f.name: getattr(item, f.name) for f in fields(item)} for item in self.attachments]
+        return values
+
+    @classmethod
+    def restore(cls, values: Mapping[str, Any]) -> "InboundMessage":
+        """Return what `stored` was made of; fields of a newer version are left out."""
+        known = {f.name for f in fields(cls)}
+        message = cls(**{name: value for name, value in values.items() if name in known})
+        return replace(
+            message,
+            kind=MessageKind(message.kind),
+            dedupe_keys=tuple(message.dedupe_keys),
+            attachments=tuple(Attachment(**item) for item in values.get("attachments", ())),
+        )
+
+
+class InboundAdapter(ABC):
+    """Base of everything that receives. Constructing one never fails: a missing secret makes `verify` reject."""
+
+    name: ClassVar[str]
+    supports_streaming: ClassVar[bool] = False
+    # How often the indicator is shown anew while work goes on; nothing means that once is enough.
+    indicator_every_s: ClassVar[float | None] = None
+
+    def __init__(self, config: "Values", tools: "Tools") -> None:
+        self.config = config
+        self.http = tools.http
+        self.clock = tools.clock
+
+    @abstractmethod
+    def verify(self, request: WebhookRequest, now: float) -> None:
+        """Raise RejectedError unless the raw bytes are proved to come from the product; `now` is Unix time."""
+
+    @abstractmethod
+    async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
+        """Return what a verified call says, or nothing for an event that concerns nobody here.
+
+        Must not raise for content that is broken or unknown: the product would send it again and again.
+        """
+
+    @abstractmethod
+    def reply_target(self, message: InboundMessage) -> str:
+        """Return where the outbound side of the channel sends an answer, thread included."""
+
+    def replay_key(self, request: WebhookRequest) -> str:
+        """Return what names this signed call, or nothing where a repeated one is found by its dedupe keys."""
+        return ""
+
+    def answer_to(self, message: InboundMessage | None) -> Answer:
+        """Return what the product expects for an event that is stored, was stored before, or is ignored."""
+        return Answer()
+
+    def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
+        """Return what the outbound side needs beside the target to answer this message, as JSON can hold it."""
+        return {}
+
+    async def acknowledge(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
+        """Show that the message was read: a reaction, or the end of a button's spinner; may raise ChannelError."""
+
+    async def start_processing_indicator(self, message: InboundMessage) -> None:  # noqa: B027
+        """Show that somebody works on an answer; may raise ChannelError."""
+
+    async def send_response(self, message: InboundMessage, response: str) -> None:
+        """Answer by what `reply_context` has, at once and not through the queue.
+
+        Raises ChannelError when that is not possible (any more): then the answer goes through the queue.
+        """
+        raise ChannelError(f"{self.name} has no direct way to answer this message")

@@ -1,0 +1,1 @@
+"""What Tocsin does beside messaging. Features do not know each other; app.py introduces them."""

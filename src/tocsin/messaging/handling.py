@@ -1,0 +1,51 @@
+"""What is done with a received message: a chain of handlers, of which the first that feels concerned answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundMessage
+
+
+class Ending(StrEnum):
+    """How the work on a received message ended."""
+
+    ANSWERED = "answered"
+    IGNORED = "ignored"
+    FAILED = "failed"  # the person is told in a reply
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A stored event on its way through the handlers."""
+
+    id: str  # of the inbox, the same at every attempt
+    message: InboundMessage
+    backlog: bool = False  # it came while nobody was there: it is answered, however many there are
+    attempt: int = 1  # above 1 the process that worked on it before has died
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One text for the chat that the message came from; it leaves through the durable queue."""
+
+    text: str
+    parse_mode: str = PLAIN
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what only that channel knows, such as buttons
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a handler came to. `reason` is for log and audit."""
+
+    ending: Ending
+    replies: tuple[Reply, ...] = ()
+    reason: str = ""
+    # Called once the replies are durably queued and the message is finished, never twice: history, previews.
+    done: Callable[[], Awaitable[None]] | None = field(default=None, compare=False)
+
+
+# Nothing means: not mine, ask the next one.
+Handler = Callable[[Received], Awaitable[Verdict | None]]

@@ -1,0 +1,1 @@
+"""Chat models: Anthropic and whatever speaks the interface of OpenAI."""
