@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.channels.contract import (
+    COMMONMARK,
+    PLAIN,
     ChannelSpec,
     OutboundAdapter,
     Outgoing,
@@ -127,7 +129,7 @@ async def test_a_target_that_is_not_one_printable_line_is_refused(target: str):
 async def test_a_parse_mode_that_the_channel_does_not_have_is_refused_with_those_it_has():
     parts, deliver = noting("bong")
     receipt = await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="quiet"))
-    assert receipt.result.error == "quiet is no parse mode of bell: it has: loud"
+    assert receipt.result.error == "quiet is no parse mode of bell: it has: loud, plain, commonmark"
     assert (await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="loud"))).result.ok
     assert [part.parse_mode for part in parts] == ["loud"]
 
@@ -223,3 +225,44 @@ async def test_out_of_time_the_outcome_is_unknown():
     assert receipt.failure
     assert (receipt.failure.kind, receipt.attempts) == (FailureKind.AMBIGUOUS, 1)
     assert not (await adapter.test_connection()).ok
+
+
+# --- Markdown and plain text
+
+
+@pytest.mark.parametrize("mode", [COMMONMARK, PLAIN])
+async def test_every_channel_takes_markdown_and_plain_text_and_splits_both(mode: str):
+    parts, deliver = noting("bong")
+    text = "**one** two three four five six seven"
+    receipt = await bell(deliver, chunk_at=None, max_length=20).transmit(Outgoing("tower", text, parse_mode=mode))
+    assert receipt.result.ok
+    shown = text.replace("*", "") if mode == COMMONMARK else text
+    assert " ".join(part.text for part in parts) == shown
+    assert all(len(part.text) <= 20 and part.parse_mode == mode for part in parts)
+    assert [(part.first, part.last) for part in parts] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("mode", [COMMONMARK, PLAIN])
+async def test_in_every_mode_a_text_without_anything_visible_is_refused(mode: str):
+    parts, deliver = noting("bong")
+    receipt = await bell(deliver).transmit(Outgoing("tower", " \n\0", parse_mode=mode))
+    assert ("the message is empty" in receipt.result.error, parts) == (True, [])
+
+
+async def test_a_send_that_goes_on_cuts_markdown_as_the_one_before_did():
+    parts, deliver = noting("bong")
+    whole = Outgoing("tower", "- **one** two\n- three\n\n```\nfour\nfive\n```\n" * 3, parse_mode=COMMONMARK)
+    total = (await bell(deliver).transmit(whole)).parts_total
+    first = [part.text for part in parts]
+    parts.clear()
+    await bell(deliver).transmit(replace(whole, parts_sent=2, parts_total=total))
+    assert total > 3
+    assert [part.text for part in parts] == first[2:]
+
+
+async def test_extras_are_checked_before_the_first_part_and_reach_every_part():
+    parts, deliver = noting("bong")
+    adapter = bell(deliver)
+    outgoing = Outgoing("tower", "first paragraph.\n\nsecond paragraph.", extra={"reply_to": "7"})
+    await adapter.transmit(outgoing)
+    assert [part.extra for part in parts] == [{"reply_to": "7"}] * 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.contract import COMMONMARK, Outgoing, Receipt, SendResult
 from tocsin.channels.devicemsg import ADVICE, DevicemsgAdapter, handle_of, is_modern
 from tocsin.core.errors import FailureKind
 from tocsin.testing.parts import build_adapter
@@ -415,3 +415,13 @@ def test_the_registry_can_tell_where_it_works():
     assert spec.platform == "darwin"
     assert spec.platform_variable is not None
     assert (spec.platform_variable.name, spec.platform_variable.default) == ("DEVICEMSG_PLATFORM", "")
+
+
+async def test_markdown_arrives_as_plain_text_and_in_parts_if_it_must(mac: Mac):
+    source = "# Done\n\n- **a** [b](https://c.d)\n\n```py\n  x\n```\n\n|n|v|\n|-|-|\n|1|2|"
+    receipt = await mac.adapter().transmit(Outgoing(NUMBER, source, parse_mode=COMMONMARK))
+    assert receipt.result.ok
+    assert mac.arguments()[0][-1] == "Done\n\n• a b (https://c.d)\n\n  x\n\nn: 1\nv: 2"
+    receipt = await mac.adapter().transmit(Outgoing(NUMBER, "word " * 5_000, parse_mode=COMMONMARK))
+    assert (receipt.result.ok, receipt.parts_sent) == (True, 2)
+    assert all(len(arguments[-1]) <= 20_000 for arguments in mac.arguments())

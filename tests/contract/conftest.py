@@ -7,7 +7,7 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhookchat"
 
-SUITE = ("channel_bench", "channel_contract", "http_channel_contract")
+SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
 
 pytest.register_assert_rewrite(*(f"tocsin.testing.{module}" for module in SUITE))
 sys.path.append(str(EXAMPLE))  # at collection: the example's own test module is imported below

@@ -11,10 +11,12 @@ from dataclasses import replace
 import pytest
 
 from tocsin.core.clock import Clock
+from tocsin.core.errors import ChannelError
 from tocsin.core.ids import new_id
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LEASE_S,
+    MAX_EXTRA_BYTES,
     OPEN,
     REPLAYABLE,
     SCHEDULE_S,
@@ -82,6 +84,11 @@ def new(
         expires_at=expires_at,
         idempotency_key=idempotency_key,
     )
+
+
+def finished(at: float) -> Delivery:
+    """Return a delivery that was sent without the queue."""
+    return Delivery(new_id(), "bell", "door", "direct", "cli", Status.SENT, Policy.AT_MOST_ONCE, at, finished_at=at)
 
 
 def retry(wait_s: float) -> Outcome:
@@ -201,6 +208,43 @@ class StoreContract:
         for name in NewDelivery.__slots__:
             assert getattr(accepted, name) == getattr(given, name), name
         assert await store.get(accepted.id) == accepted
+
+    async def test_what_only_the_channel_knows_comes_back_at_every_step(self, store: DeliveryStore):
+        extra = {
+            "reply_to": 7,
+            "buttons": [[["Yes 😀 ü", "confirm:1"], ["No", "cancel:1"]]],
+            "deep": {"a": None},
+        }
+        accepted = await put_one(store, replace(new(), extra=extra))
+        assert accepted.extra == extra
+        assert (await store.get(accepted.id)).extra == extra
+        claimed = await claim_one(store)
+        assert claimed.extra == extra
+        assert await store.finish("w1", claimed.id, DEAD)
+        assert (await store.replay(claimed.id)).extra == extra
+        assert [found.extra for found in (await store.search(Query())).items] == [extra]
+
+    async def test_a_record_keeps_what_only_the_channel_knows(self, store: DeliveryStore, clock: TwoClocks):
+        await store.record(replace(finished(clock.now()), extra={"reply_to": "7"}))
+        assert [found.extra for found in (await store.search(Query())).items] == [{"reply_to": "7"}]
+
+    @pytest.mark.parametrize(
+        ("extra", "reason"),
+        [
+            ({"buttons": "x" * MAX_EXTRA_BYTES}, "the extras of the message take 16,399 bytes, limit 16,384"),
+            ({"buttons": object()}, "the extras of the message are no JSON"),
+            ({"x": float("nan")}, "the extras of the message are no JSON"),
+        ],
+        ids=["too long", "no JSON", "no number"],
+    )
+    async def test_extras_that_cannot_be_kept_are_refused_and_nothing_is_accepted(
+        self, store: DeliveryStore, clock: TwoClocks, extra: dict[str, object], reason: str
+    ):
+        with pytest.raises(ChannelError, match=reason):
+            await put(store, new("1"), replace(new("2"), extra=extra))
+        with pytest.raises(ChannelError, match=reason):
+            await store.record(replace(finished(clock.now()), extra=extra))
+        assert (await store.search(Query())).items == []
 
     async def test_half_a_character_is_no_reason_to_refuse(self, store: DeliveryStore):
         accepted = await put_one(store, new("half \ud83d", "door \udcff", idempotency_key="\ud83d"))

@@ -13,7 +13,7 @@ import pytest
 from tests.delivery.store_contract import RULES, TwoClocks, new
 
 from tocsin.channels.botchat import BotchatAdapter
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, Tools
+from tocsin.channels.contract import COMMONMARK, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.guildchat import GuildchatAdapter
 from tocsin.channels.registry import Registry
 from tocsin.channels.teamchat import TeamchatAdapter
@@ -246,6 +246,22 @@ async def test_messages_to_one_target_go_out_in_order_and_to_many_side_by_side(w
     for target in "abc":
         assert [text for to, text in world.bell.taken if to == target] == [f"{target}{n}" for n in range(4)]
     assert await world.counts() == {"sent": 12}
+
+
+async def test_parse_mode_and_extras_reach_the_channel(world: World):
+    seen: list[Part] = []
+
+    async def ring(part: Part) -> str:
+        seen.append(part)
+        return "rung"
+
+    extra = {"reply_to": 7, "buttons": [[["Yes", "yes"]]]}
+    delivery = NewDelivery("bell", "door", "**hi**", "test", parse_mode=COMMONMARK, extra=extra)
+    (accepted,) = await world.put(delivery)
+    world.start_dispatcher(world.registry(channel("bell", ring)))
+    await world.pass_time(1)
+    assert (await world.get(accepted)).status is Status.SENT
+    assert [(part.text, part.parse_mode, part.extra) for part in seen] == [("hi", COMMONMARK, extra)]
 
 
 async def test_a_hanging_target_delays_no_other(world: World):

@@ -448,6 +448,25 @@ async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: Two
     await database.aclose()
 
 
+async def test_deliveries_of_the_version_before_are_still_there(tmp_path: Path, clock: TwoClocks):
+    path = tmp_path / "old.db"
+    old = Database(path, {"delivery": MIGRATIONS[:1]})
+    row = ["id-1", "bell", "door", "hello", "test", "queued", "at_least_once", clock.now()]
+    columns = "id, channel, target, message, source, status, policy, created_at"
+    await old.write(
+        lambda c: c.execute(f"INSERT INTO deliveries ({columns}) VALUES ({','.join('?' * 8)})", row).rowcount
+    )
+    await old.write(
+        lambda c: c.execute("INSERT INTO lanes (channel, target, due_mono) VALUES ('bell', 'door', 0)").rowcount
+    )
+    await old.aclose()
+    database = Database(path, SCHEMA)
+    store = SqliteStore(database, clock)
+    (claimed,) = await store.claim_due("w1", 1, RULES)
+    await database.aclose()
+    assert (claimed.id, claimed.message, claimed.extra) == ("id-1", "hello", {})
+
+
 # Cost
 
 
@@ -475,7 +494,8 @@ async def test_no_step_of_the_queue_reads_a_whole_table(database: Database, stor
     changing = ("SELECT", "UPDATE", "DELETE")
     checked = 0
     for sql in statements:
-        if sql.startswith(changing) and "boot" not in sql:
+        # The settings of the word index are one line, and SQLite's own business.
+        if sql.startswith(changing) and "boot" not in sql and "delivery_words_config" not in sql:
             plan = await database.read(lambda c, sql=sql: [r["detail"] for r in c.execute(f"EXPLAIN QUERY PLAN {sql}")])
             scans = [step for step in plan if step.startswith("SCAN") and "LIST SUBQUERY" not in step]
             assert scans == [], sql

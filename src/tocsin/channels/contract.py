@@ -7,19 +7,20 @@ never do: splitting, retries, time limits, and keeping secrets out of errors are
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.ratelimit import Rate
-from tocsin.core.text import Measure, code_points, normalise, split
+from tocsin.core.text import Measure, code_points, normalise, readable, split
 from tocsin.core.variables import Variable
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.clock import Clock
     from tocsin.core.http import Transport
+    from tocsin.core.markup import Dialect
     from tocsin.core.settings import Values
 
 
@@ -29,6 +30,8 @@ COMMONMARK = "commonmark"
 PLAIN = "plain"
 
 BetweenParts = Callable[[int, int], Awaitable[None]]
+# The text of a part, and its `markup`.
+Shown = tuple[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Outgoing:
     target: str
     text: str
     key: str = ""  # the same for every attempt: a provider that recognises repeats gets one from it
-    # One of the channel's `parse_modes`, or `COMMONMARK`; empty is the channel's default.
+    # One of the channel's `parse_modes`, `COMMONMARK` or `PLAIN`; empty is the channel's default.
     parse_mode: str = ""
     parts_sent: int = 0  # what an earlier attempt got out, of how many: these parts are not sent again
     parts_total: int = 0
@@ -76,6 +79,7 @@ class Part:
     parse_mode: str = ""
     markup: tuple[Any, ...] = ()  # what a channel that formats by ranges of the text made of its markup
     extra: Mapping[str, Any] = field(default_factory=dict)  # of the whole message; buttons belong to its last part
+    first: bool = True
     last: bool = True
 
 
@@ -199,15 +203,31 @@ class OutboundAdapter(ABC):
         """Return the length at which texts are split, or nothing when they never are."""
         return self.spec.chunk_at
 
+    def check_extra(self, extra: Mapping[str, Any]) -> None:
+        """Raise ChannelError when a part of `extra` that the channel knows cannot be sent."""
+        return
+
     def split_text(self, text: str) -> list[str]:
         """Return `text` in parts that fit; raise ChannelError when it cannot be sent."""
-        spec = self.spec
-        clean = normalise(text)
-        if not clean.strip():
-            raise ChannelError("the message is empty", hint="write at least one visible character")
+        spec, clean = self.spec, visible(text)
         if chunk_at := self.chunk_at():
             return split(clean, chunk_at, spec.measure)
         return [within_limit(clean, spec.max_length, spec.measure)]
+
+    def dialect(self, parse_mode: str) -> "Dialect":
+        """Return how the channel shows text in `COMMONMARK` or `PLAIN`: here, without any formatting."""
+        from tocsin.core.markup import PlainText
+
+        return PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
+
+    def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
+        """Return `text` as it is shown, in parts that fit; raise ChannelError when it cannot be sent."""
+        if parse_mode not in {COMMONMARK, PLAIN}:
+            return [(part, ()) for part in self.split_text(text)]
+        from tocsin.core.markup import literal, render
+
+        show = literal if parse_mode == PLAIN else render
+        return show(visible(text), self.dialect(parse_mode))
 
     @final
     async def send(self, target: str, message: str) -> SendResult:
@@ -223,7 +243,7 @@ class OutboundAdapter(ABC):
                 name = await self.probe()
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
             return SendResult(False, kind, "", error=self._explain(_failure(error)))
-        return SendResult(True, kind, "", message=self._redact(f"connected as {_readable(name)}"))
+        return SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
 
     @final
     async def transmit(
@@ -251,22 +271,23 @@ class OutboundAdapter(ABC):
         )
 
     @final
-    def check(self, outgoing: Outgoing) -> tuple[str, list[str]]:
+    def check(self, outgoing: Outgoing) -> tuple[str, Sequence[Shown]]:
         """Return target and parts as they would be sent; raise ChannelError when they cannot be."""
-        target = self.check_target(_one_line(_as_text(outgoing.target)))
-        if outgoing.parse_mode and outgoing.parse_mode not in self.spec.parse_modes:
-            known = ", ".join(self.spec.parse_modes) or "none"
-            raise ChannelError(f"{outgoing.parse_mode} is no parse mode of {self.spec.kind}", hint=f"it has: {known}")
-        return target, self.split_text(_as_text(outgoing.text))
+        target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
+        known = dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))
+        if mode and mode not in known:
+            raise ChannelError(f"{mode} is no parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
+        self.check_extra(outgoing.extra)
+        return target, self.parts_of(_as_text(outgoing.text), mode)
 
     async def _send_parts(self, outgoing: Outgoing, progress: "_Progress") -> None:
-        target, texts = self.check(outgoing)
-        progress.total = len(texts)
+        target, parts = self.check(outgoing)
+        mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
         # A setting that changed since the earlier attempt cuts the text elsewhere: then all is sent again.
-        progress.sent = outgoing.parts_sent if outgoing.parts_total == len(texts) else 0
-        for number, text in enumerate(texts[progress.sent :], start=progress.sent):
-            key = f"{outgoing.key}:{number}" if outgoing.key else ""
-            part = Part(target, text, key or _fresh_key(), outgoing.parse_mode)
+        progress.total, progress.sent = total, outgoing.parts_sent if outgoing.parts_total == total else 0
+        for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
+            key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
+            part = Part(target, text, key, mode, markup, extra, first=not number, last=number == total - 1)
             note = await self._deliver_patiently(part, progress)
             progress.note = progress.note or note
             progress.sent += 1
@@ -289,10 +310,10 @@ class OutboundAdapter(ABC):
 
     def _result(self, outgoing: Outgoing, progress: "_Progress", failure: RemoteError | None) -> SendResult:
         kind = self.spec.kind
-        target = _readable(outgoing.target)
+        target = readable(outgoing.target)
         if failure is None:
             # What a provider answers may repeat what it was sent, the token included.
-            return SendResult(True, kind, target, message=self._redact(_readable(progress.note)))
+            return SendResult(True, kind, target, message=self._redact(readable(progress.note)))
         text = self._explain(failure)
         if progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"
@@ -310,6 +331,14 @@ class _Progress:
     sent: int = 0
     total: int = 0
     attempts: int = 0
+
+
+def visible(text: str) -> str:
+    """Return `text` with one kind of line ends and whole characters; raise ChannelError when nothing of it shows."""
+    clean = normalise(text)
+    if not clean.strip():
+        raise ChannelError("the message is empty", hint="write at least one visible character")
+    return clean
 
 
 def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = code_points) -> str:
@@ -354,16 +383,8 @@ def _failure(error: Exception) -> RemoteError:
 
     getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
     return ChannelError(
-        f"unexpected {type(error).__name__}: {_readable(error)}", hint="this is a bug; the log has the details"
+        f"unexpected {type(error).__name__}: {readable(error)}", hint="this is a bug; the log has the details"
     )
-
-
-def _readable(value: object) -> str:
-    """Return `value` as text, whatever its own `__str__` does."""
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001  # a send never raises
-        return f"<{type(value).__name__}>"
 
 
 def _timeout(seconds: float) -> Any:

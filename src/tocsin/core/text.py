@@ -42,6 +42,14 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def readable(value: object) -> str:
+    """Return `value` as text, whatever its own `__str__` does."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  # whoever reports a failure must not fail
+        return f"<{type(value).__name__}>"
+
+
 def split(text: str, limit: int, measure: Measure = code_points) -> list[str]:
     """Split `text` into parts of at most `limit` units of `measure`.
 

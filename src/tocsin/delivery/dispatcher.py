@@ -209,6 +209,7 @@ class Dispatcher:
             delivery.parse_mode,
             delivery.parts_sent,
             delivery.parts_total,
+            delivery.extra,
         )
         adapter = self._registry.adapter(delivery.channel)
         try:

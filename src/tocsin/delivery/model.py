@@ -4,11 +4,14 @@ queued → sending → sent | retry_wait → sending … | dead | uncertain
 queued, retry_wait → cancelled | expired;  dead, uncertain → queued (replay)
 """
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
+from typing import Any
 
-from tocsin.core.errors import FailureKind
+from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.ratelimit import Rate
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "holds_back",
     "judge",
     "judge_abandoned",
+    "pack_extra",
 ]
 
 LEASE_S = 9.0  # with the poll and the claim, a killed worker's deliveries go on within 10 s
@@ -36,6 +40,7 @@ SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
 JITTER = 0.1
 # Who says "wait 0 s" again and again is not asked in a loop. Below the second that we may be late.
 LEAST_THROTTLE_S = 0.5
+MAX_EXTRA_BYTES = 16 * 1024
 
 
 class Status(StrEnum):
@@ -76,6 +81,7 @@ class NewDelivery:
     not_before: float | None = None
     expires_at: float | None = None
     idempotency_key: str | None = None  # a second one with the same key is the first one
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what only the channel knows, as JSON can hold it
 
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
         """Return the same message with when it may be sent, and what makes it one of a kind."""
@@ -108,6 +114,7 @@ class Delivery:
     finished_at: float | None = None
     duration_ms: int | None = None
     failures: int = 0  # tries that failed and were not merely throttled: the place in the schedule
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,24 @@ class Failure:
     sentence: str
     retry_after_s: float | None = None
     whole_account: bool = False
+
+
+def pack_extra(extra: Mapping[str, Any]) -> str:
+    """Return `extra` as JSON, or nothing when it is empty; raise ChannelError when a store would not take it."""
+    if not extra:
+        return ""
+    try:
+        packed = json.dumps(dict(extra), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ChannelError(
+            "the extras of the message are no JSON", hint="use texts, numbers, lists and objects"
+        ) from None
+    if len(packed) > MAX_EXTRA_BYTES:
+        raise ChannelError(
+            f"the extras of the message take {len(packed):,} bytes, limit {MAX_EXTRA_BYTES:,}",
+            hint="send fewer or shorter buttons",
+        )
+    return packed
 
 
 def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> Outcome:

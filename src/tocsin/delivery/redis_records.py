@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tocsin.core.text import storable
-from tocsin.delivery.model import Delivery, Outcome, Policy, Status
+from tocsin.delivery.model import Delivery, Outcome, Policy, Status, pack_extra
 
 MICRO = 1_000_000
 
@@ -49,8 +49,11 @@ _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
 
 
 def fixed(delivery: Delivery) -> str:
-    """Return what never changes as JSON."""
-    return json.dumps({name: getattr(delivery, name) for name in _FIXED})
+    """Return what never changes as JSON; raise ChannelError when its extras are too much."""
+    found = {name: getattr(delivery, name) for name in _FIXED}
+    if pack_extra(delivery.extra):
+        found["extra"] = dict(delivery.extra)
+    return json.dumps(found)
 
 
 def changing(delivery: Delivery) -> str:

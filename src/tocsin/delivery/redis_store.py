@@ -283,6 +283,7 @@ def _accept(new: NewDelivery, now: float) -> Delivery:
         not_before=new.not_before,
         expires_at=new.expires_at,
         idempotency_key=None if new.idempotency_key is None else storable(new.idempotency_key),
+        extra=new.extra,
     )
 
 

@@ -5,6 +5,7 @@ people, and for what was promised in wall time (`not_before`, `expires_at`).
 """
 
 import ctypes
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -306,4 +307,5 @@ def to_delivery(row: sqlite3.Row) -> Delivery:
     fields = {name: row[name] for name in Delivery.__slots__}
     fields["status"] = Status(row["status"])
     fields["policy"] = Policy(row["policy"])
+    fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
     return Delivery(**fields)

@@ -5,6 +5,7 @@
 `sending` is the one in flight. `pace` has the buckets that are not full: `tat`, their theoretical
 arrival time (GCRA), and until when the provider forbade to send, on both clocks. `delivery_words` has
 the deliveries `up_to` a number: indexing words takes three times as long as all the rest of a row.
+`extra` is JSON, or nothing.
 """
 
 _FIRST = """
@@ -81,4 +82,6 @@ WHEN old.seq <= (SELECT up_to FROM words_indexed WHERE rowid = 1) BEGIN
 END;
 """
 
-MIGRATIONS = (_FIRST,)
+_EXTRA = "ALTER TABLE deliveries ADD COLUMN extra TEXT NOT NULL DEFAULT '';"
+
+MIGRATIONS = (_FIRST, _EXTRA)

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tocsin.core.batching import Batcher
 from tocsin.core.clock import Clock
@@ -23,6 +23,7 @@ from tocsin.delivery.model import (
     NewDelivery,
     Outcome,
     Status,
+    pack_extra,
 )
 from tocsin.delivery.sqlite_lanes import Now, boot_id, to_delivery
 from tocsin.delivery.sqlite_search import index_words, search
@@ -39,6 +40,7 @@ INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50
 # Whether the disk takes writes again is asked for so long; then the answer is still no.
 PROBE_S = 1.0
 _RECORD = tuple(Delivery.__slots__)
+_EXTRA = _RECORD.index("extra")
 _INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
 _ROW = f"({', '.join('?' * len(_RECORD))})"
 
@@ -63,6 +65,7 @@ class SqliteStore:
         """See `DeliveryStore.record`."""
         if delivery.status in OPEN:
             raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        pack_extra(delivery.extra)  # what cannot be kept fails here, and not the records beside it
         await self._records.add(delivery)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
@@ -270,8 +273,9 @@ def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deli
         not_before=new.not_before,
         expires_at=new.expires_at,
         idempotency_key=key,
+        extra=new.extra,
     )
-    connection.execute(_INSERT + _ROW, [getattr(delivery, name) for name in _RECORD])
+    connection.execute(_INSERT + _ROW, _values(delivery))
     if asleep:
         connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
     else:
@@ -307,8 +311,13 @@ def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> 
         finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
         idempotency_key=None if _known(connection, key, now) else key,
     )
-    values = (getattr(whole, name) for name in _RECORD)
-    return [storable(value) if isinstance(value, str) else value for value in values]
+    return [storable(value) if isinstance(value, str) else value for value in _values(whole)]
+
+
+def _values(delivery: Delivery) -> list[Any]:
+    values = [getattr(delivery, name) for name in _RECORD]
+    values[_EXTRA] = pack_extra(delivery.extra)
+    return values
 
 
 def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:

@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import Outgoing, Receipt
 from tocsin.channels.registry import Registry
@@ -14,6 +15,10 @@ from tocsin.core.text import normalise, truncate
 from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.caller import Caller
+
+if TYPE_CHECKING:
+    # Sending needs nothing of what is received, and that takes 4 ms to import.
+    from tocsin.messaging.handling import Reply
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
@@ -54,9 +59,12 @@ class Outbox:
 
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
+        return self._prepare(channel, Outgoing(target, message), source, policy)
+
+    def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
         adapter = self._registry.adapter(channel)
         try:
-            checked, _ = adapter.check(Outgoing(target, message))
+            checked, _ = adapter.check(outgoing)
         except TocsinError:
             raise
         except Exception as error:  # a channel's own code; a direct send ends as a result then, too
@@ -67,7 +75,8 @@ class Outbox:
         if policy and policy not in set(Policy):
             raise ConfigError(f"there is no policy {policy[:50]!r}", hint=f"there are: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
-        return NewDelivery(adapter.spec.kind, checked, normalise(message), source, policy=chosen)
+        text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, outgoing.extra
+        return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
 
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
         """Queue prepared messages, all or none; writes one audit entry for each."""
@@ -79,6 +88,18 @@ class Outbox:
             self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
         self._wake()
         return accepted
+
+    async def queue_replies(
+        self, channel: str, target: str, replies: "Sequence[Reply]", key: str, caller: Caller
+    ) -> list[Delivery]:
+        """Queue texts for a chat, in order, all or none; the same `key` queues them once, within 24 hours.
+
+        Raises UnknownChannelError, ChannelError when one cannot be sent, or what the store raises.
+        """
+        outgoing = [Outgoing(target, reply.text, parse_mode=reply.parse_mode, extra=reply.extra) for reply in replies]
+        prepared = [self._prepare(channel, item, caller.source) for item in outgoing]
+        new = [item.with_terms(None, None, f"{key}:{number}") for number, item in enumerate(prepared)]
+        return await self.enqueue(new, caller)
 
     def _is_new(self, delivery: Delivery, before: str) -> bool:
         """Whether `delivery` was queued since `before`; a known key brings back the one of then, noted already."""

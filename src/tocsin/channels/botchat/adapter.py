@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING
+from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
 from tocsin.core.errors import ChannelError
 from tocsin.core.ratelimit import Rate
 from tocsin.core.settings import Values
@@ -14,12 +15,23 @@ from tocsin.core.variables import Variable
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Mapping
 
-PLAIN = "plain"
+    from tocsin.channels.botchat.extras import Keyboard
+    from tocsin.channels.inbound import InboundAdapter
+    from tocsin.core.markup import Dialect
+
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
-LARGEST_CHAT_ID = 2**52 - 1  # Bot API, type Chat: at most 52 significant bits
 LARGEST_THREAD_ID = 2**31 - 1
 GENERAL_TOPIC = 1  # its messages must be sent without a thread id
+# Descriptions of what a person has deleted meanwhile, or what has become too old.
+NOT_EDITABLE = (
+    "message can't be edited",
+    "message to edit not found",
+    "message_id_invalid",
+    "no text in the message to edit",
+)
+REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
 _LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
@@ -57,6 +69,7 @@ class BotchatAdapter(OutboundAdapter):
         aliases=("telegram",),
         secrets=(BOT_TOKEN,),
         options=(API_URL, PARSE_MODE),
+        receiving=RECEIVING,
         target_format="numeric chat ID (groups: negative) or @channelusername; a topic as <chat>/<thread ID>",
         max_length=4_096,  # sendMessage, after the markup is parsed
         chunk_at=4_000,
@@ -75,6 +88,13 @@ class BotchatAdapter(OutboundAdapter):
         self._api = BotApi(tools.http, config[API_URL], config[BOT_TOKEN])
         self._moved: dict[int | str, int] = {}
 
+    @classmethod
+    def receiver(cls) -> "type[InboundAdapter]":
+        """Return the inbound side, which is loaded only where something is received."""
+        from tocsin.channels.botchat.inbound import BotchatInbound
+
+        return BotchatInbound
+
     def check_target(self, target: str) -> str:
         """Accept a chat ID or `@channelusername`, either with `/` and the ID of a forum topic."""
         found = re.fullmatch(_TARGET, target)
@@ -82,13 +102,28 @@ class BotchatAdapter(OutboundAdapter):
             raise ChannelError(f"{target!r} is no target", hint=f"write {self.spec.target_format}")
         return target
 
+    def check_extra(self, extra: "Mapping[str, Any]") -> None:
+        """Accept the extras of `read_extras`."""
+        if extra:
+            from tocsin.channels.botchat.extras import read_extras
+
+            read_extras(extra)
+
+    def dialect(self, parse_mode: str) -> "Dialect":
+        """Return text with entities."""
+        from tocsin.channels.botchat.entities import Entities
+
+        return Entities(self.chunk_at())
+
     async def deliver(self, part: Part) -> str:
         """Send one part; the note has the message's ID, and what the operator should change in the target."""
         draft = self._draft(part)
         while True:  # every amendment is made at most once
             try:
-                sent = await self._api.call("sendMessage", **draft.params())
+                sent = await self._api.call(draft.method, **draft.params())
             except BotApiError as refusal:
+                if draft.edits and refusal.says("message is not modified"):
+                    return draft.note({"message_id": draft.edits})
                 if not self._amend(draft, refusal):
                     raise
             else:
@@ -104,12 +139,16 @@ class BotchatAdapter(OutboundAdapter):
         chat_id: int | str = chat if chat.startswith("@") else int(chat)
         mode = part.parse_mode or self.config[PARSE_MODE]
         thread_id = int(thread or GENERAL_TOPIC)
-        return _Draft(
+        draft = _Draft(
             self._moved.get(chat_id, chat_id),
             part.text,
-            None if mode == PLAIN else mode,
+            None if mode in {PLAIN, COMMONMARK} else mode,
             None if thread_id == GENERAL_TOPIC else thread_id,
+            list(part.markup),
         )
+        if part.extra:
+            draft.take_extras(part)
+        return draft
 
     def _amend(self, draft: "_Draft", refusal: BotApiError) -> bool:
         """Change what the server will not take, and say whether there is something new to try."""
@@ -118,11 +157,15 @@ class BotchatAdapter(OutboundAdapter):
             _log().warning("chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
             self._moved[draft.chat_id] = new_id
             draft.move(new_id)
-        elif draft.parse_mode and refusal.says("can't parse entities"):
+        elif draft.edits and refusal.says(*NOT_EDITABLE):
+            draft.edits = None
+        elif (draft.parse_mode and refusal.says("can't parse entities")) or (draft.entities and refusal.says("entit")):
             _log().info("markup refused, sent as plain text", extra={"reason": refusal.description})
             draft.drop_markup()
         elif draft.thread_id and refusal.says("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()
+        elif draft.reply_to and refusal.says(*REPLY_GONE):
+            draft.reply_to = None
         else:
             return False
         return True
@@ -136,18 +179,43 @@ class _Draft:
     text: str
     parse_mode: str | None
     thread_id: int | None
+    entities: list[dict[str, Any]] = field(default_factory=list)
+    reply_to: int | None = None
+    edits: int | None = None  # the message whose text this one takes the place of
+    keyboard: "Keyboard | None" = None
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
 
+    @property
+    def method(self) -> str:
+        """The method to call."""
+        return "editMessageText" if self.edits else "sendMessage"
+
     def params(self) -> dict[str, Any]:
-        """Return the parameters of `sendMessage`."""
+        """Return the parameters of the method."""
+        place: dict[str, Any] = {"message_id": self.edits}
+        if not self.edits:
+            reply = {"message_id": self.reply_to, "allow_sending_without_reply": True}
+            place = {"message_thread_id": self.thread_id, "reply_parameters": reply if self.reply_to else None}
         return {
             "chat_id": self.chat_id,
-            "message_thread_id": self.thread_id,
+            **place,
             "text": self.text,
             "parse_mode": self.parse_mode,
+            "entities": self.entities or None,
             "link_preview_options": {"is_disabled": True},
+            "reply_markup": {"inline_keyboard": self.keyboard} if self.keyboard else None,
         }
+
+    def take_extras(self, part: Part) -> None:
+        """Take what belongs to this part: the first one answers or replaces a message, the last one has buttons."""
+        from tocsin.channels.botchat.extras import read_extras
+
+        extras = read_extras(part.extra)
+        if part.first:
+            self.reply_to, self.edits = extras.reply_to, extras.edit_message_id
+        if part.last:
+            self.keyboard = extras.keyboard
 
     def move(self, new_id: int) -> None:
         """Address the supergroup that the chat has become."""
@@ -158,7 +226,7 @@ class _Draft:
         """Send the caller's own text as it is; only HTML is unreadable that way and loses its tags."""
         if self.parse_mode == "HTML":
             self.text = without_tags(self.text)
-        self.parse_mode = None
+        self.parse_mode, self.entities = None, []
 
     def drop_thread(self) -> None:
         """Send to the chat itself."""

@@ -7,7 +7,16 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.channels.contract import (
+    COMMONMARK,
+    ChannelSpec,
+    OutboundAdapter,
+    Part,
+    RetryPolicy,
+    Shown,
+    Tools,
+    visible,
+)
 from tocsin.channels.email.message import ONE_ADDRESS, Mailbox, compose, read_address, read_mailbox
 from tocsin.core.errors import ChannelError
 from tocsin.core.settings import Values
@@ -75,7 +84,7 @@ MARGIN_S = 0.25
 
 
 class EmailAdapter(OutboundAdapter):
-    """Sends one plain-text mail to one address, each over a connection of its own."""
+    """Sends one mail to one address, each over a connection of its own; it is plain text unless it is Markdown."""
 
     spec = ChannelSpec(
         kind="email",
@@ -103,6 +112,10 @@ class EmailAdapter(OutboundAdapter):
             hint = _target_hint(target, str(error))
             raise ChannelError(f"{target!r} is not one address", hint=hint) from None
 
+    def parts_of(self, text: str, parse_mode: str) -> list[Shown]:
+        """Return the text whole: what it is becomes clear when the mail is written."""
+        return [(visible(text), ())]
+
     async def deliver(self, part: Part) -> str:
         """Hand the mail to the server; the note is the Message-ID, the same for every attempt."""
         recipient = read_address(part.target)
@@ -114,6 +127,7 @@ class EmailAdapter(OutboundAdapter):
                 recipient=recipient,
                 message_id=message_id,
                 unix_time=self.clock.now(),
+                markdown=part.parse_mode == COMMONMARK,
             )
         except ValueError as error:
             raise ChannelError(f"the message cannot be written as mail: {error}") from None

@@ -1,4 +1,4 @@
-"""One plain-text mail to one reader: addresses, and the bytes that a mail server takes.
+"""One mail to one reader: addresses, and the bytes that a mail server takes.
 
 Source: channel fact book, section 4.
 """
@@ -75,8 +75,10 @@ def split_subject(text: str) -> tuple[str, str]:
     return subject or GENERIC_SUBJECT, rest
 
 
-def compose(text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, unix_time: float) -> bytes:
-    """Return the mail as it is transmitted, with CRLF line ends.
+def compose(
+    text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, unix_time: float, markdown: bool = False
+) -> bytes:
+    """Return the mail as it is transmitted, with CRLF line ends; one from Markdown has HTML beside its text.
 
     Only the subject and the body carry text of the caller. Raises ValueError when the standard
     library finds a header that it would not write.
@@ -86,7 +88,7 @@ def compose(text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, 
     from email.headerregistry import Address
     from email.message import EmailMessage
 
-    subject, body = split_subject(text)
+    subject, body, html = _contents(text, markdown=markdown)
     ascii_only = f"{sender.address}{recipient.address}".isascii()
     chosen = policy.SMTP if ascii_only else policy.SMTPUTF8
     message = EmailMessage(policy=chosen.clone(refold_source="none"))
@@ -98,7 +100,18 @@ def compose(text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, 
     message.set_raw("Message-ID", message_id)
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(body, cte=_transfer_encoding(body))
+    if html:
+        message.add_alternative(html, subtype="html", cte=_transfer_encoding(html))
     return message.as_bytes()
+
+
+def _contents(text: str, *, markdown: bool) -> tuple[str, str, str]:
+    """Return subject, plain text, and HTML if there is any."""
+    if not markdown:
+        return (*split_subject(text), "")
+    from tocsin.channels.email.markdown import mail_from
+
+    return mail_from(text)
 
 
 def _set_subject(message: "EmailMessage", subject: str) -> None:

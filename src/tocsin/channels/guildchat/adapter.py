@@ -12,7 +12,18 @@ from tocsin.core.settings import Values
 from tocsin.core.variables import Variable, base_url, boolean, token
 
 if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.http import Reply
+    from tocsin.core.markup import Dialect
+
+
+def _public_key(value: str) -> str:
+    """Read an Ed25519 public key."""
+    digits = value.strip().lower()
+    if len(digits) != 64 or set(digits) - set("0123456789abcdef"):
+        raise ValueError("the application's public key: 64 hexadecimal digits (Developer Portal, General Information)")
+    return digits
+
 
 BOT_TOKEN = Variable(
     "GUILDCHAT_BOT_TOKEN",
@@ -24,6 +35,12 @@ BOT_TOKEN = Variable(
 )
 API_URL = Variable("GUILDCHAT_API_URL", base_url, "https://discord.com/api/v10", "Base address of the REST API.")
 SPLIT = Variable("GUILDCHAT_SPLIT", boolean, False, "Split texts over 2,000 characters instead of refusing them.")
+PUBLIC_KEY = Variable(
+    "GUILDCHAT_PUBLIC_KEY",
+    _public_key,
+    "",
+    "Public key of the application, 64 hexadecimal digits; without it every webhook call is rejected.",
+)
 
 # Without this form the provider answers 40333.
 USER_AGENT = f"DiscordBot (https://github.com/tocsin-project/tocsin, {__version__})"
@@ -60,6 +77,7 @@ class GuildchatAdapter(OutboundAdapter):
         aliases=("discord",),
         secrets=(BOT_TOKEN,),
         options=(API_URL, SPLIT),
+        receiving=(PUBLIC_KEY,),
         target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),
@@ -75,6 +93,13 @@ class GuildchatAdapter(OutboundAdapter):
         self._token_refused = False
         self._free_at: dict[str, float] = {}  # by path, in monotonic seconds
 
+    @classmethod
+    def receiver(cls) -> "type[InboundAdapter]":
+        """Return the side that reads interactions and webhook events."""
+        from tocsin.channels.guildchat.inbound import GuildchatInbound
+
+        return GuildchatInbound
+
     def check_target(self, target: str) -> str:
         """Accept a channel ID."""
         if not re.fullmatch(_TARGET, target):
@@ -84,6 +109,12 @@ class GuildchatAdapter(OutboundAdapter):
     def chunk_at(self) -> int | None:
         """Return the provider's limit if the operator wants long texts split, else nothing."""
         return MAX_CHARS if self.config[SPLIT] else None
+
+    def dialect(self, parse_mode: str) -> "Dialect":
+        """Return the product's Markdown; in it, plain text is escaped."""
+        from tocsin.channels.guildchat.markdown import GuildMarkdown
+
+        return GuildMarkdown(MAX_CHARS)
 
     async def deliver(self, part: Part) -> str:
         """Post one part; the note is the message's ID.

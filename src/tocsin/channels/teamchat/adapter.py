@@ -3,15 +3,17 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
+from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.ratelimit import Rate
 from tocsin.core.text import escaped_code_points
-from tocsin.core.variables import Variable, base_url, integer, token
+from tocsin.core.variables import Variable, base_url, boolean, integer, token
 
 if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.http import Reply
+    from tocsin.core.markup import Dialect
 
 BOT_TOKEN = Variable(
     "TEAMCHAT_BOT_TOKEN",
@@ -29,6 +31,15 @@ CHUNK_AT = Variable(
     4_000,
     "Longer texts are split into parts of so many characters.",
 )
+SIGNING_SECRET = Variable(
+    "TEAMCHAT_SIGNING_SECRET",
+    token,
+    "",
+    "Signing secret of the app; without it every webhook call is rejected.",
+    secret=True,
+    shape=r"[0-9a-f]{32}",
+)
+HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also take in what other bots write.")
 
 # What to do about an error, by the provider's code; unknown codes are shown as they are.
 ADVICE = {
@@ -61,6 +72,7 @@ class TeamchatAdapter(OutboundAdapter):
         aliases=("slack",),
         secrets=(BOT_TOKEN,),
         options=(API_URL, CHUNK_AT),
+        receiving=(SIGNING_SECRET, HEAR_BOTS),
         target_format="#channel, channel ID or user ID; a thread as C0123/1503435956.000247",
         max_length=40_000,
         chunk_at=4_000,
@@ -69,6 +81,13 @@ class TeamchatAdapter(OutboundAdapter):
         inbound=("webhook",),
         target_rate=Rate(1, 1.0),
     )
+
+    @classmethod
+    def receiver(cls) -> "type[InboundAdapter]":
+        """Return the side that reads events, commands and interactions."""
+        from tocsin.channels.teamchat.inbound import TeamchatInbound
+
+        return TeamchatInbound
 
     def check_target(self, target: str) -> str:
         """Accept a `#name`, an ID, and either with `/` and the time stamp of a thread's first message."""
@@ -84,16 +103,24 @@ class TeamchatAdapter(OutboundAdapter):
         """Return the length the operator chose."""
         return self.config[CHUNK_AT]
 
+    def dialect(self, parse_mode: str) -> "Dialect":
+        """Return mrkdwn, or what shows text without reading it as that."""
+        from tocsin.channels.teamchat.mrkdwn import LiteralMrkdwn, Mrkdwn
+
+        return (LiteralMrkdwn if parse_mode == PLAIN else Mrkdwn)(self.chunk_at())
+
     async def deliver(self, part: Part) -> str:
         """Post one part; the note is the time stamp that names the message."""
         channel, _, thread = part.target.partition("/")
-        body = {
+        body: dict[str, Any] = {
             "channel": channel,
-            "text": escape(part.text),
+            "text": part.text if part.parse_mode in {COMMONMARK, PLAIN} else escape(part.text),
             "unfurl_links": False,
             "unfurl_media": False,
             "link_names": False,
         }
+        if part.parse_mode == PLAIN:
+            body["mrkdwn"] = False
         if thread:
             body["thread_ts"] = thread
         return f"ts={(await self._call('chat.postMessage', body, proof='ts'))['ts']}"

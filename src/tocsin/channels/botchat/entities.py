@@ -1,0 +1,131 @@
+"""Markdown as text with entities: nothing is escaped, so nothing can be refused for its markup.
+
+Source: channel fact book, "Parse modes" and "Rendering Markdown"; Bot API, MessageEntity.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tocsin.core.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Mark, Run, Shown
+from tocsin.core.markup.inline import link_of, settle, with_mark
+from tocsin.core.text import utf16_units
+
+MOST_ENTITIES = 100  # of one message take effect
+LONGEST_URL = 2_048
+LONGEST_LANGUAGE = 64
+
+_TYPES = {BOLD.kind: "bold", ITALIC.kind: "italic", STRIKE.kind: "strikethrough", CODE.kind: "code", LINK: "text_link"}
+# What a reader misses most when there are too many comes first.
+_RANK = {"pre": 0, "blockquote": 1, "text_link": 2, "code": 3}
+TAB_COLUMNS = 4  # the server would make one blank of a tab
+# The server takes a blank at the start of a block of code out of it; this one it leaves alone.
+_KEPT_BLANK = "\u00a0"
+_BLANKS = " \n\t"
+
+
+class Span(NamedTuple):
+    """A range in code points, and what it is."""
+
+    begin: int
+    end: int
+    type: str
+    detail: tuple[tuple[str, str], ...] = ()  # further fields
+
+
+class Entities(Dialect):
+    """Texts that keep their words, beside ranges that say how they look."""
+
+    quote = ""  # a range, too
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit, utf16_units)
+
+    def can_link(self, url: str, label: str) -> bool:
+        """Take web addresses that the label does not show anyway."""
+        return url[:4].lower() == "http" and len(url) <= LONGEST_URL and label != url
+
+    def show(self, block: Block) -> Shown:
+        """Return text and spans."""
+        if block.code is not None:
+            code = block.code.expandtabs(TAB_COLUMNS)
+            if code.startswith(tuple(_BLANKS)):
+                code = _KEPT_BLANK + code[code[0] != "\n" :]
+            language = block.language[:LONGEST_LANGUAGE]
+            return Shown(code, (Span(0, len(code), "pre", (("language", language),) if language else ()),))
+        runs = with_mark(block.runs, BOLD) if block.heading else block.runs
+        runs = settle(map(_simple, runs), by_line=False)
+        first, following = self.indents(block)
+        if following:
+            runs = [run._replace(text=run.text.replace("\n", f"\n{following}")) for run in runs]
+        runs = [Run(first), *runs]
+        text = "".join(run.text for run in runs)
+        return Shown(text if block.runs else text.rstrip(), tuple(_spans(runs)))
+
+    def finish(self, blocks: Sequence[tuple[Block, Shown]]) -> Shown:
+        """Join the blocks, add the quotes, and count as the server does."""
+        texts: list[str] = []
+        spans: list[Span] = []
+        quotes: dict[int, tuple[int, int]] = {}
+        at, before = 0, None
+        for block, shown in blocks:
+            gap = self.gap(before, block) if before else ""
+            begin = at + len(gap)
+            at = begin + len(shown.text)
+            texts += (gap, shown.text)
+            spans += (span._replace(begin=span.begin + begin, end=span.end + begin) for span in shown.markup)
+            if block.quote:
+                quotes[block.quote] = (quotes.get(block.quote, (begin, at))[0], at)
+            before = block
+        spans += (Span(begin, end, "blockquote") for begin, end in quotes.values())
+        return _stripped("".join(texts), spans)
+
+
+def _simple(run: Run) -> Run:
+    """Return the run with marks that may be nested: code is nothing else, and no link."""
+    if CODE not in run.marks:
+        return run
+    link = link_of(run)
+    return run._replace(marks=(link,) if link else (CODE,))
+
+
+def _spans(runs: Iterable[Run]) -> Iterator[Span]:
+    """Yield the ranges of the marks; they are nested because the marks of each run are in order."""
+    opened: list[tuple[Mark, int]] = []
+    at = 0
+    for text, marks in (*runs, Run("")):
+        shared = 0
+        while shared < min(len(opened), len(marks)) and opened[shared][0] == marks[shared]:
+            shared += 1
+        while len(opened) > shared:
+            mark, begin = opened.pop()
+            yield Span(begin, at, _TYPES[mark.kind], (("url", mark.url),) if mark.url else ())
+        opened += ((mark, at) for mark in marks[shared:])
+        at += len(text)
+
+
+def _stripped(text: str, spans: Sequence[Span]) -> Shown:
+    """Strip the text as the server would, and return it with its entities in UTF-16 units."""
+    cut = len(text) - len(text.lstrip(_BLANKS))
+    text = text.strip(_BLANKS)
+    kept = []
+    for span in spans:
+        begin, end = max(0, span.begin - cut), min(len(text), span.end - cut)
+        if begin < end and text[begin:end].strip():
+            kept.append(span._replace(begin=begin, end=end))
+    if len(kept) > MOST_ENTITIES:
+        kept = sorted(kept, key=lambda span: (_RANK.get(span.type, 4), span.begin))[:MOST_ENTITIES]
+    wide = [found.start() for found in re.finditer("[\U00010000-\U0010ffff]", text)]
+    return Shown(text, tuple(_entity(span, wide) for span in sorted(reversed(kept), key=_outer_first)))
+
+
+def _outer_first(span: Span) -> tuple[int, int, bool]:
+    return span.begin, -span.end, span.type != "blockquote"
+
+
+def _entity(span: Span, wide: Sequence[int]) -> dict[str, Any]:
+    """Return what the Bot API takes; each character in `wide` counts twice."""
+    begin = span.begin + bisect_left(wide, span.begin)
+    end = span.end + bisect_left(wide, span.end)
+    return {"type": span.type, "offset": begin, "length": end - begin, **dict(span.detail)}

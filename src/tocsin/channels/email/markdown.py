@@ -1,0 +1,54 @@
+"""A mail from Markdown: subject, plain text and HTML. Source: channel fact book, section 4 and "Rendering Markdown"."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tocsin.channels.email.message import GENERIC_SUBJECT, split_subject
+from tocsin.core.markup import Block, PlainText, Shown, render
+from tocsin.core.markup.html import html_of
+from tocsin.core.markup.tables import display_width
+
+PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body>\n{}</body></html>\n'
+
+
+class MarkdownMail(NamedTuple):
+    """What a mail from Markdown shows."""
+
+    subject: str
+    text: str
+    html: str
+
+
+class MailText(PlainText):
+    """Plain text as people write mail."""
+
+    aligned_tables = True
+    bullet = "-"
+
+    def indent(self, path: Sequence[str]) -> str:
+        """Indent by the width of the markers."""
+        return " " * sum(len(item or self.bullet) + 1 for item in path)
+
+    def show(self, block: Block) -> Shown:
+        """Underline headings and indent code."""
+        if block.code is not None:
+            return Shown("\n".join(f"    {line}".rstrip() for line in block.code.split("\n")))
+        shown = super().show(block)
+        if not block.heading:
+            return shown
+        width = max(map(display_width, shown.text.split("\n")))
+        return Shown(f"{shown.text}\n{('=' if block.heading == 1 else '-') * width}")
+
+
+def mail_from(source: str) -> MarkdownMail:
+    """Return the mail that `source` makes: its first line is the subject, unless a code block begins there."""
+    if source.lstrip(" ").startswith(("```", "~~~")):
+        return MarkdownMail(GENERIC_SUBJECT, _text_of(source), PAGE.format(html_of(source)))
+    line, body = split_subject(source)
+    subject = " ".join(_text_of(line, PlainText(None)).split())
+    return MarkdownMail(subject or line, _text_of(body), PAGE.format(html_of(body)))
+
+
+def _text_of(source: str, dialect: PlainText | None = None) -> str:
+    parts = render(source, dialect or MailText(None)) if source.strip() else []
+    return "".join(part.text for part in parts)

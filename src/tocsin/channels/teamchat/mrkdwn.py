@@ -1,0 +1,84 @@
+"""Markdown as mrkdwn. Source: channel fact book, section 1 and "Rendering Markdown"."""
+
+from collections.abc import Iterable
+
+from tocsin.channels.teamchat.adapter import escape
+from tocsin.core.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
+from tocsin.core.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
+from tocsin.core.markup.model import plain_text
+
+FENCE = "```"
+_MARKS = {BOLD.kind: "*", ITALIC.kind: "_", STRIKE.kind: "~", CODE.kind: "`"}
+# What a mark may stand next to and still act; anywhere else an invisible border goes between.
+_BEFORE = frozenset(" \n\u00a0([{\"'-" + BORDER)
+_AFTER = frozenset(" \n\u00a0)]}\"'-.,;:!?" + BORDER)
+
+
+class Mrkdwn(Dialect):
+    """Bold, italic, strike, code, links and quotes; what looks like a mark in a text cannot be escaped."""
+
+    def can_link(self, url: str, label: str) -> bool:
+        """Take any address that leaves room for its label, unless the label shows it anyway."""
+        return label != url and len(_address(url)) <= (self.limit or 0) // 4
+
+    def show(self, block: Block) -> Shown:
+        """Return text with its marks; they act within one line only."""
+        if block.code is not None:
+            # Nothing can be escaped in there, so marks that would end it are kept from touching each other.
+            code = escape(block.code.replace(FENCE, f"``{BORDER}`"))
+            return Shown(f"{FENCE}\n{code}\n{FENCE}")
+        runs = with_mark(block.runs, BOLD) if block.heading else block.runs
+        return Shown(self.laid_out(block, _woven(settle(map(_simple, runs), by_line=True))))
+
+
+class LiteralMrkdwn(Dialect):
+    """Text that the product is told not to read as markup: only its three characters are escaped."""
+
+    def show(self, block: Block) -> Shown:
+        """Return the escaped text."""
+        return Shown(escape(plain_text(block.runs)))
+
+
+def _simple(run: Run) -> Run:
+    """Return the run with marks that act together: in a link none does, and code cannot hold its own mark."""
+    if link := link_of(run):
+        return run._replace(marks=run.marks[: run.marks.index(link) + 1])
+    return run._replace(marks=tuple(mark for mark in run.marks if mark != CODE)) if "`" in run.text else run
+
+
+def _woven(runs: Iterable[Run]) -> str:
+    out: list[str] = []
+    before: Piece | None = None
+    for piece in weave(runs):
+        text = _text_of(piece)
+        if out and _needs_border(before, piece, out[-1][-1:], text[:1]):
+            out.append(BORDER)
+        if text:
+            out.append(text)
+        before = piece
+    return "".join(out)
+
+
+def _text_of(piece: Piece) -> str:
+    if piece.mark is None:
+        return escape(piece.run.text)
+    if piece.mark.kind != LINK:
+        return _MARKS[piece.mark.kind]
+    return f"<{_address(piece.mark.url)}|" if piece.role is Role.OPEN else ">"
+
+
+def _needs_border(before: Piece | None, piece: Piece, last: str, first: str) -> bool:
+    if before is None or piece.role is Role.CLOSE:
+        return False
+    if _is_style(before) and before.role is Role.CLOSE:
+        return first not in _AFTER
+    return _is_style(piece) and before.role is not Role.OPEN and last not in _BEFORE
+
+
+def _is_style(piece: Piece) -> bool:
+    return piece.mark is not None and piece.mark.kind != LINK
+
+
+def _address(url: str) -> str:
+    """Return the address as it may stand in a link, escaped like all text."""
+    return escape(url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E"))
