@@ -75,6 +75,12 @@ async def test_update_ids_may_jump(botchat, call):
     assert botchat.say(1001, "two")["update_id"] == first + 101
 
 
+async def test_an_offset_far_ahead_counts_as_none(botchat, texts):
+    botchat.say(1001, "one")
+    assert await texts(offset=1_000) == ["one"]
+    assert await texts(offset=12) == []
+
+
 async def test_a_long_poll_ends_with_the_first_update(botchat, texts, until):
     waiting = asyncio.ensure_future(texts(timeout=30))
     await until(lambda: botchat.updates.polls)

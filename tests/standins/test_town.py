@@ -158,7 +158,7 @@ def test_the_stand_ins_run_as_a_process_of_their_own():
         process.kill()
         process.wait()
         process.stdout.close()
-    assert told["control"].keys() == {"teamchat", "botchat", "guildchat", "page"}
+    assert told["control"].keys() == {"teamchat", "botchat", "guildchat", "chatmodel", "page"}
     assert told["environment"]["SMTP_TLS"] == "starttls"
 
 

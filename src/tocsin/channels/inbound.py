@@ -5,12 +5,12 @@ rejection, so a bug in a verifier fails closed. Source: channel fact book, secti
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tocsin.core.errors import ChannelError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -21,6 +21,14 @@ class RejectedError(TocsinError):
     """A webhook call is not proved to come from the product; the reason is for log and audit only."""
 
     code = "invalid-signature"
+
+
+class PartlyAnsweredError(ChannelError):
+    """A direct answer broke off. `unsent` is what certainly did not arrive: that alone goes through the queue."""
+
+    def __init__(self, message: str, *, unsent: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.unsent = unsent
 
 
 class MessageKind(StrEnum):
@@ -42,6 +50,20 @@ class WebhookRequest:
     def values(self, *names: str) -> list[str]:
         """Return every value of the headers that go by one of `names` (lower case)."""
         return [value for name, value in self.headers if name in names]
+
+    def agreed_value(self, *names: str) -> str:
+        """Return the one value that the headers `names` (lower case) give, in printable ASCII.
+
+        Raises RejectedError when there is none, when it is empty, and when two differ: then nobody can
+        tell which one a proxy on the way, or the product, has looked at.
+        """
+        found = set(self.values(*names))
+        if len(found) != 1:
+            raise RejectedError(f"{names[0]} is missing" if not found else f"{names[0]} has different values")
+        (value,) = found
+        if not value or not value.isascii() or not value.isprintable():
+            raise RejectedError(f"{names[0]} is empty or not printable ASCII")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +121,8 @@ class InboundMessage:
     album_id: str | None = None  # of several messages that a person sent as one
     sent_at: float = 0.0
     received_at: float = 0.0
+    sender_username: str = ""  # where the product has one beside the name
+    sender_language: str = ""  # as the product tells it, such as `de`
     # Addresses that answer this event, such as a response_url: in memory only, never stored or logged.
     reply_context: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -170,6 +194,46 @@ class InboundAdapter(ABC):
     async def send_response(self, message: InboundMessage, response: str) -> None:
         """Answer by what `reply_context` has, at once and not through the queue.
 
-        Raises ChannelError when that is not possible (any more): then the answer goes through the queue.
+        Raises PartlyAnsweredError when some of it went out or may have, and any other ChannelError when
+        that is not possible (any more): then the answer goes through the queue.
         """
         raise ChannelError(f"{self.name} has no direct way to answer this message")
+
+    async def withdraw(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
+        """Take back the sign that a direct answer is coming, because none is; may raise ChannelError."""
+
+
+async def answer_in_parts(parts: Sequence[str], post: Callable[[str], Awaitable[None]]) -> None:
+    """Post one part after the other; `post` may raise RemoteError.
+
+    Raises ChannelError when nothing arrived, else PartlyAnsweredError. A part whose outcome is unknown
+    counts as arrived: nothing is ever sent twice.
+    """
+    for number, part in enumerate(parts):
+        try:
+            await post(part)
+        except RemoteError as failure:
+            raise _unfinished(parts, number, failure) from None
+
+
+def as_channel_error(failure: RemoteError) -> ChannelError:
+    """Return the failure of a call as the error that the methods of an inbound adapter may raise."""
+    return failure if isinstance(failure, ChannelError) else ChannelError(str(failure), **_facts(failure))
+
+
+def _unfinished(parts: Sequence[str], number: int, failure: RemoteError) -> ChannelError:
+    arrived = number + (failure.kind is FailureKind.AMBIGUOUS)
+    if not arrived:
+        return as_channel_error(failure)
+    told = f"sent {number} of {len(parts)} parts: {failure}" if len(parts) > 1 else str(failure)
+    return PartlyAnsweredError(told, unsent="\n".join(parts[arrived:]), **_facts(failure))
+
+
+def _facts(failure: RemoteError) -> dict[str, Any]:
+    return {
+        "hint": failure.hint,
+        "kind": failure.kind,
+        "provider_code": failure.provider_code,
+        "retry_after_s": failure.retry_after_s,
+        "whole_account": failure.whole_account,
+    }

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from tocsin.standins.town import open_standins
 
-NAMES = ("teamchat", "botchat", "guildchat", "email", "page")
+NAMES = ("teamchat", "botchat", "guildchat", "email", "chatmodel", "page")
 
 
 async def run(ports: Mapping[str, int], *, paced: bool) -> None:

@@ -31,6 +31,7 @@ class BotChat(HttpStandIn):
     """
 
     channel = "botchat"
+    strict_entities = False  # set it, and entities are refused that the product would repair
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class BotChat(HttpStandIn):
         super().__init__(recorder, **serving)
         self.token = token
         self.world = World({chat.id: chat for chat in chats}, open_world)
-        self.updates = Updates(retry_s=webhook_retry_s)
+        self.updates = Updates(retry_s=webhook_retry_s, clock=self.clock)
         self.commands: list[dict[str, str]] = []
         self.paced, self.utf16_limit, self.insecure_webhooks = paced, utf16_limit, insecure_webhooks
         self._windows = {name: Window(limit, per_s) for limit, per_s, name in PACES}

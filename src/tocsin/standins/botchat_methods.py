@@ -96,7 +96,7 @@ def detected(text: str) -> list[Entity]:
 
 def send_message(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
     """Parse and measure the text, find chat, thread and replied message, keep the message."""
-    text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit)
+    text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit, strict=bot.strict_entities)
     chat = bot.world.chat(args.get("chat_id"))
     thread = _thread(chat, args)
     replied = _replied(bot, chat, args)
@@ -152,7 +152,7 @@ def _own_message(bot: BotChat, args: Arguments, missing: str) -> dict[str, Any]:
 
 def edit_message_text(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
     """Replace text and keyboard of an own message."""
-    text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit)
+    text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit, strict=bot.strict_entities)
     keyboard = check_keyboard(args.get("reply_markup"))
     message = _own_message(bot, args, "message to edit not found")
     if message["from"]["id"] != ME["id"]:
@@ -193,6 +193,7 @@ def set_message_reaction(bot: BotChat, request: web.Request, args: Arguments) ->
     emoji = str(reactions[0].get("emoji", "")) if reactions else ""
     if emoji and emoji not in REACTIONS:
         raise refuse("Bad Request: REACTION_INVALID")
+    bot.world.reactions[message["chat"]["id"], message["message_id"]] = emoji
     _record(bot, request, args, message, kind="reaction", text=emoji)
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ import aiohttp
 
 from tocsin.standins.botchat_world import refuse
 
+# An offset beyond that, of another server or another time, counts as none (TDLib, TQueue::get).
+FARTHEST_OFFSET = 10
 MAX_TIMEOUT_S = 50  # getUpdates: the server caps `timeout`
 DEFAULT_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member", "channel_post")
 WEBHOOK_ACTIVE = (
@@ -27,7 +30,7 @@ class Updates:
     `retry_s` is the webhook's first delay; it doubles up to a minute.
     """
 
-    def __init__(self, *, retry_s: float = 1.0) -> None:
+    def __init__(self, *, retry_s: float = 1.0, clock: Callable[[], float] = time.time) -> None:
         self.webhook: dict[str, Any] = {}
         self.queue: list[dict[str, Any]] = []
         self.delivered_by_webhook = 0
@@ -37,6 +40,7 @@ class Updates:
         self._poller: asyncio.Future[str] | None = None
         self._news = asyncio.Event()
         self._retry_s = retry_s
+        self._clock = clock
 
     def add(self, **update: Any) -> dict[str, Any]:
         """Queue an update (`message=…`) unless its kind is not asked for; give it with its id."""
@@ -67,7 +71,7 @@ class Updates:
     def _confirm(self, offset: int) -> None:
         if offset < 0:
             self.queue = self.queue[offset:]
-        elif offset:
+        elif 0 < offset <= self._next_id + FARTHEST_OFFSET:
             self.queue = [update for update in self.queue if update["update_id"] >= offset]
 
     def _allow(self, allowed: list[str] | None) -> None:
@@ -150,7 +154,7 @@ class Updates:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             problem = f"Connection failed: {type(error).__name__}"
         if problem:
-            hook["last_error_message"] = problem
+            hook |= {"last_error_date": int(self._clock()), "last_error_message": problem}
             return False
         if update in self.queue:
             self.queue.remove(update)

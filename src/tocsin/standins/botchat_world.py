@@ -12,6 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
+from tocsin.standins.botchat_entities import cleaned, mistake
 from tocsin.standins.botchat_markup import MODES, Entity, MarkupError, parse, units
 from tocsin.standins.serving import RefusalError, whole_seconds
 
@@ -96,6 +97,7 @@ class World:
     chats: dict[int, Chat]
     open_world: bool = True
     messages: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    reactions: dict[tuple[int, int], str] = field(default_factory=dict)
     callbacks: set[str] = field(default_factory=set)
     files: dict[str, tuple[str, bytes, int]] = field(default_factory=dict)
     ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -158,8 +160,13 @@ def decoded(value: Any, name: str) -> Any:
         raise refuse(f"Bad Request: can't parse {name} JSON object") from None
 
 
-def formatted(args: Mapping[str, Any], *, max_chars: int, utf16: bool) -> tuple[str, list[Entity]]:
-    """Read `text` with `parse_mode` or `entities`: trimmed, measured, entities checked."""
+def formatted(
+    args: Mapping[str, Any], *, max_chars: int, utf16: bool, strict: bool = False
+) -> tuple[str, list[Entity]]:
+    """Read `text` with `parse_mode` or `entities`: trimmed, measured, entities checked.
+
+    With `strict`, entities are refused that the product would repair.
+    """
     source = args.get("text")
     if not isinstance(source, str) or not source:
         raise refuse("Bad Request: message text is empty")
@@ -172,8 +179,11 @@ def formatted(args: Mapping[str, Any], *, max_chars: int, utf16: bool) -> tuple[
         raise refuse(f"Bad Request: can't parse entities: {error}") from None
     if not mode:
         entities = checked_entities(text, decoded(args.get("entities"), "entities") or [])
-    text, entities = trimmed(text.replace("\r", ""), entities)
-    if not text:
+        if strict and entities and (wrong := mistake(text, entities)):
+            raise refuse(f"Bad Request: can't parse entities: {wrong}")
+    text = text.replace("\r", "")
+    text, entities = trimmed(text, cleaned(text, entities))
+    if not text.strip():
         raise refuse("Bad Request: message text is empty")
     if (units(text) if utf16 else len(text)) > max_chars:
         raise refuse("Bad Request: message is too long")
@@ -182,8 +192,8 @@ def formatted(args: Mapping[str, Any], *, max_chars: int, utf16: bool) -> tuple[
 
 def trimmed(text: str, entities: Iterable[Entity]) -> tuple[str, list[Entity]]:
     """Strip white space at both ends, as the server does, and move the entities along."""
-    cut = units(text[: len(text) - len(text.lstrip())])
-    text = text.strip()
+    cut = units(text[: len(text) - len(text.lstrip(" \n"))])
+    text = text.strip(" \n")
     total, moved = units(text), []
     for entity in entities:
         start = max(0, entity["offset"] - cut)

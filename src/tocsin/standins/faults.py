@@ -14,6 +14,7 @@ KINDS = frozenset(
     {
         "status", "html_200", "redirect", "error", "rate_limited", "reset", "reset_after_accept",
         "stall", "drip", "endless_body", "broken_json",
+        "cut", "unfinished", "hang", "slow", "empty", "shortened", "broken_event", "error_event",
     }
 )  # fmt: skip
 
@@ -97,6 +98,16 @@ class Fault:
         return cls("broken_json", accept=True)
 
     @classmethod
+    def answer(cls, kind: str, seconds: float = 0.0) -> Fault:
+        """Let the chat model's answer go wrong, everybody else's end in a reset.
+
+        In the middle it is `cut` (the connection is lost), `unfinished` (it ends without saying why), `hang`
+        (silence for `seconds`), `broken_event` or `error_event` (overloaded). `slow` waits `seconds` before each
+        piece, `empty` has no text, `shortened` ends at the length limit.
+        """
+        return cls(kind, seconds=seconds, accept=True)
+
+    @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
         """Make a fault from `{"kind": …, <its fields>}` with the defaults of that kind's class method.
 
@@ -125,7 +136,9 @@ _DEFAULTS = {
     for fault in (
         Fault.status(502), Fault.html_200(), Fault.redirect("/"), Fault.error(""), Fault.rate_limited(),
         Fault.reset(), Fault.reset_after_accept(), Fault.stall(1.0), Fault.drip(), Fault.endless_body(),
-        Fault.broken_json(),
+        Fault.broken_json(), Fault.answer("cut"), Fault.answer("unfinished"), Fault.answer("hang", 60.0),
+        Fault.answer("slow", 0.1), Fault.answer("empty"), Fault.answer("shortened"), Fault.answer("broken_event"),
+        Fault.answer("error_event"),
     )
 }  # fmt: skip
 

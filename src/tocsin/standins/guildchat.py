@@ -38,8 +38,19 @@ CLOSED_DMS = "300000000000000003"
 
 NONCE_LIFE_S = 300.0  # "the past few minutes"
 INTERACTION_LIFE_S = 900.0
+MANY = 10**9
 USER_AGENT = re.compile(r"DiscordBot \(\S+, \S+\)")
 EPOCH_MS = 1_420_070_400_000
+
+
+@dataclass(slots=True)
+class Interaction:
+    """An interaction whose first answer was given; `original` is empty while a deferred answer waits for its text."""
+
+    until: float
+    channel_id: str
+    original: dict[str, Any]
+    follow_ups_left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ class GuildChat(HttpStandIn):
         self.commands: list[dict[str, Any]] = []
         self._messages: dict[str, dict[str, dict[str, Any]]] = {}
         self._nonces: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
-        self._interactions: dict[str, tuple[float, str, dict[str, Any]]] = {}
+        self._interactions: dict[str, Interaction] = {}
         self._route = Window(5, 5.0)
         self._global = Window(50, 1.0)
         self._last_ms = 0
@@ -115,6 +126,7 @@ class GuildChat(HttpStandIn):
             web.post(v10 + "/webhooks/{application}/{token}", self._follow_up),
             web.patch(v10 + "/webhooks/{application}/{token}/messages/@original", self._edit_original),
             web.get(v10 + "/webhooks/{application}/{token}/messages/@original", self._get_original),
+            web.delete(v10 + "/webhooks/{application}/{token}/messages/@original", self._delete_original),
             web.put(v10 + "/applications/{application}/commands", self._set_commands),
         ]
 
@@ -125,11 +137,29 @@ class GuildChat(HttpStandIn):
         code = int(fault.code) if fault.code.isdigit() else 0
         return refusal(code, fault.text, status=fault.http_status)
 
-    def open_interaction(self, channel_id: str = GENERAL, *, token: str = "") -> str:
-        """Let an interaction begin, deferred answer given; return its token, good for 15 minutes."""
+    def open_interaction(
+        self,
+        channel_id: str = GENERAL,
+        *,
+        token: str = "",
+        original: dict[str, Any] | None = None,
+        follow_ups: int = MANY,
+    ) -> str:
+        """Let an interaction begin, first answer given; return its token, good for 15 minutes.
+
+        `original` is the message that a button is on, or one that answered at once. `follow_ups` is 5 for an
+        app that a user has installed for themselves.
+        """
         token = token or secrets.token_urlsafe(48)
-        self._interactions[token] = (self.clock() + INTERACTION_LIFE_S, channel_id, {})
+        until = self.clock() + INTERACTION_LIFE_S
+        self._interactions[token] = Interaction(until, channel_id, original or {}, follow_ups)
         return token
+
+    def put(self, channel_id: str, content: str) -> dict[str, Any]:
+        """Post a message of the bot's without a call, such as one with buttons; return it."""
+        message = self._message(channel_id, content, {})
+        self._messages.setdefault(channel_id, {})[message["id"]] = message
+        return message
 
     async def _me(self, request: web.Request) -> web.Response:
         self._check_bot(request)
@@ -145,7 +175,7 @@ class GuildChat(HttpStandIn):
             raise refuse(10013)
         channel_id = "4" + recipient[1:]
         self.channels[channel_id] = Channel(channel_id, self.users[recipient], 50007 if recipient == CLOSED_DMS else 0)
-        user = self._user(recipient, self.users[recipient])
+        user = self.user(recipient)
         body = {"id": channel_id, "type": 1, "flags": 0, "last_message_id": None, "recipients": [user]}
         return web.json_response(body)
 
@@ -175,7 +205,7 @@ class GuildChat(HttpStandIn):
         parse = (args.get("allowed_mentions") or {}).get("parse", ["everyone", "users", "roles"])
         loud = "everyone" in parse and bool(re.search(r"@(everyone|here)\b", content))
         message: dict[str, Any] = {
-            "id": self._snowflake(), "channel_id": channel_id, "type": 0, "content": content, "mentions": [],
+            "id": self.snowflake(), "channel_id": channel_id, "type": 0, "content": content, "mentions": [],
             "mention_roles": [], "mention_everyone": loud, "attachments": [], "embeds": [], "components": [],
             "timestamp": datetime.fromtimestamp(self.clock(), UTC).isoformat(), "edited_timestamp": None,
             "flags": args.get("flags") or 0, "pinned": False, "tts": False,
@@ -217,31 +247,39 @@ class GuildChat(HttpStandIn):
         return web.Response(status=204)
 
     async def _follow_up(self, request: web.Request) -> web.Response:
-        channel_id = self._interaction(request)
+        interaction = self._interaction(request)
         args = await json_of(request)
         content = checked_content(args)
-        return web.json_response(self._accept(request, channel_id, content, args, webhook_id=APPLICATION_ID))
+        if not interaction.follow_ups_left:
+            raise refuse(40094)
+        interaction.follow_ups_left -= 1
+        message = self._accept(request, interaction.channel_id, content, args, webhook_id=APPLICATION_ID)
+        return web.json_response(message)
 
     async def _edit_original(self, request: web.Request) -> web.Response:
-        channel_id = self._interaction(request)
+        interaction = self._interaction(request)
         args = await json_of(request)
-        content = checked_content(args)
-        token = request.match_info["token"]
-        until, _, original = self._interactions[token]
-        if original:
+        content, channel_id = checked_content(args), interaction.channel_id
+        if original := interaction.original:
             original |= {"content": content, "edited_timestamp": datetime.now(UTC).isoformat()}
             self.record(request, channel_id, content, id=original["id"], account="tocsin", kind="edit", body=args)
         else:
-            original = self._accept(request, channel_id, content, args, webhook_id=APPLICATION_ID)
-            self._interactions[token] = (until, channel_id, original)
-        return web.json_response(original)
+            interaction.original = self._accept(request, channel_id, content, args, webhook_id=APPLICATION_ID)
+        return web.json_response(interaction.original)
 
     async def _get_original(self, request: web.Request) -> web.Response:
-        self._interaction(request)
-        _, _, original = self._interactions[request.match_info["token"]]
-        if not original:
+        interaction = self._interaction(request)
+        if not interaction.original:
             raise refuse(10008)
-        return web.json_response(original)
+        return web.json_response(interaction.original)
+
+    async def _delete_original(self, request: web.Request) -> web.Response:
+        interaction = self._interaction(request)
+        original_id = interaction.original.get("id", "")
+        self._messages.get(interaction.channel_id, {}).pop(original_id, None)
+        interaction.original = {}
+        self.record(request, interaction.channel_id, "", id=original_id, account="tocsin", kind="deletion")
+        return web.Response(status=204)
 
     async def _set_commands(self, request: web.Request) -> web.Response:
         self._check_bot(request)
@@ -252,7 +290,7 @@ class GuildChat(HttpStandIn):
                 raise invalid(f"{number}.name", "STRING_TYPE_REGEX", "String value did not match validation regex.")
             if not 1 <= len(str(command.get("description", ""))) <= 100:
                 raise invalid(f"{number}.description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
-        self.commands = [{**command, "id": self._snowflake(), "type": 1} for command in commands]
+        self.commands = [{**command, "id": self.snowflake(), "type": 1} for command in commands]
         return web.json_response(self.commands)
 
     def _check_bot(self, request: web.Request) -> None:
@@ -274,16 +312,16 @@ class GuildChat(HttpStandIn):
             raise refuse(code)
         return self.channels[channel_id]
 
-    def _interaction(self, request: web.Request) -> str:
+    def _interaction(self, request: web.Request) -> Interaction:
         if not USER_AGENT.match(request.headers.get("User-Agent", "")):
             raise refuse(40333)
-        token = request.match_info["token"]
-        if request.match_info["application"] != APPLICATION_ID or token not in self._interactions:
+        interaction = self._interactions.get(request.match_info["token"])
+        # Before its first answer, too, an interaction's token is that of no webhook.
+        if request.match_info["application"] != APPLICATION_ID or interaction is None:
             raise refuse(10015)
-        until, channel_id, _ = self._interactions[token]
-        if self.clock() > until:
+        if self.clock() > interaction.until:
             raise refuse(50027)
-        return channel_id
+        return interaction
 
     def _pace(self, channel_id: str) -> dict[str, str]:
         """Give the bucket's headers; refuse if `paced` and the bucket is empty."""
@@ -299,12 +337,17 @@ class GuildChat(HttpStandIn):
             "X-RateLimit-Bucket": "80c17d2f203122d936070c88c8d10f33",
         }  # fmt: skip
 
+    def user(self, user_id: str) -> dict[str, Any]:
+        """Give a user as others see them."""
+        return self._user(user_id, self.users[user_id])
+
     def _user(self, user_id: str, name: str) -> dict[str, Any]:
         return {
             "id": user_id, "username": name, "avatar": None, "discriminator": "0", "public_flags": 0,
             "flags": 0, "global_name": name.title(), "primary_guild": None,
         }  # fmt: skip
 
-    def _snowflake(self) -> str:
+    def snowflake(self) -> str:
+        """Give the next ID."""
         self._last_ms = max(self._last_ms + 1, int(self.clock() * 1000) - EPOCH_MS)
         return str(self._last_ms << 22)

@@ -25,6 +25,7 @@ MEANINGS = {
     20028: (429, "The write action you are performing on the channel has hit the write rate limit"),
     40333: (403, "internal network error"),
     40058: (400, "Cannot message this thread until after the post author has sent an initial message"),
+    40094: (403, "This interaction has reached the maximum number of follow up messages"),
     40060: (400, "Interaction has already been acknowledged"),
     50001: (403, "Missing Access"),
     50006: (400, "Cannot send an empty message"),

@@ -17,6 +17,7 @@ from tocsin.standins.recorder import Recorder
 from tocsin.standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
 
 TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105 - opens nothing else
+SIGNING_SECRET = "57a4d1357a4d1357a4d1357a4d135700"  # noqa: S105 - opens nothing else
 TEAM_ID, APP_ID, BOT_ID, BOT_USER_ID, BOT_NAME = "T0STANDIN", "A0STANDIN", "B0STANDIN", "U0STANDIN", "tocsin"
 SCOPES = frozenset({"chat:write", "chat:write.public", "reactions:write", "im:history", "app_mentions:read"})
 NEEDED_SCOPE = {
@@ -64,6 +65,7 @@ class TeamChat(HttpStandIn):
         recorder: Recorder | None = None,
         *,
         token: str = TOKEN,
+        signing_secret: str = SIGNING_SECRET,
         places: Iterable[Place] = PLACES,
         scopes: Iterable[str] = SCOPES,
         paced: bool = False,
@@ -71,6 +73,7 @@ class TeamChat(HttpStandIn):
     ) -> None:
         super().__init__(recorder, **serving)
         self.token = token
+        self.signing_secret = signing_secret
         self.places = {place.id: place for place in places}
         self.scopes = set(scopes)
         self.paced = paced
@@ -154,7 +157,7 @@ class TeamChat(HttpStandIn):
         return self._accept(request, channel_id, text, args)
 
     def _accept(self, request: web.Request, channel_id: str, text: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        ts, thread = self._next_ts(), str(args.get("thread_ts") or "")
+        ts, thread = self.next_ts(), str(args.get("thread_ts") or "")
         message: dict[str, Any] = {
             "type": "message", "text": text, "ts": ts, "user": BOT_USER_ID, "bot_id": BOT_ID,
             "app_id": APP_ID, "team": TEAM_ID,
@@ -188,7 +191,12 @@ class TeamChat(HttpStandIn):
             raise _refused("not_in_channel")
         return _dm_of(place.id)
 
-    def _next_ts(self) -> str:
+    def name_of(self, place_id: str) -> str:
+        """Give the name of a channel or a user."""
+        return self.places[place_id].name if place_id in self.places else place_id
+
+    def next_ts(self) -> str:
+        """Give the time stamp of the next message; they rise even when the clock stands."""
         self._last_ts = max(self._last_ts + 1, int(self.clock() * 1_000_000))
         return f"{self._last_ts // 1_000_000}.{self._last_ts % 1_000_000:06d}"
 

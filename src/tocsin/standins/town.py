@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+import json
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.standins.botchat import BotChat
+from tocsin.standins.botchat_world import GROUP_CHAT
+from tocsin.standins.chatmodel import CAPABLE, FAST, MODEL, ChatModel
 from tocsin.standins.guildchat import OPS, GuildChat
+from tocsin.standins.guildchat_calls import PUBLIC_KEY
 from tocsin.standins.page import Page
+from tocsin.standins.page_people import ALICE, People
 from tocsin.standins.recorder import Recorder
 from tocsin.standins.teamchat import TeamChat
 
@@ -28,6 +34,7 @@ class Town:
     guildchat: GuildChat
     mail: MailServer
     page: Page
+    chatmodel: ChatModel
 
     @property
     def ca_file(self) -> Path:
@@ -36,7 +43,8 @@ class Town:
 
     def control(self) -> dict[str, str]:
         """Give the base URL of each stand-in's `/_standin/…` endpoints; the mail server's are on the page."""
-        standins = {"teamchat": self.teamchat, "botchat": self.botchat, "guildchat": self.guildchat}
+        chats = {"teamchat": self.teamchat, "botchat": self.botchat, "guildchat": self.guildchat}
+        standins = {**chats, "chatmodel": self.chatmodel}
         return {name: standin.url for name, standin in standins.items()} | {"page": self.page.url}
 
     def samples(self) -> dict[str, str]:
@@ -49,10 +57,12 @@ class Town:
         return {
             "TEAMCHAT_API_URL": self.teamchat.api_url,
             "TEAMCHAT_BOT_TOKEN": self.teamchat.token,
+            "TEAMCHAT_SIGNING_SECRET": self.teamchat.signing_secret,
             "BOTCHAT_API_URL": self.botchat.api_url,
             "BOTCHAT_BOT_TOKEN": self.botchat.token,
             "GUILDCHAT_API_URL": self.guildchat.api_url,
             "GUILDCHAT_BOT_TOKEN": self.guildchat.token,
+            "GUILDCHAT_PUBLIC_KEY": PUBLIC_KEY,
             "SMTP_HOST": self.mail.host,
             "SMTP_PORT": str(self.mail.port),
             "SMTP_USER": self.mail.user,
@@ -60,7 +70,32 @@ class Town:
             "SMTP_FROM": self.mail.user,
             "SMTP_TLS": tls[self.mail.mode],
             "SMTP_CA_FILE": str(self.ca_file),
+            "CHAT_PROVIDER": "openai",
+            "CHAT_MODEL": MODEL,
+            "CHAT_MODEL_FAST": FAST,
+            "CHAT_MODEL_CAPABLE": CAPABLE,
+            "OPENAI_API_KEY": self.chatmodel.key,
+            "OPENAI_BASE_URL": self.chatmodel.openai_url,
+            "ANTHROPIC_API_KEY": self.chatmodel.key,
+            "ANTHROPIC_BASE_URL": self.chatmodel.anthropic_url,
         }
+
+    def access(self) -> dict[str, str]:
+        """Give the variables that let Alice and her group talk to the bot, and make her the one who lets others in."""
+        return {
+            "ALLOWED_CHAT_IDS": f"{ALICE},{GROUP_CHAT}",
+            "BOTCHAT_DEFAULT_CHAT_ID": str(ALICE),
+            "BOTCHAT_ADMIN_CHAT_ID": str(ALICE),
+        }
+
+    def connect(self, gateway: str, texts: Sequence[str] = ()) -> None:
+        """Tell the page where the products' calls go, and which texts do something there."""
+        self.page.people.gateway, self.page.people.texts = gateway, tuple(texts)
+
+    def say_command(self, text: str) -> str:
+        """Give a command line that writes to the bot as Alice."""
+        body = json.dumps({"chat_id": ALICE, "text": text})
+        return f"curl {self.page.url}/_standin/say -H 'Content-Type: application/json' -d {shlex.quote(body)}"
 
 
 @contextlib.asynccontextmanager
@@ -69,8 +104,8 @@ async def open_standins(
 ) -> AsyncIterator[Town]:
     """Start everything, each on a free loopback port unless `ports` names one.
 
-    The names in `ports` are teamchat, botchat, guildchat, email and page. `paced` enforces the products' rate
-    limits.
+    The names in `ports` are teamchat, botchat, guildchat, email, chatmodel and page. `paced` enforces the products'
+    rate limits.
     """
     from tocsin.standins.mail import MailServer
 
@@ -81,9 +116,11 @@ async def open_standins(
         botchat = BotChat(recorder, host=host, port=at.get("botchat", 0), paced=paced)
         guildchat = GuildChat(recorder, host=host, port=at.get("guildchat", 0), paced=paced)
         mail = MailServer(recorder, host=host, port=at.get("email", 0))
-        for standin in (teamchat, botchat, guildchat):
+        chatmodel = ChatModel(recorder, host=host, port=at.get("chatmodel", 0))
+        for standin in (teamchat, botchat, guildchat, chatmodel):
             await stack.enter_async_context(standin)
         await stack.enter_async_context(mail)
-        page = Page(recorder, mail.faults, botchat.say, host=host, port=at.get("page", 0))
+        people = People(botchat, teamchat, guildchat)
+        page = Page(recorder, mail.faults, people, host=host, port=at.get("page", 0))
         await stack.enter_async_context(page)
-        yield Town(recorder, teamchat, botchat, guildchat, mail, page)
+        yield Town(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.clock import Clock
 from tocsin.core.errors import RemoteError
-from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.http import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, Reply, Transport
 from tocsin.core.settings import Settings
 
 A = TypeVar("A", bound=OutboundAdapter)
@@ -82,6 +82,7 @@ class ScriptedTransport:
         body: bytes = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> Reply:
         """See `Transport.request`."""
         self.sent.append(SentRequest(method, url, dict(headers), body))

@@ -1,0 +1,73 @@
+"""Fetch the files that people send to the bot. Source: channel fact book, section 2, "Files"."""
+
+import asyncio
+from pathlib import Path
+
+from tocsin.channels.botchat.api import API_URL, BotApi
+from tocsin.channels.botchat.settings import LOCAL_FILES_DIR
+from tocsin.channels.inbound import Attachment
+from tocsin.channels.replies import unusable
+from tocsin.core.errors import ChannelError, ConfigError
+from tocsin.core.files import read_limited
+from tocsin.core.http import Transport
+
+MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the cloud server hands out no larger ones
+DOWNLOAD_TIMEOUT_S = 120.0
+
+
+class BotFiles:
+    """Downloads by the Bot API; from an own server in local mode, reads below one directory."""
+
+    def __init__(self, api: BotApi, http: Transport, base: str, token: str, local_dir: Path | None = None) -> None:
+        self._api = api
+        self._http = http
+        self._prefix = f"{base}/file/bot{token}"
+        self._local_dir = local_dir
+
+    async def read(self, attachment: Attachment) -> bytes:
+        """Return the content of a file of at most 20 MiB. Raises ChannelError with a sentence for the person."""
+        if (attachment.size or 0) > MAX_FILE_BYTES:
+            raise too_large(attachment)
+        file = await self._api.call("getFile", file_id=attachment.file_id)
+        path = file.get("file_path") if isinstance(file, dict) else None
+        if not isinstance(path, str) or not path:
+            raise ChannelError("the provider does not hand the file out", hint="send it again")
+        if path.startswith("/"):
+            return await asyncio.to_thread(self._read_local, Path(path))
+        return await self._download(path, attachment)
+
+    async def _download(self, path: str, attachment: Attachment) -> bytes:
+        if ".." in path.split("/") or not path.isascii() or not path.isprintable() or any(c in path for c in " ?#%"):
+            raise ChannelError("the provider named a file with an unusable path", hint="send it again")
+        reply = await self._http.request(
+            "GET",
+            f"{self._prefix}/{path}",
+            headers={},
+            timeout_s=DOWNLOAD_TIMEOUT_S,
+            max_body_bytes=MAX_FILE_BYTES,
+        )
+        if reply.status != 200:
+            raise unusable(reply, API_URL.name)
+        if not reply.complete:
+            if len(reply.body) >= MAX_FILE_BYTES:
+                raise too_large(attachment)
+            raise ChannelError("the file did not arrive as a whole", hint="send it again")
+        return reply.body
+
+    def _read_local(self, path: Path) -> bytes:
+        """Read what an own server in local mode has stored; nothing outside the directory that was set up."""
+        if self._local_dir is None:
+            raise ChannelError("the Bot API server keeps files to itself", hint=f"set {LOCAL_FILES_DIR.name}")
+        place = path.resolve()
+        if not place.is_relative_to(self._local_dir.resolve()):
+            raise ChannelError("the file lies outside the directory of the Bot API server")
+        try:
+            return read_limited(place, MAX_FILE_BYTES)
+        except ConfigError as error:
+            raise ChannelError("the file cannot be read", hint="check the rights below it") from error
+
+
+def too_large(attachment: Attachment) -> ChannelError:
+    """Return the refusal of a file that is larger than the provider hands out."""
+    size = f" ({attachment.size / 1024 / 1024:.0f} MB)" if attachment.size else ""
+    return ChannelError(f"the file is too large{size}, limit 20 MB", hint="send a smaller one")

@@ -1,0 +1,154 @@
+"""Receive what people write to the bot: updates, by a webhook or fetched. Source: fact book, sections 2 and 9."""
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tocsin.channels.botchat.addressing import BotIdentity
+from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
+from tocsin.channels.botchat.fields import number, record, words
+from tocsin.channels.botchat.settings import WEBHOOK_SECRET
+from tocsin.channels.botchat.updates import moved_chat, needs_username, read_update
+from tocsin.channels.inbound import Answer, InboundAdapter, InboundMessage, MessageKind, RejectedError, WebhookRequest
+from tocsin.core.errors import ChannelError, RemoteError
+
+if TYPE_CHECKING:
+    from tocsin.channels.contract import Tools
+    from tocsin.core.settings import Values
+
+log = logging.getLogger(__name__)
+
+SECRET_HEADERS = ("x-botchat-bot-api-secret-token", "x-telegram-bot-api-secret-token")
+READ = "👍"  # one of the few emoji that the product takes as a reaction
+SIGNS_TIMEOUT_S = 5.0  # a reaction or "typing" that takes longer is of no use
+
+Moved = Callable[[str, str], Awaitable[None]]
+
+
+class BotchatInbound(InboundAdapter):
+    """The inbound side of one bot. The token gives its number; its user name is asked for once, when it matters."""
+
+    name = "botchat"
+    supports_streaming = True
+    indicator_every_s: ClassVar[float | None] = 4.0  # "typing" is shown for 5 s at most
+
+    def __init__(self, config: "Values", tools: "Tools") -> None:
+        super().__init__(config, tools)
+        token = config[BOT_TOKEN]
+        self.api = BotApi(tools.http, config[API_URL], token)
+        self.bot_id = int(token.partition(":")[0] or 0)
+        self._has_token = bool(token)
+        self._identity: BotIdentity | None = None
+        self._asking = asyncio.Lock()
+        self._moved: list[Moved] = []
+        self._reacts = True
+
+    def on_moved(self, observer: Moved) -> None:
+        """Call `observer` with the old and the new ID of every group that becomes a supergroup, possibly twice."""
+        self._moved.append(observer)
+
+    def verify(self, request: WebhookRequest, now: float) -> None:
+        """Compare the secret that was given to the product with the one that comes back."""
+        secret = self.config[WEBHOOK_SECRET]
+        if not secret:
+            raise RejectedError(f"{WEBHOOK_SECRET.name} is not set")
+        given = set(request.values(*SECRET_HEADERS))
+        if not given:
+            raise RejectedError("the header with the secret is missing")
+        if len(given) > 1:
+            raise RejectedError("the header with the secret is there with different values")
+        if not hmac.compare_digest(given.pop().encode("utf-8", "surrogatepass"), secret.encode()):
+            raise RejectedError("the secret is wrong")
+
+    async def receive(self, request: WebhookRequest) -> InboundMessage | None:
+        """Return what the update in the body says. Raises as `read` does: then the product sends it again."""
+        try:
+            update = json.loads(request.body)
+        except (ValueError, RecursionError):
+            log.warning("a webhook call is no JSON", extra={"channel": self.name})
+            return None
+        return await self.read(update) if isinstance(update, dict) else None
+
+    async def read(self, update: Mapping[str, Any]) -> InboundMessage | None:
+        """Return what `update` says, or nothing where it concerns nobody here.
+
+        Raises RemoteError when the bot's user name matters and cannot be asked for.
+        """
+        if moved := moved_chat(update):
+            await self._tell_moved(*moved)
+        bot = await self.identity() if self._has_token and needs_username(update) else self._known()
+        return read_update(update, bot, self.clock.now())
+
+    async def identity(self) -> BotIdentity:
+        """Return who the bot is, asked once. Raises RemoteError when the product cannot be asked."""
+        async with self._asking:
+            if self._identity is None:
+                me = record(await self.api.call("getMe"))
+                self._identity = BotIdentity(number(me.get("id")) or self.bot_id, words(me.get("username")))
+            return self._identity
+
+    def answer_to(self, message: InboundMessage | None) -> Answer:
+        """Return an empty object: one with the key `method` would be carried out as a call."""
+        return Answer(200, b"{}", "application/json")
+
+    def reply_target(self, message: InboundMessage) -> str:
+        """Return the chat, in a forum with the topic."""
+        return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
+
+    def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
+        """In groups, answer the very message, so that everybody sees which one is meant."""
+        is_text = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
+        return {"reply_to": message.id} if is_text and message.chat_type == "group" else {}
+
+    async def acknowledge(self, message: InboundMessage) -> None:
+        """Put 👍 under a message, end the spinner of a button."""
+        if message.callback_id:
+            await self._answer_callback(message.callback_id)
+        elif self._reacts and message.kind is not MessageKind.EDIT:
+            await self._react(message)
+
+    async def start_processing_indicator(self, message: InboundMessage) -> None:
+        """Show "typing", which lasts 5 s."""
+        thread = int(message.thread_id) if message.thread_id else None
+        await self._sign("sendChatAction", chat_id=int(message.chat_id), message_thread_id=thread, action="typing")
+
+    async def _answer_callback(self, callback_id: str) -> None:
+        try:
+            await self._sign("answerCallbackQuery", callback_query_id=callback_id)
+        except BotApiError as refusal:
+            if not refusal.says("query is too old"):  # the spinner has ended by itself
+                raise
+
+    async def _react(self, message: InboundMessage) -> None:
+        reaction = [{"type": "emoji", "emoji": READ}]
+        try:
+            await self._sign(
+                "setMessageReaction", chat_id=int(message.chat_id), message_id=int(message.id), reaction=reaction
+            )
+        except BotApiError as refusal:
+            # An own Bot API server that is older than reactions: not asked again in this run.
+            self._reacts = refusal.error_code != 404
+            raise
+
+    async def _sign(self, method: str, **params: Any) -> None:
+        if not self._has_token:
+            raise ChannelError(f"{self.name} needs {BOT_TOKEN.name}", hint="set it in the environment or in .env")
+        try:
+            await self.api.call(method, read_timeout_s=SIGNS_TIMEOUT_S, **params)
+        except ChannelError:
+            raise
+        except RemoteError as error:  # of the transport
+            raise ChannelError(
+                str(error), hint=error.hint, kind=error.kind, provider_code=error.provider_code
+            ) from error
+
+    def _known(self) -> BotIdentity:
+        return self._identity or BotIdentity(self.bot_id)
+
+    async def _tell_moved(self, old: str, new: str) -> None:
+        log.warning("a group has a new ID", extra={"channel": self.name, "old_id": old, "new_id": new})
+        for observer in self._moved:
+            await observer(old, new)

@@ -1,0 +1,166 @@
+"""Answer an interaction by its token, and show that the bot types. Source: channel fact book, section 3."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.contract import visible
+from tocsin.channels.guildchat.adapter import ADVICE, API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, USER_AGENT
+from tocsin.channels.guildchat.interactions import snowflake
+from tocsin.channels.guildchat.markdown import GuildMarkdown
+from tocsin.channels.inbound import answer_in_parts, as_channel_error
+from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.markup import Block, PlainText, Run, literal
+
+if TYPE_CHECKING:
+    from tocsin.core.clock import Clock
+    from tocsin.core.http import Reply, Transport
+    from tocsin.core.settings import Values
+
+LIFE_S = 15 * 60 - 10.0  # of a token; the provider's clock began before ours
+LONGEST_WAIT_S = 5.0  # for the provider's pace; later the queue takes over
+# We may be faster than our own answer to the call: until that has arrived, the token is unknown there.
+NOT_YET = (10015, 10008)
+NOT_YET_WAITS_S = (0.25, 0.5, 1.0, 2.0)
+
+_TOKEN = re.compile(r"[A-Za-z0-9_.=~-]{1,500}")
+
+
+@dataclass(slots=True)
+class InteractionToken:
+    """What answers one interaction without the bot's token; `expires_at` in monotonic seconds."""
+
+    application_id: str
+    token: str = field(repr=False)
+    expires_at: float
+    original_is_open: bool  # the deferred answer waits for its text
+
+    @property
+    def path(self) -> str:
+        """Where the token works, below the base address; never to be shown."""
+        return f"/webhooks/{self.application_id}/{self.token}"
+
+    @classmethod
+    def of(cls, interaction: dict[str, Any], now: float, *, deferred: bool) -> "InteractionToken | None":
+        """Return the token, or nothing where it has not the shape of one."""
+        application_id, token = snowflake(interaction.get("application_id")), interaction.get("token")
+        if not application_id or not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            return None
+        return cls(application_id, token, now + LIFE_S, deferred)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectLine:
+    """Calls the provider for one receiver."""
+
+    config: "Values"
+    http: "Transport"
+    clock: "Clock"
+
+    async def answer(self, to: InteractionToken, text: str) -> None:
+        """Fill in the deferred answer, then post follow-ups; raise ChannelError if that cannot work."""
+        if self.clock.monotonic() >= to.expires_at:
+            raise refused("10062", "an interaction can be answered directly for 15 minutes")
+        sources = [part.text for part in literal(visible(text), PlainText(MAX_CHARS, escaped_at_most))]
+
+        async def post(source: str) -> None:
+            await self._post(to, shown(source))
+
+        await answer_in_parts(sources, post)
+
+    async def type(self, channel_id: str) -> None:
+        """Show for 10 seconds that the bot types."""
+        headers = {"Authorization": f"Bot {self.config[BOT_TOKEN]}"}
+        try:
+            await self._call("POST", f"/channels/{channel_id}/typing", b"", headers)
+        except RemoteError as failure:
+            raise as_channel_error(failure) from None
+
+    async def withdraw(self, token: InteractionToken) -> None:
+        """Delete the deferred answer if it still waits for its text; raise ChannelError if that does not work."""
+        if not token.original_is_open or self.clock.monotonic() >= token.expires_at:
+            return
+        try:
+            await self._patiently("DELETE", f"{token.path}/messages/@original", b"")
+        except RemoteError as failure:
+            raise as_channel_error(failure) from None
+        token.original_is_open = False
+
+    async def _post(self, to: InteractionToken, part: str) -> None:
+        body = json.dumps({"content": part, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}).encode()
+        if not to.original_is_open:
+            await self._patiently("POST", to.path, body)
+            return
+        await self._fill_in(f"{to.path}/messages/@original", body)
+        to.original_is_open = False
+
+    async def _fill_in(self, original: str, body: bytes) -> None:
+        """Write into the deferred answer; the same text in the same place, so asking twice changes nothing."""
+        try:
+            return await self._patiently("PATCH", original, body)
+        except RemoteError as failure:
+            if failure.kind is not FailureKind.AMBIGUOUS:
+                raise
+            unanswered = failure
+        try:
+            return await self._patiently("PATCH", original, body)
+        except RemoteError as second:
+            # Whatever kept the second attempt from the provider, the first may have arrived.
+            raise second if second.kind is FailureKind.PERMANENT else unanswered from None
+
+    async def _patiently(self, method: str, path: str, body: bytes) -> None:
+        """Call, and wait where the provider asks for it or does not know the token yet."""
+        for usual_s in NOT_YET_WAITS_S:
+            try:
+                return await self._call(method, path, body, {})
+            except RemoteError as failure:
+                if (wait_s := _pause_s(failure, usual_s)) is None:
+                    raise
+            await self.clock.sleep(wait_s)
+        return await self._call(method, path, body, {})
+
+    async def _call(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
+        headers = {"User-Agent": USER_AGENT, **headers}
+        if body:
+            headers["Content-Type"] = "application/json"
+        reply = await self.http.request(method, f"{self.config[API_URL]}{path}", headers=headers, body=body)
+        if reply.status != 204 and (reply.status != 200 or reply.json_object() is None):
+            raise _refusal(reply)
+
+
+def shown(text: str) -> str:
+    """Return `text`, the plain output of a command, so that no character of it acts as markup."""
+    return GuildMarkdown(MAX_CHARS).show(Block((Run(text),))).text
+
+
+def escaped_at_most(text: str) -> int:
+    """Return how long `text` is once it is `shown`, at most; adds up over its code points."""
+    in_addresses = sum(map(text.count, "\\*`|~"))  # there, %7C instead of a backslash before it
+    return len(text) + 2 * in_addresses + sum(map(text.count, "[]_<>#-+."))
+
+
+def _pause_s(failure: RemoteError, usual_s: float) -> float | None:
+    """Return how long to wait before the next attempt, or nothing where none can work soon."""
+    if failure.provider_code in map(str, NOT_YET):
+        return usual_s
+    told = failure.retry_after_s if failure.kind is FailureKind.RATE_LIMITED else None
+    return told if told is not None and told <= LONGEST_WAIT_S else None
+
+
+def _refusal(reply: "Reply") -> ChannelError:
+    answer = reply.json_object()
+    if answer is None or 200 <= reply.status < 400 or reply.status >= 500:
+        return unusable(reply, API_URL.name)
+    code = answer.get("code")
+    code = code if isinstance(code, int) and code else reply.status
+    if reply.status == 429:
+        return rate_limited(_told_to_wait_s(reply, answer), str(code))
+    return refused(str(code), ADVICE.get(code, ""))
+
+
+def _told_to_wait_s(reply: "Reply", answer: dict[str, Any]) -> float | None:
+    told = answer.get("retry_after")
+    exact = float(told) if isinstance(told, int | float) and 0 <= told < 10**6 else None
+    return reply.retry_after_s() if exact is None else exact

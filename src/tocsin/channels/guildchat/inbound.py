@@ -1,0 +1,110 @@
+"""guildchat receives: interactions and webhook events, at one address. Source: channel fact book, sections 3, 8, 9."""
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tocsin.channels.guildchat import events, signature
+from tocsin.channels.guildchat.adapter import BOT_TOKEN, PUBLIC_KEY
+from tocsin.channels.guildchat.direct import DirectLine, InteractionToken
+from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, message_of
+from tocsin.channels.inbound import (
+    Answer,
+    Handshake,
+    InboundAdapter,
+    InboundMessage,
+    MessageKind,
+    WebhookRequest,
+)
+from tocsin.core.untrusted import json_object, within
+
+if TYPE_CHECKING:
+    from tocsin.channels.contract import Tools
+    from tocsin.core.settings import Values
+
+EPHEMERAL = 64  # only the person who asked sees it
+UNREADABLE = "This could not be read. Please try again, or tell whoever runs this bot."
+
+
+class GuildchatInbound(InboundAdapter):
+    """Reads both kinds of call: an interaction is answered within the call, an event with 204."""
+
+    name: ClassVar[str] = "guildchat"
+    indicator_every_s: ClassVar[float | None] = 8.0
+
+    def __init__(self, config: "Values", tools: "Tools") -> None:
+        super().__init__(config, tools)
+        self._line = DirectLine(config, tools.http, tools.clock)
+
+    def verify(self, request: WebhookRequest, now: float) -> None:
+        """Check the signature over time stamp and raw body."""
+        signature.check(request, self.config[PUBLIC_KEY])
+
+    def replay_key(self, request: WebhookRequest) -> str:
+        """Return the digest of signature and time stamp; a PING is answered however often it comes."""
+        return signature.replay_key(request)
+
+    async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
+        """Read an interaction, or an event: that has no token, and an `event` or the type 0."""
+        call = json_object(request.body) or {}
+        sort = call.get("type")
+        if isinstance(sort, bool) or not isinstance(sort, int):
+            return None
+        if within(call, "event"):
+            return events.message_of(call, request.body, now=self.clock.now())
+        if sort == 0:
+            return Handshake(Answer(204))
+        if sort == PING:
+            return Handshake(_json_answer({"type": 1}))
+        if sort == AUTOCOMPLETE:
+            return Handshake(_json_answer({"type": 8, "data": {"choices": []}}))
+        return self._interaction(call) if sort in (COMMAND, COMPONENT, MODAL) else None
+
+    def reply_target(self, message: InboundMessage) -> str:
+        """Return the channel; a thread is a channel of its own."""
+        return message.chat_id
+
+    def answer_to(self, message: InboundMessage | None) -> Answer:
+        """Defer the answer to an interaction; the person sees that the bot thinks, or a button that works."""
+        if message is None or message.kind not in (MessageKind.COMMAND, MessageKind.CALLBACK):
+            return Answer(204)
+        return _json_answer({"type": 5 if _waits_for_text(message) else 6})
+
+    async def start_processing_indicator(self, message: InboundMessage) -> None:
+        """Show that the bot types, where the deferred answer does not show it already."""
+        if message.kind is MessageKind.MESSAGE and self.config[BOT_TOKEN]:
+            await self._line.type(message.chat_id)
+
+    async def send_response(self, message: InboundMessage, response: str) -> None:
+        """Fill in the deferred answer, or follow up on it; no bot token is needed."""
+        token = message.reply_context.get("interaction")
+        if not isinstance(token, InteractionToken):
+            await super().send_response(message, response)
+            return
+        await self._line.answer(token, response)
+
+    async def withdraw(self, message: InboundMessage) -> None:
+        """Take the deferred answer away: otherwise it shows for 15 minutes that the bot thinks."""
+        token = message.reply_context.get("interaction")
+        if isinstance(token, InteractionToken):
+            await self._line.withdraw(token)
+
+    def _interaction(self, call: dict[str, Any]) -> InboundMessage | Handshake:
+        message = message_of(call, now=self.clock.now())
+        if message is None:
+            # An answer put off would show for 15 minutes that the bot thinks.
+            said = {"type": 4, "data": {"content": UNREADABLE, "flags": EPHEMERAL}}
+            return Handshake(_json_answer(said))
+        token = InteractionToken.of(call, self.clock.monotonic(), deferred=_waits_for_text(message))
+        if token is None:
+            return message
+        return replace(message, reply_context={"interaction": token, "expires_at": token.expires_at})
+
+
+def _waits_for_text(message: InboundMessage) -> bool:
+    """Whether the deferred answer is a message of its own; that of a button is the message the button is on."""
+    return message.kind is MessageKind.COMMAND or message.reply_to_id is None
+
+
+def _json_answer(document: dict[str, Any]) -> Answer:
+    return Answer(200, json.dumps(document).encode(), "application/json")

@@ -1,0 +1,50 @@
+"""The proof that a call comes from the product: Ed25519 over time stamp and raw body. Source: fact book, section 3."""
+
+import re
+from hashlib import sha256
+
+from tocsin.channels.inbound import RejectedError, WebhookRequest
+
+SIGNATURE_HEADER = "x-signature-ed25519"
+TIMESTAMP_HEADER = "x-signature-timestamp"
+
+_SIGNATURE = re.compile(r"[0-9a-fA-F]{128}")
+_TIMESTAMP = re.compile(r"[0-9]{1,20}")  # or a part of the body would pass for a part of it
+
+
+def check(request: WebhookRequest, public_key: str) -> None:
+    """Raise RejectedError unless the owner of `public_key` (64 hex digits) signed time stamp and raw body.
+
+    There is no rule about the age; repetitions are found by their dedupe keys.
+    """
+    if not public_key:
+        raise RejectedError("no public key is configured", hint="set GUILDCHAT_PUBLIC_KEY")
+    signature, timestamp = proof_of(request)
+    try:
+        from nacl.exceptions import CryptoError
+        from nacl.signing import VerifyKey
+    except ImportError:
+        raise RejectedError("pynacl: package not installed", hint="pip install pynacl") from None
+    try:
+        VerifyKey(bytes.fromhex(public_key)).verify(timestamp.encode() + request.body, bytes.fromhex(signature))
+    except CryptoError:
+        raise RejectedError("the signature does not fit", hint="compare GUILDCHAT_PUBLIC_KEY") from None
+
+
+def proof_of(request: WebhookRequest) -> tuple[str, str]:
+    """Return signature (128 hex digits in lower case) and time stamp; raise RejectedError when either has no shape."""
+    signature, timestamp = request.agreed_value(SIGNATURE_HEADER), request.agreed_value(TIMESTAMP_HEADER)
+    if not _SIGNATURE.fullmatch(signature):
+        raise RejectedError("the signature is not 128 hexadecimal digits")
+    if not _TIMESTAMP.fullmatch(timestamp):
+        raise RejectedError("the time stamp is not a number")
+    return signature.lower(), timestamp
+
+
+def replay_key(request: WebhookRequest) -> str:
+    """Return what a repetition of this very call has in common with it; nothing where there is no proof."""
+    try:
+        signature, timestamp = proof_of(request)
+    except RejectedError:
+        return ""
+    return sha256(f"{signature}{timestamp}".encode()).hexdigest()

@@ -1,0 +1,118 @@
+"""Answer at once: by the address that came with a command, or by a reaction. Source: fact book, section 1."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tocsin.channels.contract import visible
+from tocsin.channels.inbound import answer_in_parts, as_channel_error
+from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.channels.teamchat.adapter import ADVICE, API_URL, BOT_TOKEN, THROTTLED, escape
+from tocsin.core.errors import ChannelError, RemoteError
+from tocsin.core.http import origin_of
+from tocsin.core.markup import PlainText, literal
+from tocsin.core.text import escaped_code_points
+
+if TYPE_CHECKING:
+    from tocsin.core.clock import Clock
+    from tocsin.core.http import Reply, Transport
+    from tocsin.core.settings import Values
+
+MAX_USES = 5  # of a response_url, in 30 minutes
+LIFE_S = 1_790.0
+CHUNK_AT = 4_000
+HOSTS = ("https://hooks.slack.com", "https://hooks.slack-gov.com")
+# The bot cannot react at all: asking again for every message would not help.
+_HOPELESS = (
+    "missing_scope",
+    "not_authed",
+    "invalid_auth",
+    "account_inactive",
+    "token_revoked",
+    "not_allowed_token_type",
+)
+_PATH = re.compile(r"/[A-Za-z0-9/_.~%-]{1,1000}")
+
+
+@dataclass(slots=True)
+class ResponseUrl:
+    """An address that answers one command or button without a token; `expires_at` in monotonic seconds."""
+
+    url: str = field(repr=False)
+    expires_at: float
+    thread_id: str | None
+    uses_left: int = MAX_USES
+
+    @classmethod
+    def of(cls, url: object, api_url: str, now: float, thread_id: str | None) -> "ResponseUrl | None":
+        """Return the address, or nothing unless it is on the product's host or on that of `api_url`."""
+        if not isinstance(url, str):
+            return None
+        origin = origin_of(url)
+        if origin not in (*HOSTS, origin_of(api_url)) or not _PATH.fullmatch(url.removeprefix(origin)):
+            return None
+        return cls(url, now + LIFE_S, thread_id)
+
+    async def answer(self, text: str, http: "Transport", clock: "Clock") -> None:
+        """Post `text`, which is no markup, in as many parts as it needs; raise ChannelError if that cannot work."""
+        parts = [part.text for part in literal(visible(text), PlainText(CHUNK_AT, escaped_code_points))]
+        if clock.monotonic() >= self.expires_at:
+            raise refused("expired_url", "a command can be answered directly for half an hour")
+        if len(parts) > self.uses_left:
+            raise refused("used_url", "a command can be answered directly by five messages")
+
+        async def post(part: str) -> None:
+            self.uses_left -= 1
+            await self._post(part, http)
+
+        await answer_in_parts(parts, post)
+
+    async def _post(self, part: str, http: "Transport") -> None:
+        # Seen by all, as the answer would be that goes through the queue.
+        body = {"response_type": "in_channel", "replace_original": False, "mrkdwn": False, "text": escape(part)}
+        if self.thread_id:
+            body["thread_ts"] = self.thread_id
+        reply = await http.request(
+            "POST",
+            self.url,
+            headers={"Content-Type": "application/json; charset=utf-8"},
+            body=json.dumps(body).encode(),
+        )
+        _check_taken(reply)
+
+
+async def react(message_ts: str, chat_id: str, config: "Values", http: "Transport") -> bool:
+    """Put 👀 on a message; false when the bot may not react anywhere. Raises ChannelError for other failures."""
+    body = {"channel": chat_id, "timestamp": message_ts, "name": "eyes"}
+    headers = {"Authorization": f"Bearer {config[BOT_TOKEN]}", "Content-Type": "application/json; charset=utf-8"}
+    url = f"{config[API_URL]}/reactions.add"
+    try:
+        reply = await http.request("POST", url, headers=headers, body=json.dumps(body).encode())
+    except RemoteError as failure:
+        raise as_channel_error(failure) from None
+    answer = reply.json_object() or {}
+    code = _code(answer.get("error"))
+    if answer.get("ok") is True or code == "already_reacted":
+        return True
+    if code in _HOPELESS:
+        return False
+    raise _refusal(reply, code, ADVICE.get(code, ""))
+
+
+def _check_taken(reply: "Reply") -> None:
+    answer = reply.json_object() or {}
+    code = _code(answer.get("error")) or _code(reply.body.decode("ascii", "replace").strip())
+    if reply.status != 200 or answer.get("ok") is False:
+        raise _refusal(reply, code, "the answer goes out as a message of its own")
+
+
+def _refusal(reply: "Reply", code: str, advice: str) -> ChannelError:
+    if code in THROTTLED or reply.status == 429:
+        return rate_limited(reply.retry_after_s(), code or "HTTP 429")
+    return refused(code, advice) if code and reply.status < 500 else unusable(reply, API_URL.name)
+
+
+def _code(value: object) -> str:
+    """Return the provider's code for a refusal; nothing where it is something else, such as a page."""
+    return value if isinstance(value, str) and re.fullmatch(r"[a-z_]{3,60}", value) else ""

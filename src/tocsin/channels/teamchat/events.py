@@ -1,0 +1,164 @@
+"""Read what the Events API delivers. Source: channel fact book, sections 1 and 8."""
+
+import re
+from collections import OrderedDict
+from typing import Any
+
+from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.channels.teamchat.wording import readable, without_mention
+from tocsin.core.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
+
+TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
+
+_CHAT_ID = re.compile(r"[A-Z][A-Z0-9]{1,63}")
+_COMMAND = re.compile(r"/([a-z0-9][a-z0-9_-]{0,31})(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_CHAT_TYPES = {"im": "private", "app_home": "private", "mpim": "group", "group": "group", "channel": "channel"}
+_BY_PREFIX = {"D": "private", "G": "group", "U": "private", "W": "private"}
+# All others tell of something that happened to a message, not of a new one.
+_NEW_MESSAGES = (None, "file_share", "thread_broadcast", "me_message")
+_MAX_THREADS = 10_000
+_MAX_FILES = 20
+
+
+class Threads:
+    """The threads that the bot takes part in, the last 10,000; the product does not tell with the messages."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def join(self, chat_id: str, thread_id: str) -> None:
+        """Remember that the bot was called into the thread, or wrote in it."""
+        self._known[chat_id, thread_id] = None
+        self._known.move_to_end((chat_id, thread_id))
+        if len(self._known) > _MAX_THREADS:
+            self._known.popitem(last=False)
+
+    def __contains__(self, thread: tuple[str, str | None]) -> bool:
+        return thread in self._known
+
+
+def message_of(envelope: dict[str, Any], threads: Threads, *, now: float, hear_bots: bool) -> InboundMessage | None:
+    """Return the message that an `event_callback` brings, or nothing where it concerns nobody here."""
+    event = within(envelope, "event")
+    chat_id, ts = chat_id_of(event.get("channel")), timestamp(event.get("ts"))
+    if event.get("type") not in ("message", "app_mention") or not chat_id or not ts:
+        return None
+    thread_id, own_ids = timestamp(event.get("thread_ts")) or None, _own_ids(envelope)
+    if _is_own(event, envelope, own_ids):
+        if thread_id:
+            threads.join(chat_id, thread_id)
+        return None
+    from_bot = _is_from_bot(event)
+    accepted = (*_NEW_MESSAGES, "bot_message") if hear_bots else _NEW_MESSAGES
+    if event.get("subtype") not in accepted or (from_bot and not hear_bots):
+        return None
+    raw, mentioned = without_mention(written(event.get("text"), 4 * MAX_TEXT_CHARS), own_ids)
+    text, files = readable(raw)[:MAX_TEXT_CHARS], _files(event)
+    mentioned = mentioned or event["type"] == "app_mention"
+    if mentioned:
+        threads.join(chat_id, thread_id or ts)
+    mentioned = mentioned or event.get("parent_user_id") in own_ids or (chat_id, thread_id) in threads
+    if not text and not files and not mentioned:
+        return None
+    chat_type = chat_type_of(chat_id, event.get("channel_type"))
+    command, args = command_in(text) if mentioned or chat_type == "private" else (None, "")
+    return InboundMessage(
+        channel="teamchat",
+        kind=MessageKind.COMMAND if command else MessageKind.MESSAGE,
+        id=ts,
+        dedupe_keys=_keys(envelope, event, chat_id, ts),
+        chat_id=chat_id,
+        text=text,
+        thread_id=thread_id,
+        chat_type=chat_type,
+        sender_id=identifier(event.get("user")) or identifier(event.get("bot_id")) or None,
+        sender_name=_sender_name(event),
+        sender_username=named(within(event, "user_profile").get("name"), event.get("username")),
+        sender_is_bot=from_bot,
+        command=command,
+        args=args,
+        reply_to_id=thread_id,
+        mentions_bot=mentioned,
+        attachments=files,
+        sent_at=float(ts),
+        received_at=now,
+    )
+
+
+def timestamp(value: object) -> str:
+    """Return what names a message or a thread, or an empty text for anything else."""
+    return value if isinstance(value, str) and TIMESTAMP.fullmatch(value) else ""
+
+
+def chat_id_of(*values: object) -> str:
+    """Return the first ID of a channel or person among `values`, or an empty text."""
+    return next((v for v in values if isinstance(v, str) and _CHAT_ID.fullmatch(v)), "")
+
+
+def chat_type_of(chat_id: str, told: object = None) -> str:
+    """Return the type of a chat by what the product told, else by the first letter of its ID."""
+    known = _CHAT_TYPES.get(told) if isinstance(told, str) else None
+    return known or _BY_PREFIX.get(chat_id[0], "channel")
+
+
+def command_in(text: str) -> tuple[str | None, str]:
+    """Return the command that `text` is, without its slash, and its arguments."""
+    found = _COMMAND.fullmatch(text)
+    return (found[1].lower(), (found[2] or "").strip()) if found else (None, "")
+
+
+def _own_ids(envelope: dict[str, Any]) -> tuple[str, ...]:
+    """Return the bot's own user IDs; an authorization of a person (`is_bot` false) is not the bot."""
+    bots = [one for one in objects(envelope.get("authorizations"), 10) if one.get("is_bot", True)]
+    return tuple(own for one in bots if (own := identifier(one.get("user_id"))))
+
+
+def _is_own(event: dict[str, Any], envelope: dict[str, Any], own_ids: tuple[str, ...]) -> bool:
+    if event.get("user") in own_ids:
+        return True
+    own_app = identifier(envelope.get("api_app_id"))
+    return bool(own_app) and own_app in (event.get("app_id"), within(event, "bot_profile").get("app_id"))
+
+
+def _is_from_bot(event: dict[str, Any]) -> bool:
+    by_bot = event.get("bot_id") or event.get("bot_profile") or event.get("subtype") == "bot_message"
+    return bool(by_bot) or event.get("user") == "USLACKBOT"
+
+
+def _keys(envelope: dict[str, Any], event: dict[str, Any], chat_id: str, ts: str) -> tuple[str, ...]:
+    """Return three keys: a mention comes as two events with one `ts`; a client that sends again changes that too."""
+    event_id, client_id = identifier(envelope.get("event_id")), identifier(event.get("client_msg_id"))
+    keys = [f"event:{event_id}"] if event_id else []
+    keys.append(f"message:{identifier(envelope.get('team_id'))}:{chat_id}:{ts}")
+    return (*keys, f"client:{client_id}") if client_id else tuple(keys)
+
+
+def _sender_name(event: dict[str, Any]) -> str:
+    profile, bot = within(event, "user_profile"), within(event, "bot_profile")
+    return named(
+        profile.get("display_name"),
+        profile.get("real_name"),
+        event.get("username"),
+        bot.get("name"),
+        identifier(event.get("user")),
+    )
+
+
+def _files(event: dict[str, Any]) -> tuple[Attachment, ...]:
+    found = (_file(one) for one in objects(event.get("files"), _MAX_FILES))
+    return tuple(file for file in found if file.file_id)
+
+
+def _file(one: dict[str, Any]) -> Attachment:
+    mime, milliseconds = named(one.get("mimetype")).lower(), whole(one.get("duration_ms"))
+    sort = {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
+    return Attachment(
+        kind="voice" if one.get("subtype") == "slack_audio" else sort,
+        file_id=identifier(one.get("id")),
+        mime=mime,
+        name=named(one.get("name"), one.get("title")),
+        size=whole(one.get("size")),
+        duration=None if milliseconds is None else milliseconds / 1000,
+        width=whole(one.get("original_w")),
+        height=whole(one.get("original_h")),
+    )

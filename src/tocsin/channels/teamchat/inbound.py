@@ -1,0 +1,114 @@
+"""teamchat receives: Events API, slash commands, buttons and dialogues. Source: channel fact book, sections 1, 8, 9."""
+
+import json
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tocsin.channels.inbound import (
+    Answer,
+    Handshake,
+    InboundAdapter,
+    InboundMessage,
+    MessageKind,
+    WebhookRequest,
+)
+from tocsin.channels.teamchat import signature
+from tocsin.channels.teamchat.adapter import API_URL, BOT_TOKEN, HEAR_BOTS, SIGNING_SECRET
+from tocsin.channels.teamchat.direct import ResponseUrl, react
+from tocsin.channels.teamchat.events import TIMESTAMP, Threads, message_of
+from tocsin.channels.teamchat.forms import command_of, interaction_of
+from tocsin.core.untrusted import form_fields, json_object, written
+
+if TYPE_CHECKING:
+    from tocsin.channels.contract import Tools
+    from tocsin.core.settings import Values
+
+log = logging.getLogger(__name__)
+
+
+class TeamchatInbound(InboundAdapter):
+    """Reads the three kinds of call that the product makes, all to one address and signed alike."""
+
+    name: ClassVar[str] = "teamchat"
+
+    def __init__(self, config: "Values", tools: "Tools") -> None:
+        super().__init__(config, tools)
+        self._threads = Threads()
+        self._may_react = bool(config[BOT_TOKEN])
+
+    def verify(self, request: WebhookRequest, now: float) -> None:
+        """Check the signature over the raw body."""
+        signature.check(request, self.config[SIGNING_SECRET], now)
+
+    def replay_key(self, request: WebhookRequest) -> str:
+        """Return the digest of signature and time stamp: the product signs every retry anew."""
+        return signature.replay_key(request)
+
+    async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
+        """Read an event (JSON), or a command or an interaction (form)."""
+        if request.body[:64].lstrip()[:1] == b"{":
+            return self._event(json_object(request.body) or {})
+        fields = form_fields(request.body)
+        if fields.get("ssl_check") == "1":
+            return Handshake(Answer())
+        now = self.clock.now()
+        if "payload" in fields:
+            payload = json_object(fields["payload"]) or {}
+            if payload.get("type") == "block_suggestion":
+                return Handshake(_json_answer({"options": []}))
+            return self._with_response_url(interaction_of(payload, request.body, now=now), payload.get("response_url"))
+        return self._with_response_url(command_of(fields, request.body, now=now), fields.get("response_url"))
+
+    def reply_target(self, message: InboundMessage) -> str:
+        """Return the chat, and in a channel the thread below the message; a private chat has no threads of its own."""
+        thread_id = message.thread_id
+        if not thread_id and message.chat_type != "private":
+            below = message.reply_to_id if message.kind is MessageKind.CALLBACK else message.id
+            thread_id = below if below and TIMESTAMP.fullmatch(below) else None
+        return f"{message.chat_id}/{thread_id}" if thread_id else message.chat_id
+
+    async def acknowledge(self, message: InboundMessage) -> None:
+        """Put 👀 on the message, where the bot may."""
+        if not self._may_react or not TIMESTAMP.fullmatch(message.id):
+            return
+        self._may_react = await react(message.id, message.chat_id, self.config, self.http)
+        if not self._may_react:
+            log.warning(
+                "reactions are off until the next start", extra={"channel": self.name, "scope": "reactions:write"}
+            )
+
+    async def start_processing_indicator(self, message: InboundMessage) -> None:
+        """Show 👀: ordinary channels know no typing indicator, and a second 👀 changes nothing."""
+        await self.acknowledge(message)
+
+    async def send_response(self, message: InboundMessage, response: str) -> None:
+        """Answer a command or a button by the address that came with it."""
+        address = message.reply_context.get("response_url")
+        if not isinstance(address, ResponseUrl):
+            await super().send_response(message, response)
+            return
+        await address.answer(response, self.http, self.clock)
+
+    def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
+        sort = envelope.get("type")
+        if sort == "url_verification":
+            return Handshake(_json_answer({"challenge": written(envelope.get("challenge"), 1_000)}))
+        if sort == "app_rate_limited":
+            log.warning("the provider drops events, there are too many", extra={"channel": self.name})
+        if sort != "event_callback":
+            return None
+        return message_of(envelope, self._threads, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
+
+    def _with_response_url(self, message: InboundMessage | None, url: object) -> InboundMessage | None:
+        if message is None:
+            return None
+        now = self.clock.monotonic()
+        address = ResponseUrl.of(url, self.config[API_URL], now, message.thread_id)
+        if address is None:
+            return message
+        return replace(message, reply_context={"response_url": address, "expires_at": address.expires_at})
+
+
+def _json_answer(document: dict[str, Any]) -> Answer:
+    return Answer(200, json.dumps(document).encode(), "application/json")

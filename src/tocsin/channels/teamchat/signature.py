@@ -1,0 +1,47 @@
+"""The proof that a call comes from the product: an HMAC over time stamp and raw body. Source: fact book, 1 and 9."""
+
+import hmac
+import re
+from hashlib import sha256
+
+from tocsin.channels.inbound import RejectedError, WebhookRequest
+
+SIGNATURE_HEADERS = ("x-teamchat-signature", "x-slack-signature")
+# Any pairing of signature and time stamp is safe: the MAC covers the time stamp.
+TIMESTAMP_HEADERS = ("x-teamchat-request-timestamp", "x-teamchat-timestamp", "x-slack-request-timestamp")
+MAX_AGE_S = 300  # spec 5.4, rule 3
+
+_SIGNATURE = re.compile(r"(?:v0=)?([0-9a-fA-F]{64})")
+_TIMESTAMP = re.compile(r"[0-9]{1,12}")
+
+
+def check(request: WebhookRequest, secret: str, now: float) -> None:
+    """Raise RejectedError unless `secret` signed the raw body at most 5 minutes before or after `now`."""
+    if not secret:
+        raise RejectedError("no signing secret is configured", hint="set TEAMCHAT_SIGNING_SECRET")
+    signature, timestamp = proof_of(request)
+    if abs(now - int(timestamp)) > MAX_AGE_S:
+        raise RejectedError("the time stamp is more than 5 minutes off", hint="compare this machine's clock")
+    expected = hmac.digest(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), request.body), "sha256")
+    if not hmac.compare_digest(expected, bytes.fromhex(signature)):
+        raise RejectedError("the signature does not fit", hint="compare TEAMCHAT_SIGNING_SECRET")
+
+
+def proof_of(request: WebhookRequest) -> tuple[str, str]:
+    """Return signature (64 hex digits in lower case) and time stamp; raise RejectedError when either has no shape."""
+    signature = _SIGNATURE.fullmatch(request.agreed_value(*SIGNATURE_HEADERS))
+    timestamp = request.agreed_value(*TIMESTAMP_HEADERS)
+    if signature is None:
+        raise RejectedError("the signature is not v0= and 64 hexadecimal digits")
+    if not _TIMESTAMP.fullmatch(timestamp):
+        raise RejectedError("the time stamp is not 1 to 12 digits")
+    return signature[1].lower(), timestamp
+
+
+def replay_key(request: WebhookRequest) -> str:
+    """Return what a repetition of this very call has in common with it; nothing where there is no proof."""
+    try:
+        signature, timestamp = proof_of(request)
+    except RejectedError:
+        return ""
+    return sha256(f"{signature}{timestamp}".encode()).hexdigest()

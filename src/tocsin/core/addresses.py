@@ -1,0 +1,26 @@
+"""Where a provider's address leads: over the Internet, or no further than this network."""
+
+from urllib.parse import urlsplit
+
+from tocsin.core.errors import ConfigError
+
+
+def refuse_clear_text(name: str, url: str) -> None:
+    """Raise ConfigError where the setting `name` would send a key in clear over the Internet."""
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not is_private(parts.hostname or ""):
+        raise ConfigError(
+            f"{name} is plain http to a public address: the token would travel in clear",
+            hint="use https (or ALLOW_INSECURE_API_URL=true)",
+        )
+
+
+def is_private(host: str) -> bool:
+    """Whether `host` is this machine or lies in a private network."""
+    from ipaddress import ip_address
+
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan", ".home.arpa"))
+    return address.is_loopback or address.is_private or address.is_link_local

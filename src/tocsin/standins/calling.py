@@ -1,0 +1,71 @@
+"""How a provider calls a webhook: signed, with a deadline, again and again until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+DEADLINE_S = 3.0  # Slack, Discord: an answer that comes later counts as none
+
+Sleep = Callable[[float], Awaitable[Any]]
+Headers = Callable[[int, str], Mapping[str, str]]  # of the attempt with this number, after this failure
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt. `status` is 0 where no answer came; `failure` is empty, or the product's word for it."""
+
+    attempt: int
+    status: int
+    failure: str
+    elapsed_s: float
+    body: bytes = b""
+    content_type: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the webhook took it."""
+        return not self.failure
+
+
+async def call(
+    url: str,
+    body: bytes,
+    headers: Headers,
+    *,
+    waits_s: Sequence[float] = (),
+    deadline_s: float = DEADLINE_S,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Call]:
+    """Post `body` until it is answered 2xx in time, once more after each of `waits_s`; return all attempts."""
+    made: list[Call] = []
+    timeout = aiohttp.ClientTimeout(total=deadline_s)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for number, wait_s in enumerate((0.0, *waits_s)):
+            if number:
+                await sleep(wait_s)
+            made.append(await _attempt(session, url, body, number, headers(number, made[-1].failure if made else "")))
+            if made[-1].ok:
+                break
+    return made
+
+
+async def _attempt(
+    session: aiohttp.ClientSession, url: str, body: bytes, number: int, headers: Mapping[str, str]
+) -> Call:
+    started = time.monotonic()
+    status, failure, answer, sort = 0, "", b"", ""
+    try:
+        async with session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+            status, answer, sort = response.status, await response.read(), response.content_type
+            failure = "" if 200 <= status < 300 else "http_error"
+    except TimeoutError:
+        failure = "http_timeout"
+    except (aiohttp.ClientError, OSError):
+        failure = "connection_failed"
+    return Call(number, status, failure, time.monotonic() - started, answer, sort)

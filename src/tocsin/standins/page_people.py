@@ -1,0 +1,138 @@
+"""What the people at the page see of the bot, and how they speak to it and to the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.standins.botchat import BotChat
+from tocsin.standins.botchat_world import BOT_USERNAME, GROUP_CHAT, ME
+from tocsin.standins.calling import DEADLINE_S, Call
+from tocsin.standins.guildchat import GENERAL, GuildChat
+from tocsin.standins.guildchat_calls import Caller as GuildCaller
+from tocsin.standins.teamchat import TeamChat
+from tocsin.standins.teamchat_calls import Caller as TeamCaller
+
+ALICE, BOB = 1001, 1002
+SHOWN_MESSAGES = 200
+TEAM_CHANNEL = "C0GENERAL"
+NAME = "Alice"
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A chat that somebody at the page can sit down in; `tries` are texts to send with one click."""
+
+    id: int
+    title: str
+    sender: str
+    about: str
+    hint: str
+    tries: tuple[str, ...]
+
+
+SEATS = (
+    Seat(
+        ALICE, "Alice", "Alice",
+        "Alice may talk to the bot, and decides who else may.",
+        "Write to the bot as Alice",
+        ("/help", "/skills", "/mode", "Tell me a joke"),
+    ),
+    Seat(
+        BOB, "Bob", "Bob",
+        "Bob is a stranger: /start asks for access, and Alice gets the request.",
+        "Write to the bot as Bob",
+        ("/start", "Hello?"),
+    ),
+    Seat(
+        GROUP_CHAT, "Kitchen", "Alice",
+        "A group: the bot answers what mentions it.",
+        f"Write in the group; @{BOT_USERNAME} mentions the bot",
+        (f"@{BOT_USERNAME} hello",),
+    ),
+)  # fmt: skip
+
+
+class People:
+    """The people at the page. `gateway` is where the products' calls go, `texts` what does something there."""
+
+    def __init__(self, botchat: BotChat, teamchat: TeamChat, guildchat: GuildChat) -> None:
+        self.gateway = ""
+        self.texts: Sequence[str] = ()
+        self.say, self.press = botchat.say, botchat.press
+        self._botchat, self._teamchat, self._guildchat = botchat, teamchat, guildchat
+
+    def chats(self) -> list[dict[str, Any]]:
+        """List the chats of the page; the first one is also where to try `texts`."""
+        return [
+            {
+                "id": seat.id, "title": seat.title, "sender": seat.sender, "about": seat.about, "hint": seat.hint,
+                "tries": [*seat.tries, *(self.texts if seat.id == ALICE else ())],
+            }
+            for seat in SEATS
+        ]  # fmt: skip
+
+    def conversation(self, chat_id: int) -> list[dict[str, Any]]:
+        """List the last messages of a chat as they look now, oldest first."""
+        world = self._botchat.world
+        messages = [message for (chat, _), message in world.messages.items() if chat == chat_id]
+        return [_shown(message, world.reactions.get((chat_id, message["message_id"]), "")) for message in messages][
+            -SHOWN_MESSAGES:
+        ]
+
+    async def call(self, channel: str, text: str) -> None:
+        """Let Alice write on a channel whose product calls the gateway; raises ValueError with what went wrong."""
+        text = str(text).strip()
+        if not text:
+            raise ValueError("there is no text")
+        if not self.gateway:
+            raise ValueError("nobody has said where the gateway is")
+        calls = {"teamchat": self._call_from_team, "guildchat": self._call_from_guild}
+        if channel not in calls:
+            raise ValueError(f"{channel} calls nobody; it may be: {', '.join(calls)}")
+        try:
+            # Long enough for the product's own patience and a second attempt, not for those after minutes.
+            async with asyncio.timeout(DEADLINE_S + 1):
+                made = await calls[channel](text)
+        except TimeoutError:
+            raise ValueError("the gateway does not take it") from None
+        if not made.ok:
+            raise ValueError(f"the gateway does not take it: {made.failure} {made.status or ''}".strip())
+
+    async def _call_from_team(self, text: str) -> Call:
+        caller = TeamCaller(self._teamchat, f"{self.gateway}/webhook/teamchat")
+        self._record("teamchat", TEAM_CHANNEL, text)
+        if not text.startswith("/"):
+            return (await caller.message(text, TEAM_CHANNEL))[1][-1]
+        command, _, rest = text.partition(" ")
+        return (await caller.slash(command, rest.strip(), TEAM_CHANNEL))[1][-1]
+
+    async def _call_from_guild(self, text: str) -> Call:
+        if not text.startswith("/"):
+            raise ValueError("this product hands over slash commands only: begin with /")
+        caller = GuildCaller(self._guildchat, f"{self.gateway}/webhook/guildchat")
+        self._record("guildchat", GENERAL, text)
+        command, _, rest = text[1:].partition(" ")
+        return (await caller.slash(command, GENERAL, **({"text": rest.strip()} if rest.strip() else {})))[1]
+
+    def _record(self, channel: str, target: str, text: str) -> None:
+        self._botchat.recorder.add(channel, target, text, id="", kind="inbound", account=NAME)
+
+
+def _shown(message: dict[str, Any], reaction: str) -> dict[str, Any]:
+    keyboard = (message.get("reply_markup") or {}).get("inline_keyboard", [])
+    replied = message.get("reply_to_message") or {}
+    return {
+        "id": message["message_id"],
+        "own": message["from"]["id"] != ME["id"],
+        "name": message["from"]["first_name"],
+        "at": message["date"],
+        "text": message.get("text", ""),
+        "entities": message.get("entities", []),
+        "edited": "edit_date" in message,
+        "reply": str(replied.get("text", "")).partition("\n")[0],
+        "reaction": reaction,
+        "buttons": [[{"text": b["text"], "data": b.get("callback_data", "")} for b in row] for row in keyboard],
+    }

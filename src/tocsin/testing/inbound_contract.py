@@ -1,0 +1,307 @@
+"""The contract of receiving as tests: subclass one in a test module and fill in its attributes.
+
+class TestMyChannelReceives(InboundContract):
+    adapter = MyAdapter
+    env = {"MY_TOKEN": "made-up", "MY_SECRET": "made-up"}
+    secret = "MY_SECRET"
+    messages = {"a text": b'{"id": 1, "text": "hello"}'}
+    ignored = {"somebody left": b'{"id": 2, "left": true}'}
+
+    def signed(self, body, now):
+        return WebhookRequest((("x-my-signature", sign(body)),), body)
+
+Needs pytest and hypothesis; every test runs an event loop of its own and no test waits. For details of a
+failed assertion, `pytest.register_assert_rewrite("tocsin.testing.inbound_contract")` in a conftest.
+"""
+# ruff: noqa: S101  # asserting is what these functions are for
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tocsin.channels.contract import OutboundAdapter
+from tocsin.channels.inbound import (
+    Answer,
+    Handshake,
+    InboundAdapter,
+    InboundMessage,
+    RejectedError,
+    WebhookRequest,
+)
+from tocsin.core.clock import Clock
+from tocsin.core.errors import ChannelError
+from tocsin.core.http import Reply, Transport, connect_failed
+from tocsin.testing.inbound_bench import HOSTILE_BODIES, NOT_ASCII, build_receiver, deformed, replaced, run, spoilt
+from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
+
+
+class InboundContract:
+    """What every channel that receives promises. The attributes say how to reach the one under test."""
+
+    adapter: ClassVar[type[OutboundAdapter]]
+    env: ClassVar[Mapping[str, str]]  # made up but well-formed
+    secret: ClassVar[str]  # the variable without which every call is rejected
+    messages: ClassVar[Mapping[str, bytes]]  # bodies that say something for us
+    ignored: ClassVar[Mapping[str, bytes]] = {}  # … that concern nobody here
+    handshakes: ClassVar[Mapping[str, bytes]] = {}  # … that only want an answer
+    signs_body: ClassVar[bool] = True  # a proof belongs to one body; not so where it is a shared secret
+
+    def signed(self, body: bytes, now: float) -> WebhookRequest:
+        """Return the call as the product would make it at `now`; override it."""
+        raise NotImplementedError
+
+    def variants(self, body: bytes) -> Iterator[bytes]:
+        """Yield bodies that are almost `body`; override it where they are not JSON."""
+        for document in deformed(json.loads(body)):
+            yield json.dumps(document).encode()
+
+    # --- the bench
+
+    def build(
+        self, env: Mapping[str, str] | None = None, *, http: Transport | None = None, clock: Clock | None = None
+    ) -> InboundAdapter:
+        """Make the receiver from `env`, or from another one."""
+        return build_receiver(self.adapter, self.env if env is None else env, http=http, clock=clock)
+
+    def received(self, body: bytes, receiver: InboundAdapter | None = None) -> InboundMessage | Handshake | None:
+        """Return what a receiver makes of `body`."""
+        call = self.signed(body, FakeClock().now())
+        return run((receiver or self.build()).receive(call))
+
+    def message(self, body: bytes, receiver: InboundAdapter | None = None) -> InboundMessage:
+        """Return the message that `body` is."""
+        message = self.received(body, receiver)
+        assert isinstance(message, InboundMessage), f"no message but {message}"
+        return message
+
+    def rejected(self, call: WebhookRequest, env: Mapping[str, str] | None = None) -> None:
+        """Fail unless `verify` rejects `call`, and in the one way it may."""
+        with pytest.raises(RejectedError):
+            self.build(env).verify(call, FakeClock().now())
+
+    def good_calls(self) -> Iterator[WebhookRequest]:
+        """Yield a signed call for every body the author named."""
+        for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
+            yield self.signed(body, FakeClock().now())
+
+    # --- what it is
+
+    def test_the_channel_says_that_it_receives_and_by_what_name(self) -> None:
+        """The route and the registry find it by these."""
+        receiver = self.build()
+        assert receiver.name == self.adapter.spec.kind
+        assert self.adapter.spec.inbound
+        assert not [v.name for v in self.adapter.spec.receiving if v.required], "sending must not need it"
+        assert self.secret in {v.name for v in self.adapter.spec.variables}
+
+    def test_making_it_makes_no_call_and_never_fails(self) -> None:
+        """Without its settings it is there, and rejects."""
+        http = ScriptedTransport()
+        build_receiver(self.adapter, {}, http=http)
+        assert http.sent == []
+
+    # --- who may call
+
+    def test_a_signed_call_is_accepted(self) -> None:
+        """Spec 5.4."""
+        for call in self.good_calls():
+            self.build().verify(call, FakeClock().now())
+
+    def test_without_a_configured_secret_every_call_is_rejected(self) -> None:
+        """Spec 5.4, rule 1."""
+        for call in self.good_calls():
+            self.rejected(call, {name: value for name, value in self.env.items() if name != self.secret})
+
+    def test_a_call_without_a_header_of_its_proof_is_rejected(self) -> None:
+        """One missing header is as bad as none."""
+        for call in self.good_calls():
+            self.rejected(replace(call, headers=()))
+            for left_out in call.headers:
+                self.rejected(replace(call, headers=tuple(h for h in call.headers if h != left_out)))
+
+    def test_a_header_that_is_not_exactly_right_is_rejected(self) -> None:
+        """Every value here differs from the good one."""
+        for call in self.good_calls():
+            for place, (name, value) in enumerate(call.headers):
+                last = "0" if value[-1] != "0" else "1"
+                for other in ("", " ", value[:-1], value + "0", value[:-1] + last, value + "é", f"{value}, {value}"):
+                    self.rejected(replace(call, headers=replaced(call.headers, place, (name, other))))
+
+    def test_a_header_that_is_there_twice_is_accepted_only_with_the_same_value(self) -> None:
+        """A proxy may repeat one; two values let two programs see two different calls."""
+        for call in self.good_calls():
+            self.build().verify(replace(call, headers=call.headers * 2), FakeClock().now())
+            for name, value in call.headers:
+                for other in ("", "0", value[:-1]):
+                    self.rejected(replace(call, headers=(*call.headers, (name, other))))
+                    self.rejected(replace(call, headers=((name, other), *call.headers)))
+
+    def test_another_body_is_rejected(self) -> None:
+        """The proof is over the raw bytes."""
+        if not self.signs_body:
+            pytest.skip("the proof of this product does not cover the body")
+        for call in self.good_calls():
+            for body in (b"", call.body + b" ", call.body[:-1], b" " + call.body):
+                self.rejected(replace(call, body=body))
+
+    def test_no_header_makes_a_check_fail_in_any_other_way(self) -> None:
+        """Whatever stands there, the answer is one and the same."""
+        names = sorted({name for call in self.good_calls() for name, _ in call.headers})
+        receiver = self.build()
+
+        @settings(max_examples=100, deadline=None)
+        @given(st.lists(st.tuples(st.sampled_from(names), st.text() | st.sampled_from(NOT_ASCII))), st.binary())
+        def check(headers: list[tuple[str, str]], body: bytes) -> None:
+            with pytest.raises(RejectedError):
+                receiver.verify(WebhookRequest(tuple(headers), body), FakeClock().now())
+
+        check()
+
+    def test_a_repeated_call_is_known_by_its_proof(self) -> None:
+        """However its headers are written; and no two calls are taken for the same."""
+        receiver = self.build()
+        keys = [receiver.replay_key(call) for call in self.good_calls()]
+        if not any(keys):
+            pytest.skip("this product's calls are told apart by their content alone")
+        assert keys == [receiver.replay_key(replace(call, headers=call.headers * 2)) for call in self.good_calls()]
+        assert len(set(keys)) == len(keys)
+        assert all(0 < len(key) <= 100 for key in keys)
+
+    # --- what it reads
+
+    def test_every_kind_of_body_is_taken_for_what_it_is(self) -> None:
+        """A message, a handshake, or nothing."""
+        for name, body in self.messages.items():
+            message = self.received(body)
+            assert isinstance(message, InboundMessage), f"{name}: no message but {message}"
+            assert message.channel == self.adapter.spec.kind
+        for name, body in self.handshakes.items():
+            assert isinstance(self.received(body), Handshake), name
+        for name, body in self.ignored.items():
+            assert self.received(body) is None, name
+
+    @pytest.mark.parametrize("name", HOSTILE_BODIES)
+    def test_a_hostile_body_gives_nothing_or_something_harmless(self, name: str) -> None:
+        """The product would send it again and again if reading it failed."""
+        receiver = self.build()
+        self.harmless(run(receiver.receive(WebhookRequest((), HOSTILE_BODIES[name]))), receiver)
+
+    def test_no_value_of_a_message_makes_reading_fail(self) -> None:
+        """One value at a time is missing or of another type, size or alphabet."""
+        receiver = self.build()
+        with asyncio.Runner() as runner:
+            for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
+                for variant in self.variants(body):
+                    self.harmless(runner.run(receiver.receive(WebhookRequest((), variant))), receiver)
+
+    def test_no_bytes_make_reading_fail(self) -> None:
+        """Bytes at random, and good bodies broken off or with something in between."""
+        receiver = self.build()
+        good = st.sampled_from([call.body for call in self.good_calls()])
+
+        @settings(max_examples=150, deadline=None)
+        @given(st.binary() | st.builds(spoilt, good, st.integers(0, 2_000), st.binary(max_size=8)))
+        def check(body: bytes) -> None:
+            self.harmless(runner.run(receiver.receive(WebhookRequest((), body))), receiver)
+
+        with asyncio.Runner() as runner:
+            check()
+
+    def harmless(self, found: InboundMessage | Handshake | None, receiver: InboundAdapter) -> None:
+        """Fail unless it is nothing, a handshake, or a message that can be stored and answered."""
+        assert found is None or isinstance(found, Handshake | InboundMessage)
+        if isinstance(found, InboundMessage):
+            stored = json.dumps(found.stored(), ensure_ascii=False).encode()  # fails for half a surrogate pair
+            assert len(stored) < 400_000
+            assert found.dedupe_keys
+            assert all(0 < len(key) <= 300 for key in found.dedupe_keys)
+            assert 0 < len(found.id) <= 200
+            assert len(found.chat_id) <= 200
+            assert "\0" not in found.text + found.args
+            assert isinstance(receiver.reply_target(found), str)
+            assert isinstance(receiver.reply_extra(found), dict)
+            assert 200 <= receiver.answer_to(found).status < 300
+
+    # --- what becomes of a message
+
+    def test_a_message_survives_being_stored(self) -> None:
+        """All of it but the addresses that answer it, which are kept in memory only."""
+        for body in self.messages.values():
+            message = self.message(body)
+            document = json.loads(json.dumps(message.stored()))
+            assert InboundMessage.restore(document) == message
+            assert not InboundMessage.restore(document).reply_context
+            for value in message.reply_context.values():
+                assert not isinstance(value, str) or value not in json.dumps(document)
+                assert not isinstance(value, str) or value not in repr(message)
+
+    def test_a_message_that_comes_twice_has_the_same_keys(self) -> None:
+        """By them it is worked off once; another one shares none of them."""
+        for body in self.messages.values():
+            assert self.message(body).dedupe_keys == self.message(body).dedupe_keys
+        keys = [key for body in self.messages.values() for key in self.message(body).dedupe_keys]
+        assert len(set(keys)) == len(keys), "two of the messages share a key"
+
+    def test_what_was_stored_what_came_twice_and_what_is_ignored_is_answered_well(self) -> None:
+        """Anything else but 2xx would be sent again."""
+        receiver = self.build()
+        assert 200 <= receiver.answer_to(None).status < 300
+        for body in self.messages.values():
+            message = self.message(body)
+            answer = receiver.answer_to(message)
+            assert isinstance(answer, Answer)
+            assert 200 <= answer.status < 300
+            assert receiver.answer_to(InboundMessage.restore(message.stored())) == answer
+
+    def test_the_outbound_side_takes_the_target_of_a_reply(self) -> None:
+        """Replies go through the queue like any message."""
+        outbound = build_adapter(self.adapter, self.env)
+        receiver = self.build()
+        for body in self.messages.values():
+            target = receiver.reply_target(self.message(body))
+            assert outbound.check_target(target)
+
+    def test_after_a_restart_an_answer_goes_through_the_queue(self) -> None:
+        """The addresses that answer directly are gone then; that is a ChannelError, and no call."""
+        http = ScriptedTransport()
+        receiver = self.build(http=http)
+        for body in self.messages.values():
+            restored = InboundMessage.restore(self.message(body).stored())
+            with pytest.raises(ChannelError):
+                run(receiver.send_response(restored, "hello"))
+        assert http.sent == []
+
+    def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
+        """Acknowledging, showing that work goes on, answering: no other exception gets out of them."""
+        for answer in (connect_failed("https://provider.example", "made-up"), Reply(500, {}, b"<h1>500</h1>")):
+            for body in self.messages.values():
+                receiver = self.build(http=ScriptedTransport([answer]))
+                message = self.message(body, receiver)
+                for work in (
+                    partial(receiver.acknowledge, message),
+                    partial(receiver.start_processing_indicator, message),
+                    partial(receiver.send_response, message, "hello"),
+                    partial(receiver.withdraw, message),
+                ):
+                    with suppress(ChannelError):
+                        run(work())
+
+    def test_no_secret_is_shown(self) -> None:
+        """Neither by the receiver nor by what it refuses."""
+        secrets = [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
+        receiver = self.build()
+        shown = repr(receiver)
+        for call in self.good_calls():
+            try:
+                receiver.verify(replace(call, headers=call.headers[:-1]), FakeClock().now())
+            except RejectedError as error:
+                shown += error.sentence()
+        assert not [secret for secret in secrets if secret in shown]
