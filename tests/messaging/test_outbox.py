@@ -18,6 +18,7 @@ from tocsin.delivery.model import Delivery, Outcome, Policy, Status
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.delivery.store import Query, TransitionError, UnknownDeliveryError
+from tocsin.messaging.handling import Reply
 from tocsin.messaging.messenger import Caller, Messenger
 from tocsin.messaging.outbox import Outbox
 from tocsin.messaging.profiles import Profiles
@@ -353,3 +354,23 @@ async def test_an_unknown_profile_and_a_store_that_is_away_are_errors(office: Of
     with pytest.raises(DatabaseError):
         await office.messenger.notify_by_queue("good", "x", TEST)
     assert office.entries() == []
+
+
+# --- replies
+
+
+async def test_replies_are_queued_once_for_their_key_with_one_entry_each(office: Office):
+    replies = [Reply("one", ""), Reply("two", "")]
+    first, again = [await office.outbox.queue_replies("dingdong", "tower", replies, "event:1", TEST) for _ in range(2)]
+    assert [delivery.id for delivery in first] == [delivery.id for delivery in again]
+    assert [(d.channel, d.target, d.message, d.source) for d in await office.deliveries()] == [
+        ("bell", "TOWER", "one", "test"),
+        ("bell", "TOWER", "two", "test"),
+    ]
+    assert [entry.action for entry in office.entries()] == ["msg.queue"] * 2
+
+
+async def test_of_replies_of_which_one_cannot_be_sent_none_is_queued(office: Office):
+    with pytest.raises(ChannelError):
+        await office.outbox.queue_replies("bell", "tower", [Reply("one", ""), Reply(" ", "")], "event:1", TEST)
+    assert await office.deliveries() == []

@@ -98,7 +98,7 @@ class Client:
 
 def template_of(path: str) -> str:
     """Return the path as the document has it: with a parameter in the place of an id."""
-    return re.sub(r"^/deliveries/[^/]+", "/deliveries/{id}", path)
+    return re.sub(r"^/webhook/[^/]+$", "/webhook/{channel}", re.sub(r"^/deliveries/[^/]+", "/deliveries/{id}", path))
 
 
 def check_against_document(method: str, path: str, answer: Answer) -> None:
@@ -108,6 +108,8 @@ def check_against_document(method: str, path: str, answer: Answer) -> None:
         return
     known = operation["responses"]
     assert str(answer.status) in known, f"{method} {path} answers {answer.status}, which /openapi.json lacks"
+    if not answer.body and template_of(path) == "/webhook/{channel}":
+        return
     media_type = answer.header("content-type").partition(";")[0]
     content = known[str(answer.status)]["content"]
     assert media_type in content, f"{method} {path} {answer.status} answers {media_type}"

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.app import App, Storage, assemble, load_settings
+from tocsin.app import App, Storage, assemble, load_settings, schemas
 from tocsin.channels.contract import Tools
 from tocsin.core.audit import AuditEntry
 from tocsin.core.clock import Clock
 from tocsin.core.database import Database
 from tocsin.core.http import Reply, Transport
 from tocsin.core.http_direct import DirectTransport
-from tocsin.delivery import sqlite_schema
 from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.messaging import idempotency
 from tocsin.messaging.idempotency import SqliteKeys
+from tocsin.receiving import inbox_of
 from tocsin.standins import Town, open_standins
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 from tocsin.web.gateway import Parts, build_gateway
@@ -45,11 +44,12 @@ class Gateway:
         return self.app.audit.log.tail(1000)
 
 
-SCHEMAS = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGRATIONS}
+SCHEMAS = schemas()
 
 
 def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> Parts:
-    return Parts(app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, draining=draining)
+    handed = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
+    return Parts(*handed, inbox_of(app, []), draining=draining)
 
 
 MakeGateway = Callable[..., Gateway]
@@ -60,7 +60,7 @@ def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock
     settings, discovery = load_settings(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
-    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock))
+    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database)
     return assemble(settings, discovery, lambda: Tools(transport, clock), storage)
 
 

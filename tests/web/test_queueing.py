@@ -541,10 +541,12 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
     )
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
-    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis))
+    database = LazyDatabase(lambda: Database(tmp_path / "tocsin.db", SCHEMAS))
+    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database)
     app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
     await redis.aclose()
+    await database.aclose()
 
 
 async def test_with_redis_everything_answers_as_with_sqlite(on_redis: Gateway):

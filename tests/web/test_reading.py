@@ -30,6 +30,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
         "status": "ok",
         "version": __version__,
         "queue": {"backend": "sqlite", "status": "ok"},
+        "inbox": {"status": "ok", "open": 0},
         "bus": {"status": "off"},
         "channels": {
             "botchat": "unconfigured",

@@ -26,6 +26,10 @@ MAX_BODY_BYTES = 1024 * 1024
 # Read and thrown away before a 413: closing with data unread resets the connection, and the answer with it.
 MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
 EXEMPT_PATHS = frozenset({"/health", "/api/health"})
+# Products call these from few addresses: a signature lets them in, and what fails to prove itself is counted.
+WEBHOOK_PATHS = "/webhook/"
+# Answers that say nothing against the caller.
+_OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(rb"[\w-]{1,64}")
 _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
@@ -108,14 +112,16 @@ class LocalNames:
     """Refuses host names of the Internet where being on loopback is all the protection there is.
 
     A web page can point a name of its own at 127.0.0.1 and is then free to call what listens there
-    (DNS rebinding); an address or a name like `localhost` cannot be pointed anywhere.
+    (DNS rebinding); an address or a name like `localhost` cannot be pointed anywhere. Webhooks come by
+    a public name, and have a signature to protect them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not scope["tocsin.proxied"]:
+        exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
+        if not exempt and not scope["tocsin.proxied"]:
             for host in header_values(scope, b"host"):
                 if not is_local_name(host):
                     raise Problem(
@@ -146,7 +152,10 @@ class BearerToken:
 
 
 class RateLimits:
-    """One bucket an authenticated user, one an address for everybody else (decision 18)."""
+    """One bucket an authenticated user, one an address for everybody else (decision 18).
+
+    A webhook call takes from it only when it was refused: whoever is verified has a limit of another kind.
+    """
 
     def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter) -> None:
         self._app = app
@@ -154,9 +163,20 @@ class RateLimits:
         self._per_user = per_user
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(WEBHOOK_PATHS):
+            await self._only_refused(scope, receive, send)
+            return
         if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS:
             self._take(scope)
         await self._app(scope, receive, send)
+
+    async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except (Problem, HTTPException) as refusal:
+            if not (isinstance(refusal, Problem) and refusal.code in _OWN_TROUBLE):
+                self._take(scope)
+            raise
 
     def _take(self, scope: Scope) -> None:
         user = scope.get("tocsin.user", "")

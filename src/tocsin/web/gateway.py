@@ -1,6 +1,6 @@
-"""The message gateway: sending over HTTP (spec 4.1), in plain Starlette because `/send` is the hot path."""
+"""The message gateway: sending and receiving over HTTP (spec 4.1), in plain Starlette: both are hot paths."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -15,8 +15,18 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.core.security import is_loopback
 from tocsin.core.settings import Settings
-from tocsin.core.variables import GATEWAY_HOST, GATEWAY_TOKEN, RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER, TRUSTED_PROXIES
+from tocsin.core.variables import (
+    GATEWAY_HOST,
+    GATEWAY_TOKEN,
+    RATE_LIMIT_PER_IP,
+    RATE_LIMIT_PER_USER,
+    TRUSTED_PROXIES,
+    WEBHOOK_RATE_LIMIT,
+    WEBHOOK_REQUIRE_SIGNATURE,
+)
 from tocsin.messaging.idempotency import Keys
+from tocsin.messaging.inbox import Inbox
+from tocsin.messaging.inbox_model import Backlog
 from tocsin.messaging.messenger import Messenger
 from tocsin.messaging.outbox import Outbox
 from tocsin.web.asgi import BearerToken, HttpsOnly, LocalNames, RateLimits, RequestScope
@@ -26,6 +36,7 @@ from tocsin.web.metrics import CONTENT_TYPE, Metrics
 from tocsin.web.openapi import describe_gateway
 from tocsin.web.problems import Problem
 from tocsin.web.sending import Sending
+from tocsin.web.webhooks import Webhooks
 
 Handler = Callable[[Scope, Receive], Awaitable[Response]]
 
@@ -41,8 +52,10 @@ class Parts:
     messenger: Messenger
     outbox: Outbox
     keys: Keys
+    inbox: Inbox
     bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
     draining: Callable[[], bool] = lambda: False
+    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
 
 
 def build_gateway(parts: Parts) -> ASGIApp:
@@ -50,6 +63,7 @@ def build_gateway(parts: Parts) -> ASGIApp:
     metrics = Metrics()
     parts.messenger.observe(metrics.count_send)
     parts.outbox.observe(metrics.count_send)
+    parts.inbox.observe(metrics.count_received, metrics.count_handled)
     router = Router(routes(parts, Gateway(parts, metrics)), redirect_slashes=False)
     return _guarded(router, parts, metrics)
 
@@ -59,6 +73,7 @@ def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
 
     sending = Sending(parts.messenger, parts.outbox, parts.keys)
     deliveries = DeliveryRoutes(parts.outbox)
+    webhooks = gateway.webhooks()
     has_token = bool(parts.settings[GATEWAY_TOKEN])
 
     def route(method: str, path: str, handler: Handler, *, protected: bool = False) -> Route:
@@ -66,6 +81,7 @@ def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
 
     return [
         route("POST", "/send", sending.send, protected=True),
+        route("POST", "/webhook/{channel}", webhooks.receive),
         route("GET", "/deliveries", deliveries.list, protected=True),
         route("GET", "/deliveries/{id}", deliveries.show, protected=True),
         route("POST", "/deliveries/{id}/replay", deliveries.replay, protected=True),
@@ -132,6 +148,19 @@ class Gateway:
         self._parts = parts
         self._metrics = metrics
 
+    def webhooks(self) -> Webhooks:
+        """Return the receiver of webhook calls."""
+        parts, settings = self._parts, self._parts.settings
+        return Webhooks(
+            parts.registry,
+            parts.inbox,
+            parts.audit,
+            parts.clock,
+            self._metrics,
+            per_minute=settings[WEBHOOK_RATE_LIMIT],
+            verifies=settings[WEBHOOK_REQUIRE_SIGNATURE],
+        )
+
     async def health(self, scope: Scope, receive: Receive) -> Response:
         """GET /health: whether the service can work, and which channels are configured."""
         # The reason holds a path of this machine: it is for the log, not for everybody who asks.
@@ -139,6 +168,9 @@ class Gateway:
         queue = await self._parts.outbox.store.health()
         if not queue.ok:
             problems.append(f"the queue ({queue.backend}) cannot be relied on; the log and `tocsin doctor` say why")
+        backlog = await self._backlog()
+        if backlog is None or self._parts.inbox.problem:
+            problems.append("what is received cannot be worked on; the log says why")
         draining = self._parts.draining()
         status = "draining" if draining else "degraded" if problems else "ok"
         document: dict[str, object] = {
@@ -146,11 +178,17 @@ class Gateway:
             "version": __version__,
             "bus": {"status": self._parts.bus()},
             "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
+            "inbox": {
+                "status": "failing" if backlog is None or self._parts.inbox.problem else "ok",
+                "open": backlog.open if backlog else 0,
+            },
             "channels": {
                 state.spec.kind: "configured" if state.configured else "unconfigured"
                 for state in self._parts.registry.states()
             },
         }
+        if (bot := self._parts.bot()) is not None:
+            document["bot"] = bot
         if problems:
             document["problems"] = problems
         return json_answer(document, 200 if status == "ok" else 503)
@@ -165,7 +203,16 @@ class Gateway:
             counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
         except TocsinError:  # health tells it; the other numbers are still worth reading
             counts = {}
-        return Response(self._metrics.text(counts), headers={"Content-Type": CONTENT_TYPE})
+        backlog = await self._backlog() or Backlog()
+        text = self._metrics.text(counts, backlog, self._parts.clock.now())
+        return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _backlog(self) -> Backlog | None:
+        """Return what is open in the inbox, or nothing when that cannot be read."""
+        try:
+            return await self._parts.inbox.backlog()
+        except TocsinError:
+            return None
 
     async def openapi(self, scope: Scope, receive: Receive) -> Response:
         """GET /openapi.json: the description of this interface."""

@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from tocsin import __version__
 from tocsin.channels.contract import Receipt
+from tocsin.messaging.handling import Ending
+from tocsin.messaging.inbox_model import Backlog
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Providers answer in tenths of seconds; the tail shows waiting for Retry-After and time-outs.
@@ -29,6 +31,21 @@ class Metrics:
         self._attempts = Counter("tocsin_send_attempts", "Provider calls.", ["channel"], registry=self._registry)
         self._deliveries = Gauge(
             "tocsin_deliveries", "Deliveries in the record, by state.", ["status"], registry=self._registry
+        )
+        self._received = Counter(
+            "tocsin_received", "Received events.", ["channel", "kind", "result"], registry=self._registry
+        )
+        self._rejected = Counter(
+            "tocsin_rejected", "Webhook calls that failed verification.", ["channel"], registry=self._registry
+        )
+        self._handled = Counter(
+            "tocsin_handled", "Received events by their ending.", ["channel", "ending"], registry=self._registry
+        )
+        self._inbox = Gauge(
+            "tocsin_inbox_open", "Received events in work, by state.", ["status"], registry=self._registry
+        )
+        self._oldest = Gauge(
+            "tocsin_inbox_oldest_seconds", "Age of the oldest received event in work.", registry=self._registry
         )
         self._requests = Counter(
             "tocsin_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
@@ -56,9 +73,26 @@ class Metrics:
         """Count one answered request; `route` is a template, never a raw path."""
         self._of_request(route, str(status)).inc()
 
-    def text(self, deliveries: Mapping[str, int]) -> bytes:
-        """Return all numbers in the text format; `deliveries` are the counts by state, as they are now."""
-        self._deliveries.clear()  # numbers of some time ago would hide that there are none now
+    def count_received(self, channel: str, kind: str, result: str) -> None:
+        """Count one event of a channel: `new`, `duplicate`, or `ignored` because it concerns nobody here."""
+        self._received.labels(channel, kind, result).inc()
+
+    def count_rejected(self, channel: str) -> None:
+        """Count one webhook call that failed verification."""
+        self._rejected.labels(channel).inc()
+
+    def count_handled(self, channel: str, ending: Ending) -> None:
+        """Count one event whose work has ended."""
+        self._handled.labels(channel, str(ending)).inc()
+
+    def text(self, deliveries: Mapping[str, int], backlog: Backlog, now: float) -> bytes:
+        """Return all numbers in the text format; `deliveries` and `backlog` are the counts as they are now."""
+        # Numbers of some time ago would hide that there are none now.
+        self._deliveries.clear()
+        self._inbox.clear()
         for status, count in deliveries.items():
             self._deliveries.labels(str(status)).set(count)
+        for state, count in backlog.counts.items():
+            self._inbox.labels(str(state)).set(count)
+        self._oldest.set(max(0.0, now - backlog.oldest_at) if backlog.oldest_at is not None else 0.0)
         return generate_latest(self._registry)

@@ -20,6 +20,7 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
         "info": {"title": "Tocsin gateway", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
         "paths": {
             "/send": {"post": _send()},
+            "/webhook/{channel}": {"post": _webhook()},
             "/deliveries": {"get": _deliveries()},
             "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", "not-found")},
             "/deliveries/{id}/replay": {
@@ -67,6 +68,23 @@ def _send() -> dict[str, Any]:
     }
 
 
+def _webhook() -> dict[str, Any]:
+    anything = {"description": "Exactly what the product sent and signed", "content": {"*/*": {}}}
+    answer = _answer("Taken in, or known already; the body is what the product expects, often nothing", {})
+    return {
+        "operationId": "webhook",
+        "summary": "Take in what a product reports; the signature of the call is all the proof it needs",
+        "security": [],
+        "parameters": [parameter("channel", "A channel that receives, or an alias", where="path")],
+        "requestBody": {"required": True, **anything},
+        "responses": {
+            "200": answer,
+            "204": {"description": "Taken in, or known already"},
+            **_problems("invalid-request", "invalid-signature", "not-found", "payload-too-large", *ANYWHERE),
+        },
+    }
+
+
 def _deliveries() -> dict[str, Any]:
     return {
         "operationId": "deliveries",
@@ -107,7 +125,7 @@ def _health() -> dict[str, Any]:
         "summary": "Whether the service can work; needs no token and no rate limit counts it",
         "responses": {
             "200": _answer("It can", ref("Health")),
-            "503": _answer("It is stopping, or cannot write its audit log or its queue", ref("Health")),
+            "503": _answer("It is stopping, or cannot write its audit log, its queue or its inbox", ref("Health")),
             **_problems("internal-error"),
         },
     }

@@ -89,6 +89,7 @@ def _health() -> dict[str, Any]:
         status={"enum": ["ok", "degraded", "draining"]},
         version=TEXT,
         queue=_record(backend={"enum": ["sqlite", "redis"]}, status={"enum": ["ok", "failing"]}),
+        inbox=_record(status={"enum": ["ok", "failing"]}, open=COUNT),
         bus=_record(status={"enum": ["off", "ok", "failing"]}),
         channels={"type": "object", "additionalProperties": {"enum": ["configured", "unconfigured"]}},
         problems={"type": "array", "items": TEXT},

@@ -9,6 +9,7 @@ from starlette.responses import Response
 # code: (status, title). The title is for people and may be reworded; programs switch on the code.
 PROBLEMS = {
     "invalid-request": (400, "The request cannot be read"),
+    "invalid-signature": (401, "The call is not proved to come from the product"),
     "unauthenticated": (401, "Credentials are required"),
     "forbidden": (403, "This is not allowed"),
     "not-found": (404, "There is nothing here"),

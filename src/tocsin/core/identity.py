@@ -1,0 +1,104 @@
+"""Who a process is, so that another one can prove that it has ended.
+
+Work that a process has taken is given to another one only when its taker is dead. A process ID alone
+proves nothing: it is used again, a container counts its own ones, and a reboot starts anew.
+"""
+
+import os
+import socket
+from pathlib import Path
+from typing import NamedTuple
+
+_PROC = Path("/proc")
+_LONGEST_PID = 9  # digits: what `os.kill` can take
+_STATE, _THREADS, _START = 0, 17, 19  # fields of /proc/<pid>/stat after the name; source: proc(5)
+
+
+class _Identity(NamedTuple):
+    pid: str
+    start: str  # clock ticks since the boot
+    namespace: str
+    boot: str
+    host: str  # the last one: a host name may hold anything
+
+
+def own_identity() -> str:
+    """Return what names this process among all of all time; a fork has another one."""
+    return identity_of(os.getpid())
+
+
+def identity_of(pid: int) -> str:
+    """Return what names a process of this machine; of one that has ended, nothing that another one has."""
+    stat = _stat(pid)
+    start = stat[_START] if len(stat) > _START else ""
+    return ":".join(_Identity(str(pid), start, _namespace(), _boot(), socket.gethostname()))
+
+
+def is_dead(identity: str) -> bool:
+    """Whether the process of that `own_identity` is proved to have ended.
+
+    False also where nothing can be proved: on another machine, in another container, without /proc.
+    """
+    return _proved_end(identity) is True
+
+
+def is_alive(identity: str) -> bool:
+    """Whether the process of that `own_identity` is proved to run; false also where nothing can be proved."""
+    return _proved_end(identity) is False
+
+
+def _proved_end(identity: str) -> bool | None:
+    """Return whether it has ended, or nothing when that cannot be known."""
+    fields = identity.split(":", len(_Identity._fields) - 1)
+    if len(fields) != len(_Identity._fields):
+        return None
+    other = _Identity(*fields)
+    boot = _boot()
+    if other.host != socket.gethostname() or not boot or not other.boot:
+        return None
+    if other.boot != boot:
+        return True
+    if not other.namespace or other.namespace != _namespace():
+        return None
+    return _has_ended(other)
+
+
+def _has_ended(other: _Identity) -> bool | None:
+    if not (other.pid.isdecimal() and len(other.pid) <= _LONGEST_PID and other.start.isdecimal()):
+        return None
+    pid = int(other.pid)
+    try:
+        os.kill(pid, 0)  # asks and signals nothing; /proc alone may hide the processes of other users
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # it is another user's
+    stat = _stat(pid)
+    if len(stat) <= _START:
+        return None
+    # One that has ended and that nobody has waited for keeps its number.
+    unreaped = stat[_STATE] in {"Z", "X"} and stat[_THREADS] in {"0", "1"}
+    return unreaped or stat[_START] != other.start
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields after the name, which may itself hold blanks and brackets; nothing when unreadable."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _namespace() -> str:
+    try:
+        # `pid:[4026531836]`: the colon would be taken for our own.
+        return (_PROC / "self/ns/pid").readlink().name.removeprefix("pid:")
+    except OSError:
+        return ""
+
+
+def _boot() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,294 @@
+"""The work on one received event: acknowledge it, ask the handlers, queue what they reply, write it down.
+
+Source: durable delivery, "Inbox". The work is repeated after a crash, its replies are not: they are kept
+with the outcome before the first is queued, and queued under keys that the queue recognises.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, TypeVar
+
+from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError
+from tocsin.channels.registry import Registry
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.clock import Clock
+from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
+from tocsin.messaging.brake import MUTED_S, WINDOW_S, ReplyBrake
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.handling import Ending, Handler, Received, Reply, Verdict
+from tocsin.messaging.inbox_model import URGENT, Chat, Entry, InboxStatus
+from tocsin.messaging.inbox_store import InboxStore, encode
+from tocsin.messaging.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 3
+BACK_OFF_S = (0.5, 1.0, 2.0)
+# An acknowledgement that takes longer is given up once the work is done.
+ACKNOWLEDGE_S = 5.0
+
+BROKEN = "Something went wrong here, and your message could not be handled. The log has the details."
+GIVEN_UP = f"Your message could not be handled: the program ended {MAX_ATTEMPTS} times while it worked on it."
+
+Notify = Callable[[str], Awaitable[None]]
+OnEnded = Callable[[str, Ending], None]  # with the channel
+MayAcknowledge = Callable[[InboundMessage], Awaitable[bool]]
+
+
+def is_addressed(message: InboundMessage) -> bool:
+    """Whether the person speaks to the program, and not to others who are there as well."""
+    return message.chat_type == "private" or message.kind in URGENT or message.mentions_bot
+
+
+async def acknowledge_addressed(message: InboundMessage) -> bool:
+    """See `is_addressed`."""
+    return is_addressed(message)
+
+
+async def tell_nobody(text: str) -> None:
+    """Notify nobody: the log and the audit log have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What the rest of the program does about received events.
+
+    `handlers` are asked in order. `may_acknowledge` keeps the read receipt from those who shall not
+    even learn that somebody is there. `notify` gets a sentence for the operator.
+    """
+
+    handlers: Sequence[Handler] = ()
+    may_acknowledge: MayAcknowledge = acknowledge_addressed
+    notify: Notify = tell_nobody
+
+
+class InboxWork:
+    """Works on one event at a time for each caller; many may call."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        registry: Registry,
+        outbox: Outbox,
+        audit: AuditTrail,
+        clock: Clock,
+        duties: Duties,
+        brake: ReplyBrake,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._outbox = outbox
+        self._audit = audit
+        self._clock = clock
+        self._duties = duties
+        self._brake = brake
+        self._observers: list[OnEnded] = []
+        self.started_at = clock.now()
+
+    def observe(self, observer: OnEnded) -> None:
+        """Call `observer` for every event whose work ends here."""
+        self._observers.append(observer)
+
+    async def work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+        """Bring a claimed event to its end."""
+        try:
+            await self._work_off(entry, owner, reply_context)
+        except Exception as error:  # an error that nobody foresaw must neither end the inbox nor come back for ever
+            log.exception("a message could not be handled", extra={"event": entry.id})
+            await self._end(entry, owner, Verdict(Ending.FAILED, reason=f"unexpected {type(error).__name__}"))
+
+    async def _work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+        try:
+            adapter = self._registry.receiver(entry.channel)
+        except TocsinError as error:  # a plug-in that was removed, a setting that is no longer allowed
+            await self._end(entry, owner, Verdict(Ending.FAILED, reason=error.sentence()))
+            return
+        assert entry.message is not None, "only what has ended loses its content"  # noqa: S101
+        message = replace(entry.message, reply_context=reply_context)
+        if entry.status is InboxStatus.REPLYING:
+            verdict = Verdict(Ending(entry.ending), entry.replies, entry.reason)
+            await self._answer(entry, owner, adapter, message, verdict)
+            return
+        async with self._acknowledged(adapter, message):
+            verdict = await self._judge(entry, message)
+            if verdict.replies and not await self._keep(entry, owner, verdict):
+                return
+            left = await self._answer_directly(entry, owner, adapter, message, verdict)
+            if left is verdict and message.reply_context:
+                await self._withdraw(adapter, message)
+            await self._answer(entry, owner, adapter, message, left)
+
+    @asynccontextmanager
+    async def _acknowledged(self, adapter: InboundAdapter, message: InboundMessage) -> AsyncIterator[None]:
+        """Acknowledge a message beside the work on it; that it cannot be is no error."""
+        task = asyncio.create_task(self._acknowledge(adapter, message))
+        await asyncio.sleep(0)  # it is under way before the work begins
+        try:
+            yield
+            await asyncio.wait({task}, timeout=ACKNOWLEDGE_S)
+        finally:
+            task.cancel()
+
+    async def _acknowledge(self, adapter: InboundAdapter, message: InboundMessage) -> None:
+        try:
+            if await self._duties.may_acknowledge(message):
+                await adapter.acknowledge(message)
+        except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
+            log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
+
+    async def _judge(self, entry: Entry, message: InboundMessage) -> Verdict:
+        """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
+        backlog = entry.accepted_at < self.started_at or 0 < message.sent_at < self.started_at
+        chat = (entry.channel, entry.chat)
+        if entry.attempts > MAX_ATTEMPTS:
+            return _failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
+        if not backlog and self._brake.is_muted(chat):
+            return Verdict(Ending.IGNORED, reason="the chat is muted")
+        verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts))
+        # What waited while nobody was there is answered, however much it is; a loop needs two who are there.
+        if verdict.replies and not backlog and not self._brake.take(chat, len(verdict.replies)):
+            await self._mute(chat)
+            return Verdict(Ending.IGNORED, reason="too many replies in a minute")
+        return verdict
+
+    async def _ask(self, received: Received) -> Verdict:
+        try:
+            for handler in self._duties.handlers:
+                if (verdict := await handler(received)) is not None:
+                    encode(verdict.replies)  # what cannot be kept fails here
+                    return verdict
+        except (Exception, asyncio.CancelledError, SystemExit, GeneratorExit) as error:
+            task = asyncio.current_task()
+            if not isinstance(error, Exception) and (task is None or task.cancelling()):
+                raise
+            # A handler is code of others; its failure must neither end the rest nor show to the person.
+            log.exception("a handler failed", extra={"event": received.id})
+            return _failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
+        return Verdict(Ending.IGNORED, reason="no handler takes it")
+
+    async def _mute(self, chat: Chat) -> None:
+        channel, chat_id = chat
+        told = f"more than {self._brake.limit} replies in {WINDOW_S:.0f} s on {channel} in chat {chat_id}"
+        facts = {"channel": channel, "chat": chat_id}
+        log.warning("a chat is muted: somebody answers us in a loop", extra={**facts, "minutes": MUTED_S / 60})
+        detail = f"{told}: muted for {MUTED_S / 60:.0f} minutes"
+        self._audit.record("msg.brake", detail, source="inbox", metadata=facts)
+        try:
+            await self._duties.notify(f"{detail}, as it is most likely a loop.")
+        except Exception:
+            log.exception("a notification failed")
+
+    async def _keep(self, entry: Entry, owner: str, verdict: Verdict) -> bool:
+        """Write down what the work came to; false when somebody else has taken the event over."""
+        held = await self._persistently(
+            lambda: self._store.outcome(entry.seq, owner, verdict.ending, verdict.replies, verdict.reason)
+        )
+        return held or _lost(entry)
+
+    async def _answer_directly(
+        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
+    ) -> Verdict:
+        """Answer by the address that came with the message; return the verdict with what is left to queue.
+
+        Killed between the answer and the record of it, the answer goes out once more, by the queue.
+        """
+        if len(verdict.replies) != 1 or not message.reply_context:
+            return verdict
+        (reply,) = verdict.replies
+        if reply.extra or reply.parse_mode != PLAIN:
+            return verdict
+        facts = {"event": entry.id, "channel": entry.channel}
+        try:
+            await adapter.send_response(message, reply.text)
+        except PartlyAnsweredError as error:
+            log.warning("a direct answer broke off", extra={**facts, "reason": error.sentence()})
+            unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
+            rest = replace(verdict, replies=unsent, reason=verdict.reason or str(error))
+            await self._keep(entry, owner, rest)
+            return rest
+        except ChannelError as error:
+            log.info("an answer goes through the queue", extra={**facts, "reason": error.sentence()})
+            return verdict
+        except Exception:
+            log.exception("an answer goes through the queue", extra=facts)
+            return verdict
+        return replace(verdict, replies=())
+
+    async def _withdraw(self, adapter: InboundAdapter, message: InboundMessage) -> None:
+        try:
+            await adapter.withdraw(message)
+        except Exception as error:  # noqa: BLE001  # the answer itself goes through the queue
+            log.info("a promised direct answer stays", extra={"channel": message.channel, "reason": str(error)})
+
+    async def _answer(
+        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
+    ) -> None:
+        """Queue the replies and end the event; a reply that can never be sent makes it a failure."""
+        try:
+            if verdict.replies:
+                await self._persistently(lambda: self._queue(entry, adapter, message, verdict.replies))
+        except Exception as error:  # the channel's own code, or a reply that it can never send
+            if not isinstance(error, TocsinError):
+                log.exception("a reply cannot be queued", extra={"event": entry.id})
+            reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
+            verdict = replace(verdict, ending=Ending.FAILED, reason=f"the reply cannot be sent: {reason}")
+        await self._end(entry, owner, verdict)
+
+    async def _queue(
+        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage, replies: Sequence[Reply]
+    ) -> None:
+        extra = adapter.reply_extra(message)
+        merged = [replace(reply, extra={**extra, **reply.extra}) for reply in replies]
+        caller = Caller("inbox", {"event": entry.id})
+        target = adapter.reply_target(message)
+        await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
+
+    async def _end(self, entry: Entry, owner: str, verdict: Verdict) -> None:
+        held = await self._persistently(
+            lambda: self._store.finish(entry.seq, owner, verdict.ending, verdict.reason)
+        ) or _lost(entry)
+        if not held:
+            return
+        if verdict.ending is Ending.FAILED:
+            self._tell_failure(entry, verdict.reason)
+        for observer in self._observers:
+            observer(entry.channel, verdict.ending)
+        if verdict.done is not None:
+            try:
+                await verdict.done()
+            except Exception:  # the message is answered: whatever follows cannot undo that
+                log.exception("what follows an answer failed", extra={"event": entry.id})
+
+    def _tell_failure(self, entry: Entry, reason: str) -> None:
+        facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
+        log.warning("a message was not handled", extra={**facts, "reason": reason})
+        detail = f"a message on {entry.channel} in chat {entry.chat} was not handled ({reason or 'no reason given'})"
+        self._audit.record("msg.handle", detail, source="inbox", metadata={**facts, "ok": False})
+
+    async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call until the store is there; what it refuses for another reason is raised."""
+        for attempt in count():
+            try:
+                return await call()
+            except StoreUnavailableError as error:
+                level = logging.DEBUG if attempt else logging.WARNING
+                log.log(level, "the end of a message waits for the store", extra={"reason": error.sentence()})
+                await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
+        raise AssertionError("count() never ends")
+
+
+def _failure(message: InboundMessage, told: str, reason: str) -> Verdict:
+    """Return the verdict of what cannot be handled; only who spoke to us is told."""
+    return Verdict(Ending.FAILED, (Reply(told),) if is_addressed(message) else (), reason)
+
+
+def _lost(entry: Entry) -> bool:
+    log.warning("another process has taken a message over", extra={"event": entry.id})
+    return False

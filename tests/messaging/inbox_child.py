@@ -1,0 +1,79 @@
+"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <ring>`.
+
+It stores so many events, then works on everything there is; each handler notes in `begun` that it was
+asked. With `ring`, it also sends what is queued, into the file `rung`, and ends when all has ended.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from random import random
+
+from tests.messaging.inbox_hall import SCHEMAS, Bell, message
+
+from tocsin.channels.contract import Part, Tools
+from tocsin.channels.registry import Registry
+from tocsin.core.audit import AuditLog
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.clock import SystemClock
+from tocsin.core.database import Database
+from tocsin.delivery.dispatcher import Dispatcher
+from tocsin.delivery.model import Status
+from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.messaging.brake import ReplyBrake
+from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbox import Inbox
+from tocsin.messaging.inbox_store import InboxStore
+from tocsin.messaging.inbox_work import Duties, InboxWork
+from tocsin.messaging.outbox import Outbox
+from tocsin.testing.parts import ScriptedTransport, settings_of
+
+CHATS = 10
+
+
+def append(path: Path, line: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, f"{line}\n".encode())
+    os.close(file)
+
+
+async def main(place: Path, events: int, *, ring: bool) -> None:
+    class Loud(Bell):
+        async def deliver(self, part: Part) -> str:
+            append(place / "rung", f"{part.target} {part.text}")
+            return "rang"
+
+    async def handler(received: Received) -> Verdict:
+        append(place / "begun", received.message.text)
+        await asyncio.sleep(random() * 0.05)
+        return Verdict(Ending.ANSWERED, (Reply(f"re {received.message.text}"),))
+
+    clock = SystemClock()
+    settings = settings_of([Loud], {"TOCSIN_DATA_DIR": str(place)})
+    registry = Registry([Loud], settings, lambda: Tools(ScriptedTransport(), clock))
+    audit = AuditTrail(AuditLog(place / "audit.log"))
+    database = Database(place / "tocsin.db", SCHEMAS)
+    queue, store = SqliteStore(database, clock), InboxStore(database, clock)
+    outbox = Outbox(queue, registry, audit, clock)
+    brake = ReplyBrake(10_000, clock.monotonic)
+    inbox = Inbox(store, InboxWork(store, registry, outbox, audit, clock, Duties([handler]), brake), audit, clock)
+    await inbox.accept([message(f"event{n}", f"chat{n % CHATS}", f"key{n}") for n in range(events)])
+    dispatcher = Dispatcher(queue, registry, clock)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(inbox.run())
+        if ring:
+            group.create_task(dispatcher.run())
+            while (await queue.counts()).get(Status.SENT, 0) < total(place):
+                await clock.sleep(0.01)
+            inbox.stop()
+            dispatcher.stop()
+    await database.aclose()
+
+
+def total(place: Path) -> int:
+    return int((place / "total").read_text())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), ring=sys.argv[3] == "ring"))
