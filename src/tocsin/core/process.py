@@ -7,17 +7,21 @@ it any more, the whole group is killed, so nothing that it started stays behind.
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
+from typing import Protocol, cast
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.process_tree import tree_of
 
 # What a child may print before the rest is thrown away: 1 MiB is far above any error text.
 MAX_OUTPUT_BYTES = 1024 * 1024
 # Once the group is killed, only a child stuck in the kernel, or one that left the group, holds pipes open.
 _GRACE_S = 1.0
+# A child that prints more in a moment waits for the rest of it: else it would keep this process from its work.
+_BURST_BYTES, _MOMENT_S = 4 * 1024 * 1024, 0.1
 
 
 class ProcessTimeoutError(ProcessError):
@@ -35,19 +39,43 @@ class Finished:
     stderr: str
 
 
+class Child(Protocol):
+    """A child process at work."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, which is also that of its group and of its session."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """Return the exit code, the negative number of a signal included; nothing when that takes longer."""
+        ...
+
+    def stop(self, grace_s: float) -> None:
+        """Ask everything in the group to end (SIGTERM), and kill it after `grace_s`. Returns at once."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the group."""
+        ...
+
+
 async def run(
-    argv: Sequence[str], *, timeout_s: float, stdin: str = "", env: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Finished:
     """Run `argv` without a shell until it ends and return how it ended.
 
     It has ended when the program itself has, even if something it started still runs. Raises
     ProcessTimeoutError when that takes longer than `timeout_s`, ProcessError when it cannot be started.
     """
-    if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
-        # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
-        raise ProcessError(f"{argv[0]} could not be started: an argument or variable has a NUL character")
     data = stdin.encode()
-    child = await _start(argv, env)
+    child = _Collector()
+    await _start(child, argv, env, cwd)
     try:
         child.feed(data)
         async with asyncio.timeout(timeout_s):
@@ -55,8 +83,33 @@ async def run(
     except TimeoutError:
         raise ProcessTimeoutError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
     finally:
-        await _to_the_end(child.end())
+        await to_the_end(child.end())
     return child.finished()
+
+
+@asynccontextmanager
+async def streaming(
+    argv: Sequence[str],
+    on_output: Callable[[str, bytes], None],
+    *,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    wrapped: bool = False,
+) -> AsyncIterator[Child]:
+    """Run `argv` during the block, and kill what is left of its group at the end.
+
+    `on_output` gets what it prints as it comes: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only
+    wraps the program and would take it along too early: `stop` asks what is below it. Raises ProcessError.
+    """
+    data = stdin.encode(errors="replace")
+    child = _Streamer(on_output, wrapped=wrapped)
+    await _start(child, argv, env, cwd)
+    try:
+        child.feed(data)
+        yield child
+    finally:
+        await to_the_end(child.end())
 
 
 @asynccontextmanager
@@ -65,28 +118,37 @@ async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) 
 
     Raises ProcessError when it cannot be started.
     """
-    child = await _start(argv, env)
+    child = _Collector()
+    await _start(child, argv, env, None)
     try:
         yield
     finally:
-        await _to_the_end(child.end())
+        await to_the_end(child.end())
 
 
-async def _start(argv: Sequence[str], env: Mapping[str, str] | None) -> "_Child":
-    child = _Child()
+def kill_group(pid: int) -> None:
+    """Kill every process of the group that `pid` leads; there may be none."""
+    # No such group, or on macOS one of only dead members: that is what is wanted.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+async def _start(child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> None:
+    if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
+        # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
+        raise ProcessError(f"{argv[0]} could not be started: an argument or variable has a NUL character")
     starting = asyncio.ensure_future(
-        asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env=env, start_new_session=True)
+        asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env=env, cwd=cwd, start_new_session=True)
     )
     try:
         # Shielded: cancelled half-way, the program may run already and would have nobody to end it.
         await asyncio.shield(starting)
     except asyncio.CancelledError:
-        await _to_the_end(_abandon(starting, child))
+        await to_the_end(_abandon(starting, child))
         raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ProcessError(f"{argv[0]} could not be started: {reason}") from None
-    return child
 
 
 async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
@@ -95,7 +157,7 @@ async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
         await child.end()
 
 
-async def _to_the_end(ending: Coroutine[None, None, None]) -> None:
+async def to_the_end(ending: Coroutine[None, None, None]) -> None:
     """Wait for `ending`, a matter of a second at most, even if the caller is cancelled once more."""
     task, cancelled = asyncio.ensure_future(ending), None
     while not task.done():
@@ -108,7 +170,7 @@ async def _to_the_end(ending: Coroutine[None, None, None]) -> None:
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """Collects what one child prints, and knows when it has ended.
+    """One child: knows when it has ended, and ends it.
 
     Not asyncio's own streams: there, waiting for the child also waits for whatever inherited its pipes.
     """
@@ -116,14 +178,10 @@ class _Child(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.exited = asyncio.Event()
         self._closed = asyncio.Event()
-        self._output = {1: bytearray(), 2: bytearray()}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        kept = self._output[fd]
-        kept += data[: MAX_OUTPUT_BYTES - len(kept)]
+        self.pid = self._transport.get_pid()
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -138,11 +196,14 @@ class _Child(asyncio.SubprocessProtocol):
             pipe.write(data)
             pipe.close()
 
+    def exit_code(self) -> int:
+        """Return how the child ended; one that could not be waited for was killed."""
+        code = self._transport.get_returncode()
+        return -signal.SIGKILL if code is None else code
+
     async def end(self) -> None:
         """Kill whatever is left of the group, and wait until the child is reaped and its output is read."""
-        # No such group, or on macOS one of only dead members: that is what is wanted.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        kill_group(self.pid)
         try:
             async with asyncio.timeout(_GRACE_S):
                 await self.exited.wait()
@@ -152,8 +213,92 @@ class _Child(asyncio.SubprocessProtocol):
         finally:
             self._transport.close()
 
+
+class _Collector(_Child):
+    """Keeps the beginning of what its child prints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._output = {1: bytearray(), 2: bytearray()}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self._output[fd]
+        kept += data[: MAX_OUTPUT_BYTES - len(kept)]
+
     def finished(self) -> Finished:
         """Return how the child ended."""
-        code = self._transport.get_returncode()
         stdout, stderr = (self._output[fd].decode(errors="replace") for fd in (1, 2))
-        return Finished(-signal.SIGKILL if code is None else code, stdout, stderr)
+        return Finished(self.exit_code(), stdout, stderr)
+
+
+class _Streamer(_Child):
+    """Hands on what its child prints, and can be asked to end it. See `Child`."""
+
+    def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool) -> None:
+        super().__init__()
+        self._on_output = on_output
+        self._wrapped = wrapped
+        self._timer: asyncio.TimerHandle | None = None
+        self._burst = 0
+        self._moment: asyncio.TimerHandle | None = None
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._on_output("stdout" if fd == 1 else "stderr", data)
+        self._burst += len(data)
+        if self._moment is None:
+            self._moment = asyncio.get_running_loop().call_later(_MOMENT_S, self._read_on)
+        if self._burst > _BURST_BYTES:
+            for pipe in self._output_pipes():
+                pipe.pause_reading()
+
+    def _read_on(self) -> None:
+        self._burst, self._moment = 0, None
+        for pipe in self._output_pipes():
+            pipe.resume_reading()
+
+    def _output_pipes(self) -> list[asyncio.ReadTransport]:
+        pipes = [cast(asyncio.ReadTransport | None, self._transport.get_pipe_transport(fd)) for fd in (1, 2)]
+        return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """See `Child.wait`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.exited.wait()
+        except TimeoutError:
+            return None
+        return self.exit_code()
+
+    def stop(self, grace_s: float) -> None:
+        """See `Child.stop`."""
+        self._ask_to_end()
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(grace_s, self.kill)
+
+    def kill(self) -> None:
+        """See `Child.kill`."""
+        if not self.exited.is_set():  # afterwards its number may be another one's
+            kill_group(self.pid)
+
+    async def end(self) -> None:
+        """See `_Child.end`."""
+        for timer in (self._timer, self._moment):
+            if timer:
+                timer.cancel()
+        kill_group(self.pid)
+        self._read_on()
+        await super().end()
+        if self._moment:
+            self._moment.cancel()
+
+    def _ask_to_end(self) -> None:
+        if self.exited.is_set():
+            return
+        below = [process.pid for process in tree_of(self.pid) if process.pid != self.pid] if self._wrapped else []
+        with suppress(ProcessLookupError, PermissionError):
+            if not below:
+                os.killpg(self.pid, signal.SIGTERM)
+        for pid in below:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.redaction import Redactor
+from tocsin.core.redaction import SHORTEST_SECRET, Redactor
 from tocsin.core.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
 
 T = TypeVar("T")
@@ -95,6 +95,24 @@ class Settings(Values):
         chosen = tuple(variables)
         names = {variable.name for variable in chosen}
         return Values({name: value for name, value in self._found.items() if name in names}, chosen)
+
+    def inheritable(self) -> dict[str, str]:
+        """Return the environment that a program we start may have: ours, without any secret of ours.
+
+        Taken out are the variables of secrets, `NAME_FILE` of them, copies of them under other names, and
+        addresses of ours with a password in them.
+        """
+        own = {variable.name for variable in self.variables}
+        names = {form for v in self.variables if v.secret for form in (v.name, f"{v.name}_FILE")}
+        values = {secret for secret in self.secrets() if len(secret) >= SHORTEST_SECRET}
+        masked = Redactor()
+        return {
+            name: value
+            for layer in self.layers
+            if layer.name == "environment"
+            for name, value in layer.values.items()
+            if name not in names and value not in values and not (name in own and masked(value) != value)
+        }
 
     @property
     def https_enforced(self) -> bool:

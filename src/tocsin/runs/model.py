@@ -62,6 +62,9 @@ class Command:
     cwd: Path | None = None
     timeout_s: float = 3600.0
     stdin: str = ""
+    wrapped: bool = False  # argv[0] wraps the program and is not to be asked to end, as bubblewrap
+    max_processes: int = 0  # all together, as max_memory_bytes; 0 is no limit
+    max_memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,27 @@ class Output:
     lines: int = 0
     truncated: bool = False
     tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that a run printed; `stream` is stdout, stderr, system, or what other work chose."""
+
+    n: int  # from 1
+    ts: float
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the work of a run ended."""
+
+    status: RunStatus
+    reason: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    error: Mapping[str, str] | None = None  # code and message
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,284 @@
+"""Keep what a run prints: bounded in memory and on the disk, however much it is.
+
+The first quarter of the log is written as it comes. What follows waits in a ring as it came, and replaces
+the end of the file every two seconds; so output without end costs next to nothing.
+"""
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin.core.clock import Clock
+from tocsin.runs.log_file import SYSTEM, TAIL_LINES, encode, tail_of
+from tocsin.runs.model import Line, Output
+
+log = logging.getLogger(__name__)
+
+MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as a chat is shown
+REFRESH_S = 2.0
+_LINE_COST = 75  # bytes that a line takes in the file beside its text
+_PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
+
+
+class _Piece(NamedTuple):
+    ts: float
+    stream: str
+    data: bytes
+    newlines: int
+
+    @property
+    def cost(self) -> int:
+        return len(self.data) + _LINE_COST * (self.newlines + (not self.data.endswith(b"\n")))
+
+
+class _Splitter:
+    """Makes lines of one stream; of a long line the beginning is kept."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        self._cut = 0
+
+    def take(self, data: bytes) -> Iterator[str]:
+        """Yield the lines that end in `data`."""
+        *ended, begun = data.split(b"\n")
+        for part in ended:
+            self._add(part)
+            yield self._line()
+        self._add(begun)
+
+    def rest(self) -> Iterator[str]:
+        """Yield the line that has begun and has no end."""
+        if self._begun:
+            yield self._line()
+
+    def unfinished(self) -> bytes:
+        """Return and forget what has no end yet."""
+        begun, self._begun, self._cut = bytes(self._begun), bytearray(), 0
+        return begun
+
+    def _add(self, part: bytes) -> None:
+        kept = part[: MAX_LINE_BYTES - len(self._begun)]
+        self._begun += kept
+        self._cut += len(part) - len(kept)
+
+    def _line(self) -> str:
+        more = f"… ({self._cut:,} more bytes)" if self._cut else ""
+        self._cut = 0
+        return self.unfinished().decode(errors="replace").removesuffix("\r") + more
+
+
+class Capture:
+    """Collects the output of one run."""
+
+    def __init__(
+        self,
+        path: Path,
+        max_bytes: int,
+        clock: Clock,
+        redact: Callable[[str], str],
+        watch: Callable[[Line], None] | None = None,
+    ) -> None:
+        """Write to `path`, about `max_bytes`; `watch` sees every line, also those that are not kept."""
+        self._path = path
+        self._clock = clock
+        self._redact = redact
+        self._watch = watch
+        self._watched = _Lines(redact)
+        self._head_room = max_bytes // 4
+        self._max_bytes = max_bytes
+        self._tail_room = max_bytes - self._head_room
+        self._head = _Lines(redact)
+        self._head_bytes = 0  # of the file
+        self._in_head = True
+        self._ring: deque[_Piece] = deque()
+        self._ring_cost = 0
+        self._dropped_lines = self._dropped_bytes = 0
+        self._torn: set[str] = set()  # streams whose oldest line in the ring has lost its beginning
+        self._bytes = 0
+        self._last: deque[Line] = deque(maxlen=TAIL_LINES)
+        self._fresh_until = 0.0
+        self._stale = False
+        self._problem = ""
+
+    def feed(self, stream: str, data: bytes) -> None:
+        """Take output as it comes."""
+        now = self._clock.now()
+        self._bytes += len(data)
+        if self._watch:
+            for line in self._watched.take(stream, data, now):
+                self._watch(line)
+        if self._in_head:
+            data = self._fill_head(stream, data, now)
+        if data:
+            self._keep(stream, data, now)
+            self._stale = True
+
+    def refresh(self) -> None:
+        """Bring the file up to date, at most every two seconds."""
+        if self._stale and self._clock.monotonic() >= self._fresh_until:
+            self._write_tail()
+            self._fresh_until = self._clock.monotonic() + REFRESH_S
+
+    def close(self) -> Output:
+        """Write the rest and return what there was."""
+        if self._watch:
+            for line in self._watched.rest(self._clock.now()):
+                self._watch(line)
+        if self._in_head:
+            self._append(self._head.rest(self._clock.now()))
+            shown, count, truncated = list(self._last), self._head.count, False
+        else:
+            lines, truncated = self._write_tail()
+            shown, count = [*self._last, *lines][-TAIL_LINES:], lines[-1].n if lines else self._head.count
+        return Output(self._bytes, count, truncated, tail_of(shown))
+
+    def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
+        """Write what still fits into the head, line by line, and return what does not."""
+        while data:
+            at_most = (self._head_room - self._head_bytes) // _LINE_COST
+            if at_most <= 0:
+                self._in_head = False
+                self._tail_room = max(self._max_bytes - self._head_bytes, self._max_bytes // 2)
+                for name, begun in self._head.unfinished():
+                    self._keep(name, begun, now)
+                return data
+            end = _end_of_lines(data, at_most)
+            self._append(self._head.take(stream, data[:end], now))
+            data = data[end:]
+        return b""
+
+    def _append(self, lines: Iterator[Line]) -> None:
+        found = list(lines)
+        self._last.extend(found)
+        content = b"".join(map(encode, found))
+        self._head_bytes += len(content)
+        if content:
+            self._to_disk(lambda: _append_to(self._path, content))
+
+    def _keep(self, stream: str, data: bytes, now: float) -> None:
+        """Put output into the ring, and drop what is too old."""
+        for start in range(0, len(data), _PIECE_BYTES):
+            part = data[start : start + _PIECE_BYTES]
+            piece = _Piece(now, stream, part, part.count(b"\n"))
+            self._ring.append(piece)
+            self._ring_cost += piece.cost
+            while self._ring_cost - self._ring[0].cost > self._tail_room:
+                self._drop()
+
+    def _drop(self) -> None:
+        oldest = self._ring.popleft()
+        self._ring_cost -= oldest.cost
+        self._dropped_lines += oldest.newlines
+        self._dropped_bytes += len(oldest.data)
+        if oldest.data.endswith(b"\n"):
+            self._torn.discard(oldest.stream)
+        else:
+            self._torn.add(oldest.stream)
+
+    def _write_tail(self) -> tuple[list[Line], bool]:
+        """Put the newest lines behind the head; return them, and whether some were left out."""
+        self._stale = False
+        first = self._head.count + self._dropped_lines + 1
+        lines = self._ring_lines(first)
+        encoded: deque[bytes] = deque()
+        room = self._tail_room
+        for line in reversed(lines):
+            content = encode(line)
+            room -= len(content)
+            if room < 0 and encoded:
+                break
+            encoded.appendleft(content)
+        shown = lines[len(lines) - len(encoded) :]
+        left_out = bool(self._dropped_bytes) or len(shown) < len(lines)
+        if left_out and shown:
+            before = shown[0].n - 1
+            text = f"[{before - self._head.count:,} lines left out here]"
+            encoded.appendleft(encode(Line(before, shown[0].ts, SYSTEM, text)))
+        content = b"".join(encoded)
+        self._to_disk(lambda: _replace_tail(self._path, self._head_bytes, content))
+        return shown, left_out
+
+    def _ring_lines(self, first: int) -> list[Line]:
+        lines = _Lines(self._redact, first - 1)
+        torn = set(self._torn)
+        found: list[Line] = []
+        for ts, stream, data, _ in self._ring:
+            beginning = "…".encode() if stream in torn else b""
+            torn.discard(stream)
+            found += lines.take(stream, beginning + data, ts)
+        return [*found, *lines.rest(self._clock.now())]
+
+    def _to_disk(self, write: Callable[[], None]) -> None:
+        if self._problem:
+            return
+        try:
+            write()
+        except OSError as error:  # what it does matters more than what it says
+            self._problem = error.strerror or type(error).__name__
+            log.error(  # noqa: TRY400  # the reason says it all
+                "the output of a run is not kept", extra={"path": str(self._path), "reason": self._problem}
+            )
+
+
+class _Lines:
+    """Numbers the lines of several streams in the order in which they end."""
+
+    def __init__(self, redact: Callable[[str], str], count: int = 0) -> None:
+        self.count = count
+        self._redact = redact
+        self._splitters: dict[str, _Splitter] = {}
+
+    def take(self, stream: str, data: bytes, ts: float) -> Iterator[Line]:
+        """Yield the lines that end in `data`."""
+        for text in self._splitters.setdefault(stream, _Splitter()).take(data):
+            yield self._line(stream, text, ts)
+
+    def rest(self, ts: float) -> Iterator[Line]:
+        """Yield the lines that have no end, whichever began first."""
+        for stream, splitter in sorted(self._splitters.items()):
+            for text in splitter.rest():
+                yield self._line(stream, text, ts)
+
+    def unfinished(self) -> Iterator[tuple[str, bytes]]:
+        """Yield and forget what has no end yet."""
+        for stream, splitter in self._splitters.items():
+            yield stream, splitter.unfinished()
+
+    def _line(self, stream: str, text: str, ts: float) -> Line:
+        self.count += 1
+        return Line(self.count, ts, stream, self._redact(text))
+
+
+def _end_of_lines(data: bytes, lines: int) -> int:
+    """Return where the first `lines` lines end, or a piece of them where they are long."""
+    end = 0
+    limit = min(len(data), max(lines * _LINE_COST, MAX_LINE_BYTES))
+    for _ in range(lines):
+        found = data.find(b"\n", end, limit)
+        if found < 0:
+            return limit
+        end = found + 1
+    return end
+
+
+def _append_to(path: Path, content: bytes) -> None:
+    with os.fdopen(_open(path), "ab") as file:
+        file.write(content)
+
+
+def _replace_tail(path: Path, head_bytes: int, tail: bytes) -> None:
+    """Put `tail` behind the head in one step: whoever reads sees the old end or the new one."""
+    with os.fdopen(_open(path), "rb") as file:
+        head = file.read(head_bytes)
+    fresh = path.with_suffix(".tmp")
+    with os.fdopen(_open(fresh, os.O_TRUNC), "wb") as file:
+        file.write(head + tail)
+    fresh.replace(path)
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)

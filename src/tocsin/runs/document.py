@@ -1,0 +1,52 @@
+"""A run as people and programs see it: in the HTTP interface, with `--json` (HTTP API, section 2)."""
+
+from dataclasses import asdict
+
+from tocsin.delivery.document import timestamp
+from tocsin.runs.log_file import LogPage
+from tocsin.runs.model import Run
+
+
+def as_document(run: Run) -> dict[str, object]:
+    """Return the record by name; times are RFC 3339 in UTC with milliseconds."""
+    return {
+        "id": run.id,
+        "kind": str(run.kind),
+        "subject_id": run.subject_id,
+        "subject_name": run.subject_name,
+        "trigger": str(run.trigger),
+        "actor": run.actor,
+        "status": str(run.status),
+        "reason": run.reason,
+        "attempt": run.attempt,
+        "max_attempts": run.max_attempts,
+        "retry_of": run.retry_of,
+        "parent_run_id": run.parent_run_id,
+        "scheduled_for": timestamp(run.scheduled_for),
+        "queued_at": timestamp(run.queued_at),
+        "started_at": timestamp(run.started_at),
+        "finished_at": timestamp(run.finished_at),
+        "duration_ms": run.duration_ms,
+        "delay_ms": run.delay_ms,
+        "exit_code": run.exit_code,
+        "signal": run.signal,
+        "dry_run": run.dry_run,
+        "params": dict(run.params),
+        "env_keys": list(run.env_keys),
+        "output": asdict(run.output),
+        "delivery": {"status": "none", "results": []},
+        "steps": [],
+        "hosts": [],
+        "error": None if run.error is None else dict(run.error),
+    }
+
+
+def log_document(page: LogPage) -> dict[str, object]:
+    """Return a page of a log by name."""
+    lines = [{"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text} for line in page.lines]
+    return {
+        "lines": lines,
+        "next_line": page.next_line,
+        "complete": page.complete,
+        "truncated": page.truncated,
+    }

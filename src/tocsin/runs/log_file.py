@@ -1,0 +1,103 @@
+"""The log of a run as it stands on the disk: JSON lines `{n, ts, stream, text}`, one for each line printed."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.delivery.document import seconds_of, timestamp
+from tocsin.runs.model import Line, Output
+
+MAX_LINES = 1000  # of one page
+TAIL_LINES = 20
+MAX_TAIL_CHARS = 8 * 1024
+SYSTEM = "system"  # the stream of what we add
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some lines of a log, and where to go on reading; `complete` when the run has ended and this is its end."""
+
+    lines: tuple[Line, ...]
+    next_line: int
+    complete: bool
+    truncated: bool
+
+
+def path_of(directory: Path, run_id: str, queued_at: float) -> Path:
+    """Return where the log of a run is: in a folder for each month."""
+    return directory / (timestamp(queued_at) or "")[:7] / f"{run_id}.log"
+
+
+def encode(line: Line) -> bytes:
+    """Return a line as the file has it."""
+    record = {"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text}
+    return json.dumps(record, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yield the lines of a log; there are none where there is no file.
+
+    A last line that is half written, as after a crash, is left out.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for raw in file:
+            if line := _decode(raw):
+                yield line
+
+
+def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, truncated: bool) -> LogPage:
+    """Return the lines from `from_line` on, of one stream or of all, at most 1,000."""
+    found: list[Line] = []
+    next_line = max(1, from_line)
+    for line in lines:
+        if line.n < from_line:
+            continue
+        if len(found) == MAX_LINES:
+            return LogPage(tuple(found), next_line, complete=False, truncated=truncated)
+        next_line = line.n + 1
+        if stream in {"", line.stream}:
+            found.append(line)
+    return LogPage(tuple(found), next_line, complete=ended, truncated=truncated)
+
+
+def text_of(lines: Iterable[Line], max_chars: int) -> str:
+    """Return the beginning of what was printed, streams mixed in the order of arrival."""
+    pieces: list[str] = []
+    room = max_chars
+    for line in lines:
+        if room <= 0:
+            break
+        pieces.append(line.text)
+        room -= len(line.text) + 1
+    return "\n".join(pieces)[:max_chars]
+
+
+def summary_of(lines: Iterable[Line]) -> Output:
+    """Return what can still be said of the output of a run that nobody brought to its end."""
+    size, newest, truncated = 0, deque[Line](maxlen=TAIL_LINES), False
+    for line in lines:
+        size += len(line.text.encode()) + 1
+        newest.append(line)
+        truncated = truncated or line.stream == SYSTEM
+    return Output(size, newest[-1].n if newest else 0, truncated, tail_of(newest))
+
+
+def tail_of(lines: Iterable[Line]) -> str:
+    """Return what a record shows of the last lines."""
+    return "\n".join(line.text for line in lines)[-MAX_TAIL_CHARS:]
+
+
+def _decode(raw: bytes) -> Line | None:
+    if not raw.endswith(b"\n"):
+        return None
+    try:
+        record = json.loads(raw)
+        return Line(int(record["n"]), seconds_of(record["ts"]), str(record["stream"]), str(record["text"]))
+    except (ValueError, TypeError, KeyError):
+        return None

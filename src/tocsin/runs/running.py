@@ -1,0 +1,89 @@
+"""A run at work in this process."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.process import to_the_end
+from tocsin.runs.capture import Capture
+from tocsin.runs.model import Ended, Run, RunStatus
+from tocsin.runs.recorder import Recorder, Work
+
+log = logging.getLogger(__name__)
+
+STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program ends
+_STOPPED = Ended(RunStatus.INTERRUPTED, "the program that ran it was stopped")
+
+
+class Running:
+    """Does the work of one run, and ends it when asked to."""
+
+    def __init__(
+        self,
+        run: Run,
+        recorder: Recorder,
+        capture: Capture,
+        redact: Callable[[str], str],
+        on_end: Callable[[Run], None] | None,
+    ) -> None:
+        self.run = run
+        self.capture = capture
+        self.on_end = on_end
+        self.task: asyncio.Task[Run]  # does the work and records its end
+        self._recorder = recorder
+        self._redact = redact
+        self._body: asyncio.Future[Ended] | None = None
+        self._asked = self._stopped = False
+
+    async def wait(self) -> Run:
+        """Return the run once it has ended; whoever gives up waiting leaves it at work."""
+        return await asyncio.shield(self.task)
+
+    async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """End the work because this program ends, and wait until that is recorded."""
+        self._stopped = True
+        self.ask_to_end(grace_s)
+        await to_the_end(self._stop(grace_s))
+
+    def ask_to_end(self, grace_s: float) -> None:
+        """Have the work ended: by itself where it knows how, else by cancelling it."""
+        if self._asked:
+            return
+        self._asked = True
+        if not self._recorder.ask_to_end(grace_s) and self._body is not None:
+            self._body.cancel()
+
+    async def carry_out(self, work: Work) -> Ended:
+        """Do the work and return how it ended, whatever happens."""
+        if self._asked:
+            return _STOPPED
+        self._body = asyncio.ensure_future(work(self._recorder))
+        try:
+            ended = await self._body
+        except asyncio.CancelledError:
+            ended = _STOPPED
+        except TocsinError as error:
+            ended = _failed(error.code, error.sentence())
+        except Exception as error:  # the work is anybody's: its bug must not leave a run without an end
+            log.exception("a run failed unexpectedly", extra={"run": self.run.id})
+            ended = _failed("internal-error", f"unexpected {type(error).__name__}: this is a bug, the log has more")
+        return self._masked(_STOPPED if self._stopped else ended)
+
+    async def _stop(self, grace_s: float) -> None:
+        await asyncio.wait([self.task], timeout=grace_s + STOP_GRACE_S)
+        if self._body is not None:
+            self._body.cancel()
+        await asyncio.wait([self.task])
+        if not self.task.cancelled():
+            self.task.exception()  # whoever waits for the run is told; this one only ends it
+
+    def _masked(self, ended: Ended) -> Ended:
+        reason = None if ended.reason is None else self._redact(ended.reason)
+        error = None if ended.error is None else {name: self._redact(text) for name, text in ended.error.items()}
+        return replace(ended, reason=reason, error=error)
+
+
+def _failed(code: str, sentence: str) -> Ended:
+    return Ended(RunStatus.FAILED, sentence, error={"code": code, "message": sentence})

@@ -1,0 +1,273 @@
+"""Runs: execute work, keep the record of it, cancel it, and find out what a dead process left behind."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from tocsin.core.clock import Clock
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.identity import identity_of, is_dead
+from tocsin.core.ids import new_id
+from tocsin.core.process import kill_group
+from tocsin.runs.capture import Capture
+from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
+from tocsin.runs.model import TERMINAL, Ended, Line, Order, Output, Run, RunKind, RunStatus
+from tocsin.runs.recorder import Recorder, Work
+from tocsin.runs.running import Running
+from tocsin.runs.store import Orphan, Page, Query, RunStore
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 10.0  # between SIGTERM and SIGKILL; HTTP API, section 2
+POLL_S = 1.0  # how soon a run in another process hears that it is cancelled
+KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
+_TRIES = 5  # to write down how a run ended
+_DEAD = Ended(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+class Runs:
+    """Everything that is executed, in this process and in others that share the data directory."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        directory: Path,
+        clock: Clock,
+        identity: str,
+        *,
+        redact: Callable[[str], str] = _unchanged,
+        poll_s: float = POLL_S,
+    ) -> None:
+        """Keep logs below `directory`; `identity` is that of this process, `redact` masks secrets in logs."""
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._identity = identity
+        self._redact = redact
+        self._poll_s = poll_s
+        self._active: dict[str, Running] = {}
+        self._poller: asyncio.Task[None] | None = None
+
+    async def execute(
+        self,
+        order: Order,
+        work: Work,
+        *,
+        redact: Callable[[str], str] | None = None,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> Run:
+        """Run `work` to its end and return how it ended. See `start`; cancelling the caller ends the work."""
+        running = await self.start(order, work, redact=redact, watch=watch, on_end=on_end)
+        try:
+            return await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+
+    async def start(
+        self,
+        order: Order,
+        work: Work,
+        *,
+        redact: Callable[[str], str] | None = None,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> Running:
+        """Record a run, start its work and return at once.
+
+        `redact` masks this run's secrets instead of the usual ones, `watch` sees each line, `on_end` the ended
+        run, once. Nothing has started when this raises: StoreUnavailableError.
+        """
+        run = self._new(order, RunStatus.RUNNING)
+        path = path_of(self._directory, run.id, run.queued_at)
+        mask = redact or self._redact
+        capture = Capture(path, order.log_max_bytes, self._clock, mask, watch)
+        running = Running(run, Recorder(run.id, capture, self._store.set_child), capture, mask, on_end)
+        recorded = asyncio.Event()
+        running.task = asyncio.create_task(self._carry_out(running, work, recorded))
+        try:
+            await recorded.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        if running.task.done() and run.id not in self._active:
+            running.task.result()  # raises: it could not be recorded
+        return running
+
+    async def record(self, order: Order, ended: Ended) -> Run:
+        """Record a run that never started: skipped, missed, or refused with an error."""
+        run = replace(self._new(order, ended.status), reason=ended.reason, error=ended.error)
+        await self._store.add(run, self._identity)
+        return run
+
+    async def cancel(self, run_id: str, reason: str = "", grace_s: float = GRACE_S) -> Run:
+        """Have a run ended, whichever process it is in, and return it as it is now.
+
+        Raises UnknownRunError, RunEndedError, StoreUnavailableError.
+        """
+        run = await self._store.request_cancel(run_id, reason, grace_s, self._clock.now())
+        if running := self._active.get(run_id):
+            running.ask_to_end(grace_s)
+        return run
+
+    async def get(self, run_id: str) -> Run:
+        """Return one run; raises UnknownRunError."""
+        return await self._store.get(run_id)
+
+    async def search(
+        self,
+        kind: RunKind | None = None,
+        subject: str = "",
+        status: Collection[RunStatus] = (),
+        limit: int = 50,
+        cursor: str = "",
+    ) -> Page:
+        """Return the newest runs that fit, at most 200 at a time; `subject` is a subject's id."""
+        return await self._store.search(Query(kind, subject, status, limit, cursor))
+
+    async def count_since(self, kind: RunKind, subject: str, since: float) -> int:
+        """Return how many runs of a subject there were since a moment."""
+        return await self._store.count(Query(kind, subject, since=since))
+
+    async def log(self, run_id: str, from_line: int = 1, stream: str = "") -> LogPage:
+        """Return up to 1,000 lines of a run's log, of one stream or of all; raises UnknownRunError."""
+        run = await self.get(run_id)
+        path = path_of(self._directory, run.id, run.queued_at)
+        ended = run.status in TERMINAL
+        truncated = run.output.truncated
+        return await asyncio.to_thread(
+            lambda: page(read_lines(path), from_line, stream, ended=ended, truncated=truncated)
+        )
+
+    async def text(self, run_id: str, max_chars: int) -> str:
+        """Return the beginning of what a run printed, its streams mixed as they came."""
+        run = await self.get(run_id)
+        path = path_of(self._directory, run.id, run.queued_at)
+        return await asyncio.to_thread(lambda: text_of(read_lines(path), max_chars))
+
+    async def recover(self) -> list[Run]:
+        """End runs whose process is proved dead, and the children it left at work; return them.
+
+        Where nothing can be proved, nothing is changed.
+        """
+        orphans = [orphan for orphan in await self._store.at_work() if is_dead(orphan.owner)]
+        return [await self._take_over(orphan) for orphan in orphans]
+
+    async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
+        """Forget what ended long ago, and all but the newest of each subject; return how many runs."""
+        forgotten = await self._store.prune(self._clock.now() - keep_days * 86400, keep)
+        paths = [path_of(self._directory, run.id, run.queued_at) for run in forgotten]
+        await asyncio.to_thread(_remove, paths)
+        return len(forgotten)
+
+    async def aclose(self) -> None:
+        """End everything that this process runs, and wait until that is recorded."""
+        await asyncio.gather(*(running.stop() for running in list(self._active.values())))
+
+    def _new(self, order: Order, status: RunStatus) -> Run:
+        now = self._clock.now()
+        return Run(
+            id=new_id(),
+            kind=order.kind,
+            subject_id=order.subject_id,
+            subject_name=order.subject_name,
+            trigger=order.trigger,
+            status=status,
+            queued_at=now,
+            actor=order.actor,
+            attempt=order.attempt,
+            max_attempts=order.max_attempts,
+            retry_of=order.retry_of,
+            parent_run_id=order.parent_run_id,
+            scheduled_for=order.scheduled_for,
+            started_at=now if status is RunStatus.RUNNING else None,
+            finished_at=now if status in TERMINAL else None,
+            params=order.params,
+            env_keys=order.env_keys,
+        )
+
+    async def _carry_out(self, running: Running, work: Work, recorded: asyncio.Event) -> Run:
+        try:
+            await self._store.add(running.run, self._identity)
+            self._enter(running)
+        finally:
+            recorded.set()
+        try:
+            ended = await running.carry_out(work)
+            run = await self._finish(running.run, ended, running.capture.close())
+        finally:
+            self._leave(running)
+        if running.on_end:
+            running.on_end(run)
+        return run
+
+    def _enter(self, running: Running) -> None:
+        self._active[running.run.id] = running
+        if self._poller is None:
+            self._poller = asyncio.create_task(self._poll())
+
+    def _leave(self, running: Running) -> None:
+        del self._active[running.run.id]
+        if not self._active and self._poller:
+            self._poller.cancel()
+            self._poller = None
+
+    async def _poll(self) -> None:
+        """Keep logs up to date, and hear of runs that another process wants to end."""
+        while True:
+            await asyncio.sleep(self._poll_s)
+            for running in self._active.values():
+                running.capture.refresh()
+            with suppress(StoreUnavailableError):  # the next look may work; whoever needs the store tells
+                for wish in await self._store.cancelling(list(self._active)):
+                    if wanted := self._active.get(wish.run_id):
+                        wanted.ask_to_end(wish.grace_s)
+
+    async def _finish(self, run: Run, ended: Ended, output: Output) -> Run:
+        """Write down how a run ended; the store may be away for a moment."""
+        now, problem = self._clock.now(), ""
+        for _ in range(_TRIES):
+            try:
+                return await self._store.finish(run.id, ended, output, now)
+            except StoreUnavailableError as error:
+                problem = error.sentence()
+                await asyncio.sleep(self._poll_s)
+        # What was done is done, and whoever waits shall know; the record is put right at the next start.
+        log.error("the end of a run is not recorded", extra={"run": run.id, "reason": problem})
+        return replace(
+            run,
+            status=ended.status,
+            reason=ended.reason,
+            finished_at=now,
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            output=output,
+            error=ended.error,
+        )
+
+    async def _take_over(self, orphan: Orphan) -> Run:
+        run = orphan.run
+        pid = orphan.child.partition(":")[0]
+        if pid.isdecimal() and identity_of(int(pid)) == orphan.child:
+            kill_group(int(pid))
+        path = path_of(self._directory, run.id, run.queued_at)
+        output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
+        log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
+        return await self._store.finish(run.id, _DEAD, output, self._clock.now())
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    """Delete logs, and the folders of months that have none any more."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+    for folder in {path.parent for path in paths}:
+        with suppress(OSError):  # others are left in it
+            folder.rmdir()

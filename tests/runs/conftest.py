@@ -1,0 +1,70 @@
+"""Runs in a database of their own, as this process and as another one see them."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tocsin.core.database import Database
+from tocsin.core.identity import own_identity
+from tocsin.runs.model import Command, Order, RunKind, RunTrigger
+from tocsin.runs.recorder import Work, command
+from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.service import Runs
+from tocsin.runs.store import RunStore
+from tocsin.testing.parts import FakeClock
+
+ENV = {"PATH": os.environ["PATH"]}
+POLL_S = 0.01
+
+
+def order(subject: str = "backup", **changes: object) -> Order:
+    return Order(RunKind.SKILL, subject, subject, RunTrigger.MANUAL, "tester", **changes)  # type: ignore[arg-type]
+
+
+def shell(script: str, **changes: object) -> Work:
+    return command(Command(("sh", "-c", script), ENV, **changes))  # type: ignore[arg-type]
+
+
+@dataclass
+class House:
+    """A data directory, and any number of processes that use it."""
+
+    folder: Path
+    database: Database
+    clock: FakeClock = field(default_factory=FakeClock)
+    opened: list[Runs] = field(default_factory=list)
+
+    @property
+    def store(self) -> RunStore:
+        return RunStore(self.database)
+
+    def process(self, identity: str = "", *, redact: Callable[[str], str] = str) -> Runs:
+        """Return the runs of one process."""
+        runs = Runs(
+            self.store,
+            self.folder / "runs",
+            self.clock,
+            identity or own_identity(),
+            redact=redact,
+            poll_s=POLL_S,
+        )
+        self.opened.append(runs)
+        return runs
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    house = House(tmp_path, database)
+    yield house
+    for runs in house.opened:
+        await runs.aclose()
+    await database.aclose()
+
+
+@pytest.fixture
+def runs(house: House) -> Runs:
+    return house.process()

@@ -1,0 +1,487 @@
+"""Runs: recorded before anything starts, ended for certain, cancelled from anywhere, found again after a crash."""
+
+import asyncio
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.core.test_process import alive, gone, pid_in
+from tests.runs.conftest import ENV, House, order, shell
+
+from tocsin.core.database import Database
+from tocsin.core.errors import ConfigError, StoreUnavailableError
+from tocsin.core.identity import identity_of, own_identity
+from tocsin.core.redaction import Redactor
+from tocsin.runs.document import as_document, log_document
+from tocsin.runs.model import TERMINAL, Command, Ended, Run, RunKind, RunStatus
+from tocsin.runs.recorder import Recorder, command
+from tocsin.runs.running import Running
+from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.service import Runs
+from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
+from tocsin.testing.parts import FakeClock
+
+DEAD = own_identity().replace(":", "1:", 1)  # a number that no process has now
+
+
+async def texts(runs: Runs, run: Run) -> list[str]:
+    return [line.text for line in (await runs.log(run.id)).lines]
+
+
+# --- how runs end
+
+
+async def test_a_command_that_ends_well_succeeded(runs: Runs):
+    run = await runs.execute(order(), shell("echo out; echo err >&2"))
+    assert (run.status, run.exit_code, run.reason, run.error) == (RunStatus.SUCCEEDED, 0, None, None)
+    assert (run.output.lines, run.output.bytes) == (2, 8)
+    assert {(line.stream, line.text) for line in (await runs.log(run.id)).lines} == {
+        ("stdout", "out"),
+        ("stderr", "err"),
+    }
+
+
+async def test_a_command_that_fails_says_its_exit_code(runs: Runs):
+    run = await runs.execute(order(), shell("exit 3"))
+    assert (run.status, run.exit_code, run.reason) == (RunStatus.FAILED, 3, "it ended with exit code 3")
+    assert run.error == {"code": "exit-code", "message": "it ended with exit code 3"}
+
+
+async def test_a_command_that_a_signal_ends_says_which(runs: Runs):
+    run = await runs.execute(order(), shell("kill -SEGV $$"))
+    assert (run.status, run.exit_code, run.signal) == (RunStatus.FAILED, None, "SIGSEGV")
+
+
+async def test_a_command_that_is_not_there_failed_with_a_sentence(runs: Runs):
+    run = await runs.execute(order(), command(Command(("/no/such",), ENV)))
+    assert (run.status, run.error and run.error["code"]) == (RunStatus.FAILED, "process-failed")
+    assert "/no/such could not be started" in (run.reason or "")
+
+
+async def test_a_command_that_takes_too_long_timed_out_even_if_it_ignores_being_asked(runs: Runs, tmp_path: Path):
+    below = tmp_path / "below"
+    script = f"trap '' TERM; sleep 60 & echo $! > {below}; wait; sleep 60"
+    run = await runs.execute(order(), shell(script, timeout_s=1))
+    assert (run.status, run.reason, run.signal) == (RunStatus.TIMED_OUT, "it did not end within 1 s", "SIGKILL")
+    assert await gone(await pid_in(below))
+
+
+async def test_a_command_that_is_out_of_time_can_put_things_away(runs: Runs):
+    script = "trap 'echo tidy; exit 1' TERM; echo up; while :; do sleep 0.01; done 2>/dev/null"
+    run = await runs.execute(order(), shell(script, timeout_s=1))
+    assert (run.status, run.output.tail) == (RunStatus.TIMED_OUT, "up\ntidy")
+
+
+async def test_output_without_end_is_thrown_away_until_the_time_is_up(runs: Runs, house: House):
+    run = await runs.execute(order(log_max_bytes=64 * 1024), shell("yes", timeout_s=0.5))
+    assert (run.status, run.output.truncated) == (RunStatus.TIMED_OUT, True)
+    (log,) = house.folder.glob("runs/*/*.log")
+    assert log.stat().st_size < 80 * 1024 < run.output.bytes
+
+
+async def test_input_and_folder_reach_the_command(runs: Runs, tmp_path: Path):
+    run = await runs.execute(order(), shell("pwd; cat", cwd=tmp_path, stdin="typed"))
+    assert run.output.tail == f"{tmp_path}\ntyped"
+
+
+async def test_too_many_processes_end_a_command(runs: Runs):
+    # A bomb that stops growing at 64, in case that nothing stops it.
+    bomb = "for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3 4 5 6 7 8; do sleep 60 & done; done; wait"
+    run = await runs.execute(order(), shell(bomb, timeout_s=30, max_processes=16))
+    assert (run.status, run.reason) == (RunStatus.FAILED, "it started more than 16 processes")
+    assert (run.error or {})["code"] == "limit-exceeded"
+
+
+async def test_too_much_memory_of_all_processes_together_ends_a_command(runs: Runs):
+    eat = f"{sys.executable} -c 'b = bytearray(b\"x\") * 40_000_000; print(1, flush=True); import time; time.sleep(60)'"
+    run = await runs.execute(order(), shell(f"{eat} & {eat} & wait", timeout_s=30, max_memory_bytes=70_000_000))
+    assert (run.status, run.reason) == (RunStatus.FAILED, "it used more than 66 MiB of memory")
+
+
+async def test_other_work_writes_what_it_does(runs: Runs):
+    async def work(recorder: Recorder) -> Ended:
+        recorder.write("answer", "two\nlines \udcff")
+        return Ended(RunStatus.PARTIALLY_SUCCEEDED, "half of it")
+
+    run = await runs.execute(order(), work)
+    assert (run.status, run.reason) == (RunStatus.PARTIALLY_SUCCEEDED, "half of it")
+    assert [(line.stream, line.text) for line in (await runs.log(run.id)).lines] == [
+        ("answer", "two"),
+        ("answer", "lines ?"),
+    ]
+
+
+async def test_an_error_of_the_work_is_the_reason(runs: Runs):
+    async def work(_: Recorder) -> Ended:
+        raise ConfigError("no model", hint="set one")
+
+    run = await runs.execute(order(), work)
+    assert (run.status, run.error) == (RunStatus.FAILED, {"code": "invalid-config", "message": "no model: set one"})
+
+
+async def test_a_bug_of_the_work_is_a_failed_run_and_an_entry_in_the_log(runs: Runs, caplog: pytest.LogCaptureFixture):
+    async def work(_: Recorder) -> Ended:
+        raise KeyError("internals")
+
+    run = await runs.execute(order(), work)
+    assert (run.status, (run.error or {})["code"]) == (RunStatus.FAILED, "internal-error")
+    assert "internals" not in json.dumps(as_document(run))
+    assert caplog.records[0].exc_info is not None
+
+
+async def test_secrets_are_masked_in_log_reason_and_error(house: House):
+    runs = house.process(redact=Redactor(["correct-horse"]))
+
+    async def work(recorder: Recorder) -> Ended:
+        recorder.write("stdout", "say correct-horse\n")
+        raise ConfigError("correct-horse is wrong")
+
+    run = await runs.execute(order(), work)
+    assert "correct-horse" not in json.dumps(as_document(run)) + str(await texts(runs, run))
+    assert "[secret]" in (run.reason or "")
+
+
+# --- the record
+
+
+async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House, runs: Runs):
+    seen: list[str] = []
+
+    async def work(recorder: Recorder) -> Ended:
+        with sqlite3.connect(house.folder / "tocsin.db") as other:
+            seen.extend(other.execute("SELECT status FROM runs WHERE id = ?", [recorder.run_id]).fetchone())
+        return Ended(RunStatus.SUCCEEDED)
+
+    await runs.execute(order(), work)
+    assert seen == ["running"]
+
+
+async def test_nothing_starts_when_the_run_cannot_be_recorded(tmp_path: Path):
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    await database.aclose()
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), "me")
+    with pytest.raises(StoreUnavailableError):
+        await runs.execute(order(), shell(f"touch {tmp_path}/started"))
+    assert not (tmp_path / "started").exists()
+
+
+async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), DEAD, poll_s=0.001)
+
+    async def work(_: Recorder) -> Ended:
+        await database.aclose()
+        return Ended(RunStatus.SUCCEEDED)
+
+    run = await runs.execute(order(), work)
+    assert run.status is RunStatus.SUCCEEDED
+    assert [record.message for record in caplog.records] == ["the end of a run is not recorded"]
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), own_identity())
+    assert [found.status for found in await again.recover()] == [RunStatus.INTERRUPTED]
+    await database.aclose()
+
+
+async def test_a_run_that_never_starts_is_recorded_with_its_reason(runs: Runs):
+    run = await runs.record(order(), Ended(RunStatus.SKIPPED, "the last one still runs"))
+    assert await runs.get(run.id) == run
+    assert (run.status, run.reason, run.started_at) == (RunStatus.SKIPPED, "the last one still runs", None)
+    assert run.finished_at == run.queued_at
+
+
+async def test_a_run_at_work_can_be_watched_and_waited_for(house: House, runs: Runs, tmp_path: Path):
+    go = tmp_path / "go"
+    lines: list[str] = []
+    ended: list[Run] = []
+    running = await runs.start(
+        order(),
+        shell(f"echo one; while ! [ -e {go} ]; do sleep 0.01; done; echo two"),
+        watch=lambda line: lines.append(line.text),
+        on_end=ended.append,
+    )
+    assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+    await until(lambda: lines)
+    page = await house.process().log(running.run.id)
+    assert ([line.text for line in page.lines], page.complete) == (["one"], False)
+    go.touch()
+    run = await running.wait()
+    assert (run.status, lines, ended) == (RunStatus.SUCCEEDED, ["one", "two"], [run])
+
+
+async def test_giving_up_waiting_leaves_a_started_run_at_work(runs: Runs, tmp_path: Path):
+    running = await runs.start(order(), shell(f"while ! [ -e {tmp_path}/go ]; do sleep 0.01; done"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await running.wait()
+    (tmp_path / "go").touch()
+    assert (await running.wait()).ok
+
+
+async def test_the_log_of_an_unknown_run_is_a_sentence(runs: Runs):
+    with pytest.raises(UnknownRunError):
+        await runs.log("nope")
+
+
+async def test_the_text_of_a_run_is_its_output_mixed_and_cut(runs: Runs):
+    run = await runs.execute(order(), shell("echo one; echo two >&2; echo three"))
+    assert len(await runs.text(run.id, 6)) == 6
+    assert sorted((await runs.text(run.id, 4000)).split("\n")) == ["one", "three", "two"]
+
+
+# --- cancelling
+
+
+async def cancel_when_up(runs: Runs, running: Running, lines: list[str], canceller: Runs | None = None) -> Run:
+    await until(lambda: lines)
+    cancelling = await (canceller or runs).cancel(running.run.id, "no more need", grace_s=30)
+    assert cancelling.status is RunStatus.CANCELLING
+    return await running.wait()
+
+
+async def test_a_cancelled_command_is_asked_to_end(runs: Runs):
+    lines: list[str] = []
+    script = "trap 'echo tidy; exit 0' TERM; echo up; while :; do sleep 0.01; done 2>/dev/null"
+    running = await runs.start(order(), shell(script), watch=lambda line: lines.append(line.text))
+    run = await cancel_when_up(runs, running, lines)
+    assert (run.status, run.reason, run.output.tail) == (RunStatus.CANCELLED, "no more need", "up\ntidy")
+
+
+async def test_a_cancelled_command_that_ignores_it_is_killed_after_its_grace(runs: Runs, tmp_path: Path):
+    below = tmp_path / "below"
+    running = await runs.start(order(), shell(f"trap '' TERM; sleep 60 & echo $! > {below}; wait; sleep 60"))
+    pid = await pid_in(below)
+    await runs.cancel(running.run.id, grace_s=0.05)
+    run = await running.wait()
+    assert (run.status, run.signal, run.reason) == (RunStatus.CANCELLED, "SIGKILL", "it was cancelled")
+    assert await gone(pid)
+
+
+async def test_a_run_is_cancelled_from_another_process(house: House, runs: Runs):
+    lines: list[str] = []
+    running = await runs.start(order(), shell("echo up; sleep 60"), watch=lambda line: lines.append(line.text))
+    assert (await cancel_when_up(runs, running, lines, house.process())).status is RunStatus.CANCELLED
+
+
+async def test_cancelling_work_that_is_no_command_ends_it_at_once(runs: Runs):
+    begun = asyncio.Event()
+
+    async def work(_: Recorder) -> Ended:
+        begun.set()
+        await asyncio.sleep(60)
+        return Ended(RunStatus.SUCCEEDED)
+
+    running = await runs.start(order(), work)
+    await begun.wait()
+    await runs.cancel(running.run.id)
+    assert (await running.wait()).status is RunStatus.CANCELLED
+
+
+async def test_a_run_that_has_ended_cannot_be_cancelled(runs: Runs):
+    run = await runs.execute(order(), shell("true"))
+    with pytest.raises(RunEndedError):
+        await runs.cancel(run.id)
+
+
+# --- the program ends, well or badly
+
+
+async def test_cancelling_whoever_waits_ends_the_command_and_records_that(house: House, runs: Runs, tmp_path: Path):
+    leader = tmp_path / "leader"
+    ended: list[Run] = []
+    task = asyncio.create_task(runs.execute(order(), shell(f"echo $$ > {leader}; sleep 60"), on_end=ended.append))
+    pid = await pid_in(leader)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not alive(pid)
+    (run,) = (await runs.search()).items
+    assert (run.status, run.reason, ended) == (RunStatus.INTERRUPTED, "the program that ran it was stopped", [run])
+
+
+@pytest.mark.parametrize("moment", range(12))
+async def test_cancelling_whoever_starts_a_run_at_any_moment_leaves_no_run_without_an_end(runs: Runs, moment: int):
+    task = asyncio.create_task(runs.execute(order(), shell("sleep 60")))
+    for _ in range(moment):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert all(run.status in TERMINAL for run in (await runs.search()).items)
+
+
+async def test_closing_ends_everything_that_is_at_work(house: House, tmp_path: Path):
+    runs = house.process()
+    leaders = [tmp_path / name for name in ("a", "b")]
+    for leader in leaders:
+        await runs.start(order(), shell(f"trap '' TERM; echo $$ > {leader}; sleep 60; sleep 60"))
+    pids = [await pid_in(leader) for leader in leaders]
+    await runs.aclose()
+    assert [alive(pid) for pid in pids] == [False, False]
+    assert {run.status for run in (await runs.search()).items} == {RunStatus.INTERRUPTED}
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from tests.runs.conftest import order, shell
+from tocsin.core.clock import SystemClock
+from tocsin.core.database import Database
+from tocsin.core.identity import own_identity
+from tocsin.runs.service import Runs
+from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.store import RunStore
+
+async def main():
+    folder = Path(sys.argv[1])
+    database = Database(folder / "tocsin.db", {"runs": MIGRATIONS})
+    runs = Runs(RunStore(database), folder / "runs", SystemClock(), own_identity())
+    await runs.execute(order(), shell(f"echo up; echo $$ > {folder}/leader; sleep 60; sleep 60"))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def killed(house: House) -> int:
+    """Return the child that a run left at work when its program was killed."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(house.folder)], cwd=Path(__file__).parents[2])
+    leader = await pid_in(house.folder / "leader")
+    await until_child_is_recorded(house)
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    return leader
+
+
+async def test_a_run_whose_program_was_killed_is_interrupted_and_what_it_started_is_ended(
+    house: House, runs: Runs, killed: int
+):
+    assert alive(killed)
+    (run,) = await runs.recover()
+    assert await gone(killed)
+    assert (run.status, run.reason) == (RunStatus.INTERRUPTED, "the program that ran it ended before it did")
+    assert (run.output.tail, await texts(runs, run)) == ("up", ["up"])
+    assert await runs.recover() == []
+
+
+async def test_a_run_that_was_being_cancelled_when_its_program_died_is_cancelled(house: House, runs: Runs, killed: int):
+    (run,) = (await runs.search()).items
+    await runs.cancel(run.id, "enough")
+    assert [(r.status, r.reason) for r in await runs.recover()] == [(RunStatus.CANCELLED, "enough")]
+    assert await gone(killed)
+
+
+async def test_a_run_of_a_living_process_is_left_alone(house: House, runs: Runs):
+    other = house.process()
+    running = await other.start(order(), shell("sleep 60"))
+    assert await runs.recover() == []
+    assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+
+
+@pytest.mark.parametrize("owner", ["unknown", DEAD.rpartition(":")[0] + ":another-host"], ids=["unknown", "elsewhere"])
+async def test_where_the_owners_death_is_not_proved_nothing_is_changed(house: House, runs: Runs, owner: str):
+    running = await house.process(owner).start(order(), shell("sleep 60"))
+    assert await runs.recover() == []
+    assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+
+
+async def test_a_process_that_has_the_number_of_a_dead_child_is_not_killed(house: House, runs: Runs):
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    other = house.process(DEAD)
+    running = await other.start(order(), shell("sleep 60"))
+    await until_child_is_recorded(house)
+    pid, started, rest = identity_of(bystander.pid).split(":", 2)
+    await house.store.set_child(running.run.id, f"{pid}:{int(started) - 1}:{rest}")
+    assert [run.status for run in await runs.recover()] == [RunStatus.INTERRUPTED]
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
+# --- forgetting
+
+
+async def test_old_runs_are_forgotten_with_their_logs_and_runs_at_work_are_not(house: House, runs: Runs):
+    old = await runs.execute(order(), shell("echo old"))
+    working = await runs.start(order(), shell("echo up; sleep 60"))
+    house.clock.advance(31 * 86400)
+    new = await runs.execute(order(), shell("echo new"))
+    assert await runs.prune() == 1
+    assert {run.id for run in (await runs.search()).items} == {working.run.id, new.id}
+    assert old.id not in {path.stem for path in house.folder.glob("runs/*/*.log")}
+
+
+async def test_of_each_subject_only_the_newest_are_kept(house: House, runs: Runs):
+    kept = {
+        subject: [(await runs.record(order(subject), Ended(RunStatus.SKIPPED))).id for _ in range(4)]
+        for subject in ("a", "b")
+    }
+    assert await runs.prune(keep=3) == 2
+    left = {run.id for run in (await runs.search()).items}
+    assert left == {run_id for ids in kept.values() for run_id in sorted(ids)[1:]}
+
+
+async def test_the_folder_of_a_month_without_logs_goes_as_well(house: House, runs: Runs):
+    await runs.execute(order(), shell("echo"))
+    house.clock.advance(31 * 86400)
+    await runs.prune()
+    assert list((house.folder / "runs").iterdir()) == []
+
+
+# --- the document
+
+
+async def test_a_document_has_every_field_of_the_interface(runs: Runs, house: House):
+    run = await runs.execute(
+        order(scheduled_for=house.clock.now() - 1.5, params={"mode": "x"}), shell("echo hi; exit 3")
+    )
+    document = as_document(run)
+    assert document == json.loads(json.dumps(document))
+    assert document["queued_at"] == "2023-11-14T22:13:20.000Z"
+    assert (document["delay_ms"], document["exit_code"], document["actor"]) == (1500, 3, "tester")
+    assert document["output"] == {"bytes": 3, "lines": 1, "truncated": False, "tail": "hi"}
+    assert document["delivery"] == {"status": "none", "results": []}
+    assert set(document) == {
+        *(
+            "id",
+            "kind",
+            "subject_id",
+            "subject_name",
+            "trigger",
+            "actor",
+            "status",
+            "reason",
+            "attempt",
+            "max_attempts",
+        ),
+        *("retry_of", "parent_run_id", "scheduled_for", "queued_at", "started_at", "finished_at", "duration_ms"),
+        *("delay_ms", "exit_code", "signal", "dry_run", "params", "env_keys", "output", "delivery", "steps", "hosts"),
+        "error",
+    }
+    assert log_document(await runs.log(run.id))["lines"] == [
+        {"n": 1, "ts": "2023-11-14T22:13:20.000Z", "stream": "stdout", "text": "hi"}
+    ]
+
+
+async def test_runs_are_found_by_kind_and_subject(runs: Runs):
+    mine = await runs.record(order("mine"), Ended(RunStatus.MISSED))
+    await runs.record(order("other"), Ended(RunStatus.MISSED))
+    assert (await runs.search(RunKind.SKILL, "mine", [RunStatus.MISSED])).items == (mine,)
+    assert await runs.count_since(RunKind.SKILL, "mine", mine.queued_at) == 1
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # type: ignore[operator]  # noqa: ASYNC110  # a process does it
+            await asyncio.sleep(0.005)
+
+
+async def until_child_is_recorded(house: House) -> None:
+    async with asyncio.timeout(10):
+        while not any(orphan.child for orphan in await house.store.at_work()):  # noqa: ASYNC110  # likewise
+            await asyncio.sleep(0.005)

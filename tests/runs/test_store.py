@@ -1,0 +1,112 @@
+"""Runs in the database: what has ended stays as it is (HTTP API, section 2)."""
+
+from dataclasses import replace
+
+import pytest
+from tests.runs.conftest import House
+
+from tocsin.core.ids import new_id
+from tocsin.runs.model import ACTIVE, TERMINAL, Ended, Output, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.store import Query, RunEndedError, UnknownRunError
+
+OUTPUT = Output(5, 1, False, "hello")
+
+
+def run_of(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
+    run = Run(new_id(), RunKind.SKILL, subject, subject, RunTrigger.MANUAL, status, queued_at=1000.0)
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+async def test_a_record_comes_back_as_it_was_added(house: House):
+    run = run_of(
+        actor="chat:7",
+        reason="why",
+        attempt=2,
+        max_attempts=3,
+        retry_of="a",
+        parent_run_id="b",
+        scheduled_for=999.0,
+        started_at=1001.5,
+        dry_run=True,
+        params={"mode": "sandboxed", "args": ["ä"]},
+        env_keys=("TOKEN",),
+        error={"code": "x", "message": "y"},
+    )
+    await house.store.add(run, "me")
+    assert await house.store.get(run.id) == run
+
+
+async def test_an_unknown_run_is_a_sentence(house: House):
+    with pytest.raises(UnknownRunError, match="there is no run nope"):
+        await house.store.get("nope")
+
+
+@pytest.mark.parametrize("status", sorted(ACTIVE - {RunStatus.CANCELLING}))
+@pytest.mark.parametrize("end", sorted(TERMINAL))
+async def test_a_run_at_work_ends_once(house: House, status: RunStatus, end: RunStatus):
+    run = run_of(status)
+    await house.store.add(run, "me")
+    ended = await house.store.finish(
+        run.id, Ended(end, "because", 3, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
+    )
+    assert (ended.status, ended.reason, ended.exit_code, ended.output) == (end, "because", 3, OUTPUT)
+    assert (ended.finished_at, ended.error) == (2000.0, {"code": "c", "message": "m"})
+    assert await house.store.finish(run.id, Ended(RunStatus.SUCCEEDED, exit_code=0), Output(), 3000.0) == ended
+    assert await house.store.get(run.id) == ended
+
+
+@pytest.mark.parametrize("end", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.TIMED_OUT])
+async def test_a_run_that_is_being_cancelled_ends_as_cancelled_however_its_work_ended(house: House, end: RunStatus):
+    run = run_of()
+    await house.store.add(run, "me")
+    assert (await house.store.request_cancel(run.id, "too late", 5, 1500.0)).status is RunStatus.CANCELLING
+    ended = await house.store.finish(
+        run.id, Ended(end, "other", 0, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
+    )
+    assert (ended.status, ended.reason, ended.error) == (RunStatus.CANCELLED, "too late", None)
+
+
+async def test_a_run_that_waits_for_its_turn_is_cancelled_at_once(house: House):
+    run = run_of(RunStatus.QUEUED)
+    await house.store.add(run, "me")
+    cancelled = await house.store.request_cancel(run.id, "", 5, 1500.0)
+    assert (cancelled.status, cancelled.finished_at) == (RunStatus.CANCELLED, 1500.0)
+
+
+@pytest.mark.parametrize("status", sorted(TERMINAL))
+async def test_a_run_that_has_ended_cannot_be_cancelled(house: House, status: RunStatus):
+    run = run_of(status)
+    await house.store.add(run, "me")
+    with pytest.raises(RunEndedError, match=f"has ended: {status}"):
+        await house.store.request_cancel(run.id, "", 5, 1500.0)
+    assert (await house.store.get(run.id)).status is status
+
+
+async def test_cancelling_twice_keeps_the_first_reason(house: House):
+    run = run_of()
+    await house.store.add(run, "me")
+    for reason in ("first", "second"):
+        await house.store.request_cancel(run.id, reason, 5, 1500.0)
+    assert [wish.reason for wish in await house.store.cancelling([run.id, "other"])] == ["first"]
+
+
+async def test_search_finds_by_kind_subject_and_state_the_newest_first_page_by_page(house: House):
+    added = [run_of(RunStatus.FAILED if n % 2 else RunStatus.SUCCEEDED, f"s{n % 3}") for n in range(12)]
+    for run in added:
+        await house.store.add(run, "me")
+    newest = sorted((run.id for run in added), reverse=True)
+    page = await house.store.search(Query(limit=5))
+    rest = await house.store.search(Query(limit=50, cursor=page.next_cursor or ""))
+    assert [run.id for run in (*page.items, *rest.items)] == newest
+    assert rest.next_cursor is None
+    found = await house.store.search(Query(RunKind.SKILL, "s1", [RunStatus.FAILED]))
+    assert {run.id for run in found.items} == {r.id for r in added if r.subject_id == "s1" and not r.ok}
+    assert (await house.store.search(Query(RunKind.CRON))).items == ()
+    assert await house.store.count(Query(subject="s2")) == 4
+    assert await house.store.count(Query(since=1000.5)) == 0
+
+
+async def test_a_page_that_is_just_full_has_no_next_one(house: House):
+    for _ in range(3):
+        await house.store.add(run_of(), "me")
+    assert (await house.store.search(Query(limit=3))).next_cursor is None
