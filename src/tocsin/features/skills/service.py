@@ -1,0 +1,253 @@
+"""Run skills: dependencies first, then in the environment and the sandbox of the mode (spec 5.8)."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.errors import ConfigError
+from tocsin.core.redaction import Redactor
+from tocsin.core.sandbox import SYSTEM_PATH, Room, Sandbox, State
+from tocsin.features.skills.model import (
+    INSTRUCTIONS,
+    MANIFEST,
+    MAX_TIMEOUT_S,
+    Dependency,
+    InvalidSkillError,
+    Manifest,
+    Mode,
+    Permission,
+    Skill,
+    UnknownSkillError,
+)
+from tocsin.features.skills.store import SkillFolder
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Command, Ended, Line, Order, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.recorder import Recorder, Work, command
+from tocsin.runs.running import Running
+from tocsin.runs.service import Runs
+
+# All that a sandboxed skill gets (spec 5.8), and what stands for one that is not set.
+_SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
+_SHOWN_ARGUMENT = 200
+_MONTH_S = 30 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How and for whom a skill is run. `source` is what asks, as the audit log has it."""
+
+    mode: Mode
+    trigger: RunTrigger
+    source: str
+    actor: str | None = None
+    args: Sequence[str] = ()
+    input: str = ""
+    timeout_s: float | None = None  # less than the skill's own
+
+
+class _Plan(NamedTuple):
+    """A skill that is about to run."""
+
+    order: Order
+    work: Work
+    redact: Callable[[str], str]
+
+
+class Skills:
+    """The skills of the data directory."""
+
+    def __init__(
+        self,
+        folder: SkillFolder,
+        runs: Runs,
+        sandbox: Sandbox,
+        audit: AuditTrail,
+        *,
+        environment: Mapping[str, str],
+        secrets: Iterable[str] = (),
+        vault_secrets: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print.
+
+        `vault_secrets` is called, in a thread, for skills with the permission `vault` alone.
+        """
+        self._folder = folder
+        self._runs = runs
+        self._sandbox = sandbox
+        self._audit = audit
+        self._environment = dict(environment)
+        self._secrets = tuple(secrets)
+        self._vault_secrets = vault_secrets
+
+    def list(self) -> tuple[Skill, ...]:
+        """Return all skills by name, invalid ones included."""
+        return self._folder.all()
+
+    def get(self, name: str) -> Skill:
+        """Return one skill, valid or not; raises UnknownSkillError."""
+        return self._folder.get(name)
+
+    async def sandbox_state(self) -> State:
+        """Return how far sandboxed skills are confined on this machine, and why not further."""
+        return await self._sandbox.state()
+
+    async def dependencies(self, skill: Skill, mode: Mode = Mode.SANDBOXED) -> tuple[Dependency, ...]:
+        """Return what a skill needs, and where a run of that mode would find it."""
+        names = skill.manifest.dependencies if skill.manifest else ()
+        path = await self._path(mode)
+        state = await self._sandbox.state() if mode is Mode.SANDBOXED and names else None
+        return tuple(Dependency(name, self._where(name, path, state)) for name in names)
+
+    async def run(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Run:
+        """Run a skill to its end and return how it ended; cancelling the caller ends it. See `start`."""
+        plan = await self._plan(self._runnable(name), call)
+        return await self._runs.execute(
+            plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
+        )
+
+    async def start(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Running:
+        """Start a skill and return at once.
+
+        A run whose dependencies are missing fails without starting anything. `watch` sees each line that is
+        printed. Each run writes one audit entry, when it ends. Raises UnknownSkillError, InvalidSkillError, and
+        ConfigError for a call that makes no sense.
+        """
+        plan = await self._plan(self._runnable(name), call)
+        return await self._runs.start(
+            plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
+        )
+
+    async def document(self, skill: Skill, *, now: float) -> dict[str, object]:
+        """Return the record of a skill (HTTP API, section 9)."""
+        manifest = skill.manifest
+        last = await self._runs.search(RunKind.SKILL, skill.name, limit=1)
+        return {
+            "name": skill.name,
+            "kind": str(skill.kind),
+            "description": skill.description,
+            "enabled": True,
+            "permissions": list(map(str, manifest.permissions)) if manifest else [],
+            "dependencies": [
+                {"name": d.name, "found": d.found, "path": d.path or None} for d in await self.dependencies(skill)
+            ],
+            "command": manifest.command if manifest else None,
+            "timeout_seconds": manifest.timeout_s if manifest else None,
+            "runnable": skill.runnable,
+            "valid": skill.valid,
+            "errors": [{"line": p.line, "column": p.column, "key": p.key, "detail": p.detail} for p in skill.errors],
+            "built_in": False,
+            "path": str(skill.path),
+            "file": str(skill.file),
+            "last_run": as_document(last.items[0]) if last.items else None,
+            "runs_30d": await self._runs.count_since(RunKind.SKILL, skill.name, now - _MONTH_S),
+        }
+
+    def _runnable(self, name: str) -> Skill:
+        skill = self.get(name)
+        if not skill.valid:
+            mistakes = "; ".join(f"{skill.file}:{mistake}" for mistake in skill.errors)
+            raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
+        if skill.manifest is None:
+            raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
+        return skill
+
+    async def _plan(self, skill: Skill, call: Call) -> _Plan:
+        manifest = skill.manifest
+        if manifest is None:  # `_runnable` has seen to it
+            raise AssertionError(skill.name)
+        timeout_s = _timeout_s(manifest, call)
+        vault = await self._vault(manifest)
+        redact = Redactor([*self._secrets, *vault.values()])
+        env = await self._env(manifest, call.mode, vault)
+        argv = ("/bin/sh", "-c", manifest.command, manifest.name, *call.args)
+        started = Command(argv, env, skill.path, timeout_s, call.input)
+        params: dict[str, object] = {
+            "mode": str(call.mode),
+            "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
+        }
+        if call.mode is Mode.SANDBOXED:
+            started = await self._confined(started, skill, manifest)
+            params["sandbox"] = str((await self._sandbox.state()).level)
+        order = Order(
+            RunKind.SKILL,
+            skill.name,
+            skill.name,
+            call.trigger,
+            call.actor,
+            params=params,
+            env_keys=tuple(sorted(vault)),
+        )
+        missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
+        return _Plan(order, _refuse(missing) if missing else command(started), redact)
+
+    async def _confined(self, started: Command, skill: Skill, manifest: Manifest) -> Command:
+        # What it may change of itself must not be what it may do the next time.
+        protected = tuple(path for file in (MANIFEST, INSTRUCTIONS) if (path := skill.path / file).is_file())
+        room = Room(skill.path, protected, network=Permission.NETWORK in manifest.permissions)
+        confined = await self._sandbox.confine(started.argv, started.env, room)
+        return Command(
+            confined.argv,
+            confined.env,
+            skill.path,
+            started.timeout_s,
+            started.stdin,
+            wrapped=confined.wrapped,
+            max_processes=self._sandbox.limits.processes,
+            max_memory_bytes=self._sandbox.limits.memory_bytes,
+        )
+
+    async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
+        if Permission.VAULT not in manifest.permissions:
+            return {}
+        return dict(await asyncio.to_thread(self._vault_secrets))
+
+    async def _env(self, manifest: Manifest, mode: Mode, vault: Mapping[str, str]) -> dict[str, str]:
+        """Return the whole environment of a run."""
+        if mode is Mode.STANDARD or Permission.VAULT in manifest.permissions:
+            env = {**self._environment, **vault}
+        else:
+            env = {name: self._environment.get(name) or usual for name, usual in _SANDBOXED.items()}
+        return {**env, "PATH": await self._path(mode)}
+
+    async def _path(self, mode: Mode) -> str:
+        path = self._environment.get("PATH") or SYSTEM_PATH
+        return path if mode is Mode.STANDARD else self._sandbox.reachable(path, (await self._sandbox.state()).level)
+
+    def _where(self, program: str, path: str, state: State | None) -> str:
+        found = shutil.which(program, path=path) or ""
+        return found if found and (state is None or self._sandbox.shows(found, state.level)) else ""
+
+    def _note(self, run: Run, call: Call) -> None:
+        facts = {
+            "run": run.id,
+            "skill": run.subject_id,
+            **{name: value for name, value in run.params.items() if name != "args"},
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "exit_code": run.exit_code,
+            "duration_ms": run.duration_ms,
+        }
+        self._audit.record("skill.run", f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
+
+
+def _refuse(missing: Sequence[str]) -> Work:
+    """Return the work of a run that cannot start."""
+    reason = f"missing: {', '.join(missing)}; nothing was started"
+
+    async def work(_: Recorder) -> Ended:
+        return Ended(RunStatus.FAILED, reason, error={"code": "dependency-missing", "message": reason})
+
+    return work
+
+
+def _timeout_s(manifest: Manifest, call: Call) -> float:
+    if call.timeout_s is None:
+        return float(manifest.timeout_s)
+    if not 0 < call.timeout_s <= MAX_TIMEOUT_S:
+        raise ConfigError(f"a skill may take at most {MAX_TIMEOUT_S} s", hint=f"choose 1 to {MAX_TIMEOUT_S}")
+    return min(call.timeout_s, float(manifest.timeout_s))

@@ -1,0 +1,182 @@
+"""`tocsin skills`: list, show and run, as a person at a terminal and a program see them."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Cli, end
+from tests.core.test_process import alive
+
+
+class Skilled(Cli):
+    """The command with skills in its data directory."""
+
+    def write(self, name: str, command: str, more: str = "") -> Path:
+        folder = self.data_dir / "skills" / name
+        folder.mkdir(parents=True)
+        manifest = f"name: {name}\ndescription: Does {name}.\ncommand: {command!r}\n{more}"
+        (folder / "skill.yaml").write_text(manifest)
+        return folder
+
+
+@pytest.fixture
+def skilled(tmp_path: Path) -> Skilled:
+    return Skilled(tmp_path, {})
+
+
+def test_skills_are_listed_with_what_they_lack(skilled: Skilled):
+    skilled.write("backup", "true", "dependencies: [no-such-tool]")
+    skilled.write("hello", "echo")
+    done = skilled("skills", "list")
+    assert [line.split() for line in done.out.splitlines()] == [
+        ["name", "kind", "state", "description"],
+        ["backup", "runnable", "missing:", "no-such-tool", "Does", "backup."],
+        ["hello", "runnable", "ok", "Does", "hello."],
+    ]
+
+
+def test_a_broken_skill_is_listed_with_file_line_and_reason_and_the_others_are_there(skilled: Skilled):
+    skilled.write("hello", "echo")
+    folder = skilled.write("broken", "echo", "dependancies: [a]\n")
+    done = skilled("skills", "list")
+    assert done.code == 0
+    assert "hello" in done.out
+    assert f"{folder}/skill.yaml:4:1: unknown key 'dependancies' (did you mean 'dependencies'?)" in done.err
+
+
+def test_without_skills_it_says_where_they_go(skilled: Skilled):
+    done = skilled("skills", "list")
+    assert (done.code, done.out) == (0, "")
+    assert "skill.yaml" in done.err
+
+
+def test_showing_a_skill_tells_the_level_of_the_sandbox(skilled: Skilled):
+    skilled.write("hello", "echo", "dependencies: [cat]\n")
+    document = skilled("skills", "show", "hello", "--json").json()
+    assert document["sandbox"]["level"] in {"bubblewrap", "limits"}
+    assert document["dependencies"][0]["found"]
+    shown = skilled("skills", "show", "hello").out
+    assert f"sandbox          {document['sandbox']['level']}" in shown
+
+
+def test_an_unknown_skill_is_told_with_the_likely_one(skilled: Skilled):
+    skilled.write("backup", "echo")
+    done = skilled("skills", "run", "bakcup")
+    assert done.code == 1
+    assert "there is no skill 'bakcup'" in done.err
+    assert "did you mean 'backup'?" in done.err
+
+
+def test_a_run_shows_both_outputs_as_they_are(skilled: Skilled):
+    skilled.write("hello", "echo out; echo err >&2")
+    done = skilled("skills", "run", "hello")
+    assert (done.code, done.out, done.err) == (0, "out\n", "err\n")
+
+
+def test_a_failed_run_ends_with_1_and_says_why(skilled: Skilled):
+    skilled.write("sad", "exit 3")
+    done = skilled("skills", "run", "sad")
+    assert (done.code, done.err) == (1, "tocsin: sad: failed: it ended with exit code 3\n")
+
+
+def test_a_missing_dependency_ends_with_1_and_nothing_has_started(skilled: Skilled):
+    folder = skilled.write("backup", "touch started", "dependencies: [no-such-tool]")
+    done = skilled("skills", "run", "backup")
+    assert (done.code, done.out) == (1, "")
+    assert "missing: no-such-tool; nothing was started" in done.err
+    assert not (folder / "started").exists()
+
+
+def test_what_follows_the_name_goes_to_the_skill(skilled: Skilled):
+    skilled.write("say", 'printf "%s|" "$@"')
+    assert skilled("skills", "run", "say", "-x", "a b", "--mode", "--json").out == "-x|a b|--mode|--json|\n"
+    assert skilled("skills", "run", "say", "--", "--mode", "--", "x").out == "--mode|--|x|\n"
+
+
+@pytest.mark.parametrize("words", ["--mode sandboxed where", "where --mode sandboxed", "where --mode=sandboxed"])
+def test_our_options_may_stand_before_the_name_or_right_behind_it(skilled: Skilled, words: str):
+    skilled.write("where", 'env; echo "args: $*"')
+    done = skilled("skills", "run", *words.split(), "web", env={"EDITOR": "ed"})
+    assert "EDITOR" not in done.out
+    assert "args: web" in done.out
+
+
+def test_a_standard_run_has_our_environment_without_our_secrets(skilled: Skilled):
+    skilled.write("env", "env")
+    env = {"GATEWAY_TOKEN": "gate-keeper-1", "COPY": "gate-keeper-1", "SMTP_PASS": "mail-keeper-1", "EDITOR": "ed"}
+    done = skilled("skills", "run", "env", env=env)
+    assert "EDITOR=ed" in done.out
+    assert not [word for word in ("GATEWAY_TOKEN", "COPY", "SMTP_PASS", "keeper") if word in done.out]
+
+
+def test_input_is_a_text_or_our_own_standard_input(skilled: Skilled):
+    skilled.write("cat", "cat")
+    assert skilled("skills", "run", "cat", "--input", "typed").out == "typed\n"
+    assert skilled("skills", "run", "--input", "-", "cat", stdin=b"piped").out == "piped\n"
+    assert skilled("skills", "run", "cat", stdin=b"piped").out == ""
+
+
+def test_the_time_limit_can_be_shortened(skilled: Skilled):
+    skilled.write("slow", "sleep 60")
+    done = skilled("skills", "run", "slow", "--timeout", "1")
+    assert (done.code, done.err) == (1, "tocsin: slow: timed_out: it did not end within 1 s\n")
+
+
+def test_a_run_without_a_name_is_wrong_usage(skilled: Skilled):
+    done = skilled("skills", "run", "--timeout", "5")
+    assert (done.code, done.err.splitlines()[0]) == (2, "tocsin skills run: the name of a skill is missing")
+
+
+@pytest.mark.parametrize("words", [["--timeout", "301"], ["--timeout", "0"], ["--mode", "wild"], ["--mode"]])
+def test_an_option_that_makes_no_sense_is_wrong_usage(skilled: Skilled, words: list[str]):
+    skilled.write("slow", "true")
+    assert skilled("skills", "run", *words, "slow").code == 2
+    assert skilled("skills", "run", "slow", *words).code == 2
+
+
+@pytest.mark.parametrize("words", [["--json", "run", "sad", "x"], ["run", "sad", "--json", "x"]])
+def test_with_json_the_run_is_the_one_document(skilled: Skilled, words: list[str]):
+    skilled.write("sad", "echo out; exit 3")
+    done = skilled("skills", *words)
+    run = done.json()
+    assert (done.code, run["status"], run["exit_code"], run["output"]["tail"]) == (1, "failed", 3, "out")
+    assert (run["kind"], run["subject_name"], run["params"]["args"]) == ("skill", "sad", ["x"])
+
+
+def test_each_run_writes_one_audit_entry(skilled: Skilled):
+    skilled.write("hello", "true")
+    skilled.write("sad", "false")
+    for name in ("hello", "sad"):
+        skilled("skills", "run", name)
+    skilled("skills", "list")
+    found = [(entry["action"], entry["source"], entry["detail"]) for entry in skilled.audit_log()]
+    assert found == [("skill.run", "cli", "hello succeeded"), ("skill.run", "cli", "sad failed")]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_ending_the_command_ends_the_skill_and_what_it_started(skilled: Skilled, until, number: int, code: int):
+    folder = skilled.write("slow", "sleep 60 & echo $! > below; wait; sleep 60")
+    with skilled.running("skills", "run", "slow") as child:
+        below = int(until(lambda: (folder / "below").exists() and (folder / "below").read_text().strip()))
+        assert end(child, number)[0] == code
+    assert not alive(below)
+    run = skilled("skills", "show", "slow", "--json").json()["last_run"]
+    assert (run["status"], run["reason"]) == ("interrupted", "the program that ran it was stopped")
+
+
+def test_output_appears_while_the_skill_runs(skilled: Skilled):
+    skilled.write("slow", "echo begun; sleep 60")
+    with skilled.running("skills", "run", "slow") as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n"
+        end(child)
+
+
+def test_a_terminal_cannot_be_driven_by_what_a_skill_prints(skilled: Skilled):
+    skilled.write("evil", r"printf '\033]0;pwned\007'")
+    assert skilled("skills", "run", "evil").out == "\\u001b]0;pwned\\u0007\n"
+
+
+def test_the_help_has_an_example(skilled: Skilled):
+    for words in (["skills"], ["skills", "list"], ["skills", "show"], ["skills", "run"]):
+        assert "example: tocsin skills" in skilled(*words, "--help").out

@@ -1,0 +1,97 @@
+"""A folder of skills, with everything that runs them."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tocsin.core.audit import AuditEntry, AuditLog
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.database import Database
+from tocsin.core.identity import own_identity
+from tocsin.core.sandbox import Level, Limits, Sandbox
+from tocsin.features.skills.model import Mode
+from tocsin.features.skills.service import Call, Skills
+from tocsin.features.skills.store import SkillFolder
+from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.service import Runs
+from tocsin.runs.store import RunStore
+from tocsin.testing.parts import FakeClock
+
+SECRET = "correct-horse-battery"
+
+
+@pytest.fixture
+async def bubblewrap() -> None:
+    """Skip where bubblewrap does not run."""
+    state = await Sandbox().state()
+    if state.level is not Level.BUBBLEWRAP:
+        pytest.skip(state.reason)
+
+
+def call(mode: Mode = Mode.STANDARD, **changes: object) -> Call:
+    return Call(mode, RunTrigger.MANUAL, source="cli", actor="tester", **changes)  # type: ignore[arg-type]
+
+
+@dataclass
+class Workshop:
+    """A data directory with skills."""
+
+    folder: Path
+    runs: Runs
+    clock: FakeClock
+    environment: dict[str, str] = field(default_factory=dict)
+    vault: dict[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    sandbox: Sandbox | None = None
+
+    @property
+    def skills(self) -> Skills:
+        return Skills(
+            SkillFolder(self.folder / "skills"),
+            self.runs,
+            self.sandbox or Sandbox(self.limits),
+            AuditTrail(AuditLog(self.folder / "audit.log")),
+            environment=self.environment,
+            secrets=[SECRET],
+            vault_secrets=self.secrets,
+        )
+
+    def secrets(self) -> Mapping[str, str]:
+        return self.vault
+
+    def write(self, name: str, command: str, more: str = "") -> Path:
+        """Write a skill; `more` are further lines of its manifest."""
+        body = "\n".join("  " + line for line in command.splitlines())
+        return self.put(
+            f"{name}/skill.yaml", f"name: {name}\ndescription: Does it.\ncommand: |\n{body}\n{more}\n"
+        ).parent
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.folder / "skills" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    async def run(self, command: str, mode: Mode = Mode.STANDARD, *, more: str = "", **changes: object) -> Run:
+        """Run a command as a skill."""
+        self.write("it", command, more)
+        return await self.skills.run("it", call(mode, **changes))
+
+    def audit(self) -> list[AuditEntry]:
+        log = AuditLog(self.folder / "audit.log")
+        return list(reversed(log.tail(100))) if log.path.exists() else []
+
+
+@pytest.fixture
+async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    clock = FakeClock()
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, own_identity(), poll_s=0.01)
+    environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
+    yield Workshop(tmp_path, runs, clock, environment)
+    await runs.aclose()
+    await database.aclose()

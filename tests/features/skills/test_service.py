@@ -1,0 +1,293 @@
+"""Running skills: dependencies, modes, limits, and one audit entry each (spec 2.7, 5.8)."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from tests.core.test_process import gone, pid_in
+from tests.features.skills.conftest import SECRET, Workshop, call
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.sandbox import Level, Limits, Sandbox
+from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
+from tocsin.runs.model import RunStatus, RunTrigger
+
+needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
+BOTH = pytest.mark.parametrize("mode", list(Mode))
+# What shells set themselves.
+SHELLS = {"PWD", "OLDPWD", "SHLVL", "_"}
+
+
+def names(output: str) -> set[str]:
+    return {line.partition("=")[0] for line in output.splitlines()} - SHELLS
+
+
+# --- what a skill gets
+
+
+@BOTH
+async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop, mode: Mode):
+    hostile = ["$(id)", "a b", "'\"", "; exit 9"]
+    run = await workshop.run('printf "%s|" "$0" "$@"; cat', mode, args=hostile, input="typed")
+    assert run.output.tail == "it|" + "".join(f"{argument}|" for argument in hostile) + "typed"
+
+
+@BOTH
+async def test_a_skill_starts_in_its_folder_and_may_write_there(workshop: Workshop, mode: Mode):
+    run = await workshop.run("pwd; echo kept > own", mode)
+    assert run.output.tail == str(workshop.folder / "skills" / "it")
+    assert (workshop.folder / "skills/it/own").read_text() == "kept\n"
+
+
+async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Workshop):
+    run = await workshop.run("env")
+    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM"}
+
+
+async def test_a_sandboxed_run_has_four_variables(workshop: Workshop):
+    run = await workshop.run("env", Mode.SANDBOXED)
+    assert names(run.output.tail) == {"PATH", "HOME", "LANG", "TERM"}
+    assert "TERM=vt100" in run.output.tail
+
+
+async def test_without_bubblewrap_a_sandboxed_run_has_four_variables_too(workshop: Workshop):
+    workshop.sandbox = Sandbox(bwrap="")
+    run = await workshop.run("env", Mode.SANDBOXED)
+    assert names(run.output.tail) == {"PATH", "HOME", "LANG", "TERM"}
+    assert run.params["sandbox"] == "limits"
+
+
+@BOTH
+async def test_the_permission_vault_brings_the_vaults_secrets_and_the_full_environment(workshop: Workshop, mode: Mode):
+    workshop.vault = {"API_KEY": "from-the-vault"}
+    run = await workshop.run("env", mode, more="permissions: [vault]")
+    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"}
+    assert run.env_keys == ("API_KEY",)
+
+
+@BOTH
+async def test_without_that_permission_the_vault_is_not_even_opened(workshop: Workshop, mode: Mode):
+    workshop.vault = {"API_KEY": "from-the-vault"}
+    run = await workshop.run("env", mode)
+    assert "API_KEY" not in run.output.tail
+    assert run.env_keys == ()
+
+
+async def test_secrets_are_masked_in_what_is_kept(workshop: Workshop):
+    workshop.vault = {"API_KEY": "from-the-vault"}
+    script = f'echo "$API_KEY {SECRET}"; echo "$1"'
+    run = await workshop.run(script, more="permissions: [vault]", args=["from-the-vault"])
+    assert run.output.tail == "[secret] [secret]\n[secret]"
+    kept = [path for path in workshop.folder.rglob("*") if path.is_file() and "skills" not in path.parts]
+    assert not [path for path in kept if b"from-the-vault" in path.read_bytes()]
+
+
+# --- what does not run
+
+
+@BOTH
+async def test_missing_dependencies_fail_the_run_before_anything_starts(workshop: Workshop, mode: Mode):
+    run = await workshop.run("touch started", mode, more="dependencies: [cat, no-such-a, no-such-b]")
+    assert run.status is RunStatus.FAILED
+    assert run.error == {
+        "code": "dependency-missing",
+        "message": "missing: no-such-a, no-such-b; nothing was started",
+    }
+    assert not (workshop.folder / "skills/it/started").exists()
+    assert await workshop.runs.get(run.id) == run
+
+
+async def test_a_dependency_is_looked_for_on_the_path_of_the_skill(workshop: Workshop, tmp_path: Path):
+    tool = tmp_path / "bin" / "own-tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    workshop.environment["PATH"] = f"{tool.parent}:{workshop.environment['PATH']}"
+    more = "dependencies: [own-tool]"
+    assert (await workshop.run("own-tool", more=more)).ok
+    if (await workshop.skills.sandbox_state()).level is Level.BUBBLEWRAP:  # the sandbox has the system's programs alone
+        assert (await workshop.run("own-tool", Mode.SANDBOXED, more=more)).error == {
+            "code": "dependency-missing",
+            "message": "missing: own-tool; nothing was started",
+        }
+
+
+async def test_a_broken_skill_is_refused_with_file_line_and_reason(workshop: Workshop):
+    file = workshop.put("bad/skill.yaml", "name: bad\ndescription: d\ncomand: c\n")
+    with pytest.raises(InvalidSkillError, match=rf"{file}:3:1: unknown key 'comand' \(did you mean 'command'\?\)"):
+        await workshop.skills.run("bad", call())
+    assert (await workshop.runs.search()).items == ()
+
+
+async def test_instructions_for_the_assistant_are_not_run(workshop: Workshop):
+    workshop.put("notes/SKILL.md", "---\ndescription: d\n---\n")
+    with pytest.raises(UnknownSkillError, match="notes is a skill for the assistant"):
+        await workshop.skills.run("notes", call())
+
+
+# --- limits
+
+
+async def test_a_skill_may_be_given_less_time_than_its_own(workshop: Workshop):
+    run = await workshop.run("sleep 60", timeout_s=0.2)
+    assert (run.status, run.reason) == (RunStatus.TIMED_OUT, "it did not end within 0.2 s")
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, 301])
+async def test_more_than_five_minutes_are_refused(workshop: Workshop, timeout_s: float):
+    workshop.write("it", "true")
+    with pytest.raises(ConfigError, match="at most 300 s"):
+        await workshop.skills.run("it", call(timeout_s=timeout_s))
+
+
+@BOTH
+async def test_a_skill_that_ignores_being_asked_to_end_is_killed_with_all_it_started(workshop: Workshop, mode: Mode):
+    script = "trap '' TERM; sleep 60 & echo up > up; wait; sleep 60"
+    run = await workshop.run(script, mode, timeout_s=1)
+    assert run.status is RunStatus.TIMED_OUT
+    assert (workshop.folder / "skills/it/up").exists()
+
+
+@BOTH
+async def test_a_cancelled_skill_can_put_things_away(workshop: Workshop, mode: Mode):
+    script = "trap 'echo tidy; exit 0' TERM; echo up; while :; do sleep 0.01; done 2>/dev/null"
+    workshop.write("it", script)
+    lines: list[str] = []
+    running = await workshop.skills.start("it", call(mode), watch=lambda line: lines.append(line.text))
+    await pid_line(lines)
+    await workshop.runs.cancel(running.run.id, grace_s=30)
+    run = await running.wait()
+    assert (run.status, run.output.tail) == (RunStatus.CANCELLED, "up\ntidy")
+
+
+async def test_output_without_end_is_thrown_away(workshop: Workshop):
+    run = await workshop.run("yes", timeout_s=0.5)
+    assert (run.status, run.output.truncated) == (RunStatus.TIMED_OUT, True)
+
+
+@needs_bubblewrap
+async def test_a_fork_bomb_is_ended_in_the_sandbox(workshop: Workshop):
+    workshop.limits = Limits(processes=24)
+    # It stops growing at 64 processes, in case that nothing else stops it.
+    bomb = "for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3 4 5 6 7 8; do setsid sleep 271.82 & done; done; wait"
+    run = await workshop.run(bomb, Mode.SANDBOXED, timeout_s=5)
+    assert run.status in {RunStatus.FAILED, RunStatus.TIMED_OUT}  # where the kernel counts them, it cannot fork
+    assert "processes" in (run.reason or "") or "fork" in run.output.tail
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"271.82" in content(path)]
+
+
+@needs_bubblewrap
+async def test_memory_beyond_the_limit_ends_a_sandboxed_skill(workshop: Workshop):
+    workshop.limits = Limits(memory_bytes=50_000_000)
+    run = await workshop.run(
+        "head -c 200000000 /dev/zero | tail -n 1 | cat >/dev/null; sleep 60", Mode.SANDBOXED, timeout_s=20
+    )
+    assert (run.status, run.reason) == (RunStatus.FAILED, "it used more than 47 MiB of memory")
+
+
+@needs_bubblewrap
+async def test_a_sandboxed_skill_reaches_nothing_of_the_data_directory_but_its_folder(workshop: Workshop):
+    (workshop.folder / ".env").write_text(f"TOKEN={SECRET}")
+    workshop.write("other", "true")
+    run = await workshop.run(
+        "ls -A ../..; cat ../../.env ../other/skill.yaml; echo pwned >> skill.yaml", Mode.SANDBOXED
+    )
+    assert run.status is RunStatus.FAILED
+    assert run.output.tail.splitlines()[0] == "skills"
+    assert "TOKEN" not in run.output.tail
+    assert "\npwned\n" not in (workshop.folder / "skills/it/skill.yaml").read_text()
+
+
+@needs_bubblewrap
+async def test_instructions_beside_a_manifest_cannot_be_changed_by_a_run(workshop: Workshop):
+    workshop.put("it/SKILL.md", "---\ndescription: d\n---\n")
+    run = await workshop.run("rm SKILL.md; echo pwned > SKILL.md", Mode.SANDBOXED)
+    assert not run.ok
+    assert "pwned" not in (workshop.folder / "skills/it/SKILL.md").read_text()
+
+
+async def test_cancelling_the_caller_ends_the_skill(workshop: Workshop):
+    workshop.write("it", "echo $$ > leader; sleep 60")
+    task = asyncio.create_task(workshop.skills.run("it", call()))
+    pid = await pid_in(workshop.folder / "skills/it/leader")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(pid)
+    assert [entry.detail for entry in workshop.audit()] == ["it interrupted"]
+
+
+# --- what is told of a run
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "status"),
+    [("true", "", "succeeded"), ("exit 3", "", "failed"), ("true", "dependencies: [no-such]", "failed")],
+)
+async def test_each_run_writes_one_audit_entry(workshop: Workshop, command: str, more: str, status: str):
+    run = await workshop.run(command, Mode.SANDBOXED, more=more, args=["private"])
+    (entry,) = workshop.audit()
+    assert (entry.action, entry.source, entry.detail) == ("skill.run", "cli", f"it {status}")
+    facts = dict(entry.metadata)
+    assert (facts["run"], facts["skill"], facts["mode"], facts["actor"]) == (run.id, "it", "sandboxed", "tester")
+    assert facts["ok"] is run.ok
+    assert "private" not in json.dumps(facts)
+
+
+async def test_a_run_is_recorded_with_its_mode_level_trigger_and_actor(workshop: Workshop):
+    run = await workshop.run("true", Mode.SANDBOXED, args=["web"])
+    assert run.params == {
+        "mode": "sandboxed",
+        "args": ["web"],
+        "sandbox": str((await workshop.skills.sandbox_state()).level),
+    }
+    assert (run.kind, run.subject_name, run.trigger, run.actor) == ("skill", "it", RunTrigger.MANUAL, "tester")
+
+
+async def test_lines_are_seen_while_it_runs(workshop: Workshop):
+    workshop.write("it", "echo out; echo err >&2")
+    lines: list[tuple[str, str]] = []
+    await workshop.skills.run("it", call(), watch=lambda line: lines.append((line.stream, line.text)))
+    assert sorted(lines) == [("stderr", "err"), ("stdout", "out")]
+
+
+async def test_the_record_of_a_skill_has_its_dependencies_and_its_last_run(workshop: Workshop):
+    run = await workshop.run("true", more="dependencies: [cat, no-such]\npermissions: [network]")
+    record = await workshop.skills.document(workshop.skills.get("it"), now=workshop.clock.now())
+    assert record == json.loads(json.dumps(record))
+    assert [(d["name"], d["found"]) for d in record["dependencies"]] == [("cat", True), ("no-such", False)]  # type: ignore[attr-defined]
+    assert (record["kind"], record["runnable"], record["permissions"]) == ("runnable", True, ["network"])
+    assert record["last_run"]["id"] == run.id  # type: ignore[index]
+    assert record["runs_30d"] == 1
+
+
+async def test_the_record_of_a_broken_skill_has_its_mistakes(workshop: Workshop):
+    workshop.put("bad/skill.yaml", "name: bad\ndescription: d\n")
+    record = await workshop.skills.document(workshop.skills.get("bad"), now=workshop.clock.now())
+    assert (record["valid"], record["runnable"], record["last_run"]) == (False, False, None)
+    assert record["errors"] == [{"line": 1, "column": 1, "key": "", "detail": "key 'command' is missing"}]
+
+
+async def test_all_skills_are_listed_by_name(workshop: Workshop):
+    for name in ("zebra", "ant"):
+        workshop.write(name, "true")
+    assert [skill.name for skill in workshop.skills.list()] == ["ant", "zebra"]
+
+
+async def test_the_level_of_the_sandbox_is_told(workshop: Workshop):
+    workshop.sandbox = Sandbox(bwrap="")
+    assert (await workshop.skills.sandbox_state()).level is Level.LIMITS
+
+
+def content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+async def pid_line(lines: list[str]) -> None:
+    async with asyncio.timeout(10):
+        while not lines:  # noqa: ASYNC110  # a process writes them
+            await asyncio.sleep(0.005)

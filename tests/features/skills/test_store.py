@@ -1,0 +1,186 @@
+"""The folder of skills: what is one, what is wrong with one, and that the others are not affected (spec 2.7)."""
+
+from pathlib import Path
+
+import pytest
+
+from tocsin.features.skills.model import Kind, Manifest, Permission, Skill, UnknownSkillError
+from tocsin.features.skills.store import SkillFolder
+
+GOOD = """\
+name: backup
+description: Make a backup.
+command: ./backup.sh "$1"
+permissions: [network, vault, network]
+dependencies: [tar, zstd, g++]
+timeout_seconds: 120
+"""
+
+
+class Writer:
+    def __init__(self, path: Path) -> None:
+        self.folder = SkillFolder(path / "skills")
+
+    def __call__(self, name: str, text: str) -> SkillFolder:
+        path = self.folder.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return self.folder
+
+    def mistakes(self, text: str) -> list[str]:
+        return list(map(str, self("backup/skill.yaml", text).get("backup").errors))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Writer:
+    return Writer(tmp_path)
+
+
+def test_a_manifest_is_read_with_all_its_fields(write: Writer):
+    skill = write("backup/skill.yaml", GOOD).get("backup")
+    assert skill == Skill(
+        "backup",
+        Kind.RUNNABLE,
+        "Make a backup.",
+        write.folder.path / "backup",
+        Manifest(
+            "backup",
+            "Make a backup.",
+            './backup.sh "$1"',
+            (Permission.NETWORK, Permission.VAULT),
+            ("tar", "zstd", "g++"),
+            120,
+        ),
+    )
+    assert (skill.valid, skill.runnable) == (True, True)
+
+
+def test_what_a_manifest_leaves_out_is_nothing_and_five_minutes(write: Writer):
+    skill = write("x/skill.yaml", "name: x\ndescription: d\ncommand: c\n").get("x")
+    assert skill.manifest == Manifest("x", "d", "c", (), (), 300)
+
+
+@pytest.mark.parametrize(
+    ("change", "mistake"),
+    [
+        ("name: other", "1:7: name: 'other' is not the name of the folder, 'backup'"),
+        ("comand: x", "7:1: unknown key 'comand'"),
+        ("command: again", "7:1: duplicate key 'command' (first in line 3)"),
+        ("timeout_seconds: 301", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 301"),
+        ("timeout_seconds: 0", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 0"),
+        ("permissions: [vualt]", "4:15: permissions[0]: 'vualt' is none of: network, vault (did you mean 'vault'?)"),
+        ("permissions: vault", "4:14: permissions: expected a list, found text"),
+        ("dependencies: [../tar]", "5:16: dependencies[0]: '../tar' is no name of a program"),
+        ("dependencies: ['tar zip']", "5:16: dependencies[0]: 'tar zip' is no name of a program"),
+        ("dependencies: ['-v']", "5:16: dependencies[0]: '-v' is no name of a program"),
+        ("command: ''", "3:10: command: expected text, found only blanks"),
+        ("description: [a]", "2:14: description: expected text, found a list"),
+    ],
+)
+def test_a_mistake_has_its_place_and_its_reason(write: Writer, change: str, mistake: str):
+    key = change.partition(":")[0]
+    lines = GOOD.splitlines()
+    places = [n for n, line in enumerate(lines) if line.startswith(f"{key}:")]
+    if places and change != "command: again":
+        lines[places[0]] = change
+    else:
+        lines.append(change)
+    found = write.mistakes("\n".join(lines) + "\n")
+    assert [one for one in found if one.startswith(mistake)], found
+
+
+def test_a_misspelled_key_is_told_with_the_likely_one(write: Writer):
+    found = write.mistakes("name: backup\ndescripton: d\ncommand: c\n")
+    assert "2:1: unknown key 'descripton' (did you mean 'description'?)" in found
+
+
+def test_an_empty_manifest_says_what_it_needs(write: Writer):
+    assert write.mistakes("# later\n") == ["1:1: the file is empty; it needs name, description and command"]
+
+
+def test_a_broken_skill_is_listed_with_its_mistakes_and_the_others_are_not_affected(write: Writer):
+    write("backup/skill.yaml", GOOD)
+    write("broken/skill.yaml", "name: [")
+    write("broken2/skill.yaml", "name: broken2")
+    listed = {skill.name: skill.valid for skill in write.folder.all()}
+    assert listed == {"backup": True, "broken": False, "broken2": False}
+    assert not write.folder.get("broken").runnable
+
+
+@pytest.mark.parametrize("name", ["Backup", "a--b", "-a", "a_b", "a.b", "ä", "x" * 65])
+def test_a_folder_whose_name_cannot_be_a_skills_is_told(write: Writer, name: str):
+    (skill,) = write(f"{name}/skill.yaml", GOOD).all()
+    assert "is no name of a skill" in skill.errors[0].detail
+
+
+def test_folders_without_a_skill_and_hidden_ones_are_none(write: Writer):
+    write("notes/readme.txt", "x")
+    write(".git/skill.yaml", GOOD)
+    write("stray.yaml", GOOD)
+    assert write.folder.all() == ()
+
+
+def test_no_folder_at_all_is_no_skill(tmp_path: Path):
+    assert SkillFolder(tmp_path / "none").all() == ()
+
+
+@pytest.mark.parametrize("name", ["nope", "../secret", "", "a/b", "."])
+def test_an_unknown_skill_is_told_with_those_there_are(write: Writer, name: str):
+    write("backup/skill.yaml", GOOD)
+    with pytest.raises(UnknownSkillError) as caught:
+        write.folder.get(name)
+    assert caught.value.hint.startswith("there are: backup")
+
+
+def test_instructions_for_the_assistant_are_a_skill_that_cannot_be_run(write: Writer):
+    text = "---\nname: notes\ndescription: >\n  Takes\n  notes.\nlicense: MIT\nmetadata: {a: [1]}\n---\n# How\n"
+    skill = write("notes/SKILL.md", text).get("notes")
+    assert (skill.kind, skill.description.strip(), skill.valid, skill.runnable) == (
+        Kind.ASSISTANT,
+        "Takes notes.",
+        True,
+        False,
+    )
+
+
+@pytest.mark.parametrize("text", ["# No front matter\n", "---\nname: notes\n---\n", "---\nname: x\n", ""])
+def test_instructions_without_a_description_are_a_skill_as_well(write: Writer, text: str):
+    skill = write("notes/SKILL.md", text).get("notes")
+    assert (skill.valid, skill.description) == (True, "")
+
+
+def test_a_skill_with_both_files_is_what_its_manifest_says(write: Writer):
+    write("backup/SKILL.md", "---\ndescription: other\n---\n")
+    skill = write("backup/skill.yaml", GOOD).get("backup")
+    assert (skill.kind, skill.description) == (Kind.RUNNABLE, "Make a backup.")
+
+
+def test_a_folder_that_is_a_link_is_not_run(write: Writer, tmp_path: Path):
+    write("backup/skill.yaml", GOOD)
+    (write.folder.path / "linked").symlink_to(write.folder.path / "backup")
+    skill = write.folder.get("linked")
+    assert (skill.runnable, skill.errors[0].detail) == (
+        False,
+        "the folder is a symbolic link; put the folder itself here",
+    )
+
+
+@pytest.mark.parametrize("file", ["skill.yaml", "SKILL.md"])
+def test_a_file_that_is_a_link_is_not_read(write: Writer, tmp_path: Path, file: str):
+    secret = tmp_path / "secret"
+    secret.write_text("---\ndescription: correct horse\n---\n")
+    folder = write.folder.path / "backup"
+    folder.mkdir(parents=True)
+    (folder / file).symlink_to(secret)
+    skill = write.folder.get("backup")
+    assert (skill.valid, skill.description) == (False, "")
+    assert f"{file} is a symbolic link" in skill.errors[0].detail
+
+
+def test_a_change_counts_at_once(write: Writer):
+    write("backup/skill.yaml", GOOD)
+    assert write.folder.get("backup").valid
+    write("backup/skill.yaml", GOOD.replace("tar", "gzip"))
+    manifest = write.folder.get("backup").manifest
+    assert manifest is not None
+    assert "gzip" in manifest.dependencies
