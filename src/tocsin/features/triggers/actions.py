@@ -1,0 +1,196 @@
+"""What rules run: a shell command, a question to the chat provider, or a skill (spec 2.5).
+
+Words of strangers reach a program as arguments, variables or standard input, never as code.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.channels.contract import COMMONMARK, PLAIN
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import TocsinError
+from tocsin.core.text import storable, truncate
+from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
+from tocsin.features.triggers.captures import substitute
+from tocsin.features.triggers.rules import Action, Match
+from tocsin.messaging.handling import Received, Reply
+from tocsin.runs.model import Command, Ended, Order, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.recorder import Recorder, command
+from tocsin.runs.service import Runs
+
+SHELL_TIMEOUT_S = 120.0  # spec 2.5
+# Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
+MAX_VALUE_BYTES = 100_000
+MAX_CAPTURES_BYTES = 400_000
+
+Ask = Callable[[str, str], Awaitable[str]]  # prompt and message; raises TocsinError
+# name, arguments, standard input and actor; raises TocsinError for a skill that cannot be started
+RunSkill = Callable[[str, Sequence[str], str, str], Awaitable[Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What actions need of the rest of the program; without a provider or skills such rules fail and say so."""
+
+    runs: Runs
+    environment: Callable[[], Mapping[str, str]]  # of this process, without our secrets
+    data_dir: Path  # where shell commands run
+    ask: Ask | None = None
+    run_skill: RunSkill | None = None
+    cause_of: Callable[[InboundMessage], RunTrigger] = lambda _: RunTrigger.WEBHOOK
+    timeout_s: float = SHELL_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One rule that fires for one message."""
+
+    match: Match
+    received: Received
+
+    @property
+    def actor(self) -> str:
+        """For whom it runs."""
+        return f"chat:{self.received.message.chat_id}"
+
+    @property
+    def text(self) -> str:
+        """The message as programs can take it."""
+        return clean(self.received.message.text)
+
+
+class Actions:
+    """Runs what a rule says and returns the answer."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+
+    async def run(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+        """Run to the end; `on_end` gets the ended run, also when the caller is cancelled and nothing is returned.
+
+        Raises StoreUnavailableError when the run cannot be recorded; then nothing has started.
+        """
+        match firing.match.rule.action:
+            case Action.SHELL:
+                return await self._shell(firing, on_end)
+            case Action.CLAUDE:
+                return await self._ask(firing, on_end)
+            case Action.SKILL:
+                return await self._skill(firing, on_end)
+
+    async def _shell(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+        child = shell_command(firing, self._means)
+        order = self._order(firing, env_keys=tuple(sorted(_variables(firing))))
+        run = await self._means.runs.execute(order, command(child), on_end=on_end)
+        return run, await self._reply(run)
+
+    async def _ask(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+        answers: list[str] = []
+
+        async def work(recorder: Recorder) -> Ended:
+            if self._means.ask is None:
+                raise UnusableError("no chat provider is configured", hint="set CHAT_PROVIDER and its API key")
+            prompt = substitute(firing.match.rule.command, firing.match.captures)
+            answer = await self._means.ask(prompt, firing.text)
+            if not answer.strip():
+                raise UnusableError("the chat provider gave an empty answer")
+            recorder.write("stdout", answer)
+            answers.append(answer)
+            return Ended(RunStatus.SUCCEEDED)
+
+        run = await self._means.runs.execute(self._order(firing), work, on_end=on_end)
+        if run.ok:
+            return run, Reply(shorten_markdown(answers[0]), COMMONMARK)
+        return run, Reply(answer_of(run, ""), PLAIN)
+
+    async def _skill(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+        name, *words = firing.match.rule.words
+        # Each word stays one argument, whatever is put into it.
+        arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
+        try:
+            if self._means.run_skill is None:
+                raise UnusableError("skills are not available here")
+            run = await self._means.run_skill(name, arguments, firing.text, firing.actor)
+        except TocsinError as error:
+            refused = Ended(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
+            run = await self._means.runs.record(self._order(firing), refused)
+            on_end(run)
+            return run, Reply(truncate(f"failed: {error.sentence()}", MAX_ANSWER), PLAIN)
+        on_end(run)
+        return run, await self._reply(run)
+
+    async def _reply(self, run: Run) -> Reply:
+        # Where the log could not be written, the record has at least the last lines.
+        output = await self._means.runs.text(run.id, READ_CHARS) or run.output.tail
+        return Reply(answer_of(run, output), PLAIN)
+
+    def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> Order:
+        rule, message = firing.match.rule, firing.received.message
+        return Order(
+            RunKind.TRIGGER,
+            rule.id,
+            rule.pattern.source,
+            self._means.cause_of(message),
+            actor=firing.actor,
+            params={"rule": rule.number, "action": rule.action.value, "channel": message.channel},
+            env_keys=env_keys,
+            attempt=firing.received.attempt,
+            max_attempts=firing.received.attempt,  # the inbox decides whether there is another one
+        )
+
+
+class UnusableError(TocsinError):
+    """A rule asks for something that is not there."""
+
+    code = "trigger-unusable"
+
+
+def shell_command(firing: Firing, means: Means) -> Command:
+    """Return the child process of a shell rule: captures are positional parameters, and so can never be code."""
+    captures = fit(firing.match.groups)
+    return Command(
+        argv=("/bin/sh", "-c", firing.match.rule.command, "trigger", *captures),
+        env={**means.environment(), **_variables(firing)},
+        cwd=means.data_dir,
+        timeout_s=means.timeout_s,
+    )
+
+
+def _variables(firing: Firing) -> dict[str, str]:
+    """Return what a command is told beside its captures. All but the message comes from the product, not a person."""
+    message, text = firing.received.message, firing.text
+    values = {
+        "TRIGGER_MESSAGE": cut(text, MAX_VALUE_BYTES),
+        "TRIGGER_CHANNEL": clean(message.channel),
+        "TRIGGER_CHAT": clean(message.chat_id),
+        "TRIGGER_SENDER": clean(message.sender_id or ""),
+        "TRIGGER_ID": firing.received.id,
+        "TRIGGER_ATTEMPT": str(firing.received.attempt),
+    }
+    if values["TRIGGER_MESSAGE"] != text or fit(firing.match.groups) != firing.match.groups:
+        values["TRIGGER_TRUNCATED"] = "1"
+    return values
+
+
+def clean(text: str) -> str:
+    """Return a text that an argument or a variable can hold."""
+    return storable(text.replace("\0", ""))
+
+
+def fit(captures: Sequence[str]) -> tuple[str, ...]:
+    """Cut captures to what the system takes in one argument, and in all together."""
+    room = MAX_CAPTURES_BYTES
+    fitting = []
+    for capture in captures:
+        shortened = cut(capture, min(MAX_VALUE_BYTES, room))
+        room -= len(shortened.encode())
+        fitting.append(shortened)
+    return tuple(fitting)
+
+
+def cut(text: str, max_bytes: int) -> str:
+    """Return the beginning of a text in at most so many bytes of UTF-8, without half a character."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    return text.encode()[:max_bytes].decode("utf-8", "ignore")

@@ -1,0 +1,107 @@
+"""Patterns that a message is searched for: RE2, whose time grows with the text and never faster.
+
+Syntax: https://github.com/google/re2/wiki/Syntax
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tocsin.core.text import storable
+from tocsin.core.yaml_node import shorten
+
+MAX_LENGTH = 1_000  # characters
+MAX_GROUPS = 99
+# Steps of the compiled pattern: with these, 64 kB of the worst text take about half a second.
+MAX_PROGRAM = 10_000
+MAX_MEMORY_BYTES = 4 * 1024 * 1024  # of one pattern at work
+
+
+class PatternError(ValueError):
+    """A pattern cannot be used; the text says why, in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern that is found in any letter case and anywhere in the text."""
+
+    source: str
+    _compiled: Any = field(repr=False, compare=False)
+
+    @classmethod
+    def compile(cls, source: str) -> "Pattern":
+        """Read a pattern; raises PatternError."""
+        if len(source) > MAX_LENGTH:
+            raise PatternError(f"it has {len(source):,} characters; at most {MAX_LENGTH:,} are accepted")
+        # Takes 5 ms to import: commands that match nothing do not pay for it.
+        import re2  # type: ignore[import-untyped]  # it has no types
+
+        options = re2.Options()
+        options.case_sensitive = False
+        options.log_errors = False  # it would write to standard error
+        options.max_mem = MAX_MEMORY_BYTES
+        try:
+            compiled = re2.compile(source, options)
+        except re2.error as error:
+            raise PatternError(_explain(_words_of(error))) from None
+        if compiled.programsize > MAX_PROGRAM:
+            raise PatternError(_TOO_LARGE)
+        if compiled.groups > MAX_GROUPS:
+            raise PatternError(f"it has {compiled.groups} groups; at most {MAX_GROUPS} are accepted")
+        return cls(source, compiled)
+
+    def find(self, text: bytes) -> tuple[str, ...] | None:
+        """Search UTF-8 text: return what was found and what its groups captured, or nothing at all.
+
+        A group that took no part is empty.
+        """
+        found = self._compiled.search(text)
+        if found is None:
+            return None
+        # `\C` is one byte and may cut a character in two.
+        return tuple((part or b"").decode("utf-8", "replace") for part in (found.group(), *found.groups()))
+
+
+def searchable(text: str) -> bytes:
+    """Return a message as patterns see it: without NUL, which no argument of a program can hold."""
+    return storable(text.replace("\0", "")).encode()
+
+
+_TOO_LARGE = "it is too large once its repetitions are written out; repeat less often, or without a number"
+
+
+def _words_of(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+
+
+def _explain(said: str) -> str:
+    """Return RE2's words, or better ones for what people are used to from other engines."""
+    kind, _, place = said.partition(": ")
+    for pattern, words in _REASONS:
+        if re.match(pattern, said):
+            return words.format(place=shorten(place))
+    return f"RE2 says: {kind}{f' {shorten(place)!r}' if place else ''}"
+
+
+_REASONS = (
+    (r"invalid escape sequence: \\[1-9]", "a back-reference such as {place} is not supported"),
+    (r"invalid escape sequence: \\Z", "the end of the text is \\z, not \\Z"),
+    (r"invalid escape sequence", "there is no escape {place}; a backslash itself is written \\\\"),
+    (r"trailing \\", "it ends in a lone backslash; a backslash itself is written \\\\"),
+    (r"invalid perl operator: \(\?[=!]", "look-ahead, {place}…), is not supported"),
+    (r"invalid perl operator: \(\?<[=!]", "look-behind, {place}…), is not supported"),
+    (r"invalid perl operator: \(\?>", "an atomic group, {place}…), is not supported, nor needed for speed"),
+    (r"invalid perl operator: \(\?P$", "a back-reference such as (?P=name) is not supported"),
+    (r"invalid named capture group", "the group {place} has no proper name"),
+    (r"invalid perl operator", "{place} is not supported"),
+    (r"bad repetition operator: .*\+$", "{place} repeats twice; possessive repetition is not supported, nor needed"),
+    (r"bad repetition operator", "{place} repeats twice"),
+    (r"no argument for repetition operator", "there is nothing before {place} to repeat; a plain one is \\{place}"),
+    (r"invalid repetition size", "{place} repeats too often; 1,000 times in all is the most"),
+    (r"pattern too large", _TOO_LARGE),
+    (r"missing \)", "a ( is never closed; a plain one is \\("),
+    (r"missing \]", "a [ is never closed; a plain one is \\["),
+    (r"unexpected \)", "a ) was never opened; a plain one is \\)"),
+    (r"invalid character class range", "there is no class or range {place}"),
+)

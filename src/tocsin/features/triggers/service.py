@@ -1,0 +1,100 @@
+"""Triggers in the chain of handlers: the first rule that a message matches is run, and answers it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.features.triggers.actions import Actions, Firing, Means
+from tocsin.features.triggers.rules import Match, Triggers
+from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.runs.model import Run, RunStatus
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 16  # rules at work side by side; further ones wait
+# Up to that many characters all the rules of a file are through in less time than a thread takes to start.
+_SHORT = 1_000
+
+Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[object]]
+
+
+def _everyone(_: InboundMessage) -> bool:
+    return True
+
+
+def _no_indicator(_: InboundMessage) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+class TriggerHandler:
+    """A handler of received messages: concerned when a rule matches, else the next one is asked."""
+
+    def __init__(
+        self,
+        triggers: Triggers,
+        means: Means,
+        audit: AuditTrail,
+        *,
+        may_trigger: Callable[[InboundMessage], bool] = _everyone,
+        indicating: Indicating = _no_indicator,
+    ) -> None:
+        """`may_trigger` says whether a chat counts; `indicating` shows that work goes on while it is entered."""
+        self._triggers = triggers
+        self._actions = Actions(means)
+        self._audit = audit
+        self._may_trigger = may_trigger
+        self._indicating = indicating
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def __call__(self, received: Received) -> Verdict | None:
+        """Run what matches; see `Handler`."""
+        if not self._concerned(received.message):
+            return None
+        match = await self._find(received.message.text)
+        if match is None:
+            return None
+        async with self._slots, self._indicating(received.message):
+            return await self._fire(Firing(match, received))
+
+    def _concerned(self, message: InboundMessage) -> bool:
+        """Whether rules are tried: never for edits, buttons and bots, nor where there is no text."""
+        typed = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
+        return typed and not message.sender_is_bot and bool(message.text) and self._may_trigger(message)
+
+    async def _find(self, text: str) -> Match | None:
+        if len(text) <= _SHORT:
+            return self._triggers.match(text)
+        return await asyncio.to_thread(self._triggers.match, text)
+
+    async def _fire(self, firing: Firing) -> Verdict:
+        ended: list[Run] = []
+        try:
+            run, reply = await self._actions.run(firing, ended.append)
+        finally:
+            self._record(firing, ended[0] if ended else None)
+        rule = firing.match.rule
+        reason = f"trigger rule {rule.number}: {run.status}"
+        ending = Ending.ANSWERED if run.ok else Ending.FAILED
+        return Verdict(ending, (reply,) if rule.reply else (), reason)
+
+    def _record(self, firing: Firing, run: Run | None) -> None:
+        """Leave one audit entry, which never holds the message's text."""
+        rule, message = firing.match.rule, firing.received.message
+        status = run.status if run else RunStatus.INTERRUPTED
+        self._audit.record(
+            "trigger.run",
+            f"rule {rule.number} for chat {message.chat_id} on {message.channel}: {status}",
+            source="triggers",
+            metadata={
+                "channel": message.channel,
+                "chat": message.chat_id,
+                "rule": rule.number,
+                "pattern": rule.pattern.source,
+                "action": rule.action.value,
+                "run": run.id if run else None,
+                "status": status.value,
+            },
+        )

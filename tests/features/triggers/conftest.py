@@ -1,0 +1,94 @@
+"""A handler over a real table of runs and real processes, in a data directory of its own."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.core.audit import AuditEntry, AuditLog
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.clock import SystemClock
+from tocsin.core.database import Database
+from tocsin.core.identity import own_identity
+from tocsin.features.triggers.actions import Means
+from tocsin.features.triggers.rules import Triggers
+from tocsin.features.triggers.service import TriggerHandler
+from tocsin.messaging.handling import Received, Verdict
+from tocsin.runs.model import Run
+from tocsin.runs.service import Runs
+from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.store import RunStore
+
+MESSAGE = InboundMessage(
+    channel="bell",
+    kind=MessageKind.MESSAGE,
+    id="m1",
+    dedupe_keys=("k1",),
+    chat_id="C1",
+    sender_id="U7",
+    sender_name="Ada",
+)
+
+
+def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> Received:  # noqa: A002
+    """Return a message as the inbox hands it over."""
+    return Received(id, replace(MESSAGE, text=text, **fields), attempt=attempt)
+
+
+@dataclass
+class Triggered:
+    """A handler and what it leaves behind."""
+
+    data_dir: Path
+    runs: Runs
+    audit: AuditTrail
+    env: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"], "HOME": "/nowhere"})
+    means: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, rules: str) -> "Triggered":
+        """Write `triggers.yaml`."""
+        (self.data_dir / "triggers.yaml").write_text(rules)
+        return self
+
+    def handler(self) -> TriggerHandler:
+        """Return a handler as app.py puts it together."""
+        means = Means(self.runs, lambda: self.env, self.data_dir, **self.means)
+        return TriggerHandler(Triggers(self.data_dir / "triggers.yaml"), means, self.audit, **self.options)
+
+    async def handle(self, text: str, **fields: Any) -> Verdict | None:
+        """Hand one message over."""
+        return await self.handler()(received(text, **fields))
+
+    async def answer(self, text: str, **fields: Any) -> str:
+        """Return the one reply to a message."""
+        verdict = await self.handle(text, **fields)
+        assert verdict is not None
+        (reply,) = verdict.replies
+        return reply.text
+
+    async def all_runs(self) -> Sequence[Run]:
+        """Return what ran, the newest first."""
+        return (await self.runs.search()).items
+
+    def entries(self) -> list[AuditEntry]:
+        """Return the audit log, the oldest first."""
+        return self.audit.log.tail(1000)[::-1]
+
+
+@pytest.fixture
+async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
+    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    runs = Runs(RunStore(database), tmp_path / "runs", SystemClock(), own_identity(), poll_s=0.05)
+    audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
+    yield Triggered(tmp_path, runs, audit)
+    await runs.aclose()
+    audit.log.close()
+    await database.aclose()
+
+
+__all__ = ["MESSAGE", "Triggered", "received"]

@@ -1,0 +1,346 @@
+"""A matching message runs its rule's action and is answered with what that says (spec 2.5, 4.4)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.features.triggers.conftest import Triggered, received
+
+from tocsin.channels.contract import COMMONMARK, PLAIN
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.handling import Ending, Reply
+from tocsin.providers.contract import ProviderError
+from tocsin.runs.model import Ended, Order, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.recorder import Recorder
+
+ECHO = "- pattern: '^say (.*)$'\n  command: printf '%s\\n' \"$1\"\n"
+
+
+async def test_a_message_that_no_rule_matches_is_left_to_the_next_handler(triggered: Triggered):
+    assert await triggered.write(ECHO).handle("hello") is None
+    assert (await triggered.all_runs(), triggered.entries()) == ((), [])
+
+
+async def test_a_matching_message_is_answered_with_the_output_as_plain_text(triggered: Triggered):
+    verdict = await triggered.write(ECHO).handle("say *hi* _there_")
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("*hi* _there_", PLAIN),))
+
+
+async def test_both_outputs_are_sent_back_in_the_order_in_which_they_came(triggered: Triggered):
+    # Two pipes have no order between them: the next line waits until this one was taken.
+    command = "for n in 1 2 3; do echo out $n; sleep 0.05; echo err $n >&2; sleep 0.05; done"
+    triggered.write(f"- {{pattern: go, command: '{command}'}}")
+    assert await triggered.answer("go") == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3"
+
+
+async def test_the_command_gets_the_full_message_and_where_it_came_from(triggered: Triggered):
+    names = ("MESSAGE", "CHANNEL", "CHAT", "SENDER", "ID", "ATTEMPT")
+    triggered.write("- pattern: needle\n  command: printenv " + " ".join(f"TRIGGER_{name}" for name in names))
+    answer = await triggered.answer("a\nneedle $HOME", id="i9", attempt=2)
+    assert answer.splitlines() == ["a", "needle $HOME", "bell", "C1", "U7", "i9", "2"]
+
+
+async def test_the_command_has_the_environment_it_was_given_and_no_other(triggered: Triggered, monkeypatch):
+    monkeypatch.setenv("BOTCHAT_BOT_TOKEN", "1234567:secret")
+    triggered.env["GREETING"] = "hello"
+    triggered.write("- {pattern: go, command: env}")
+    names = {line.partition("=")[0] for line in (await triggered.answer("go")).splitlines()}
+    # PWD, and with some shells more, is the shell's own.
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        "GREETING", "HOME", "PATH", "TRIGGER_ATTEMPT", "TRIGGER_CHANNEL", "TRIGGER_CHAT", "TRIGGER_ID",
+        "TRIGGER_MESSAGE", "TRIGGER_SENDER",
+    }  # fmt: skip
+
+
+async def test_the_command_runs_in_the_data_directory_with_nothing_on_its_standard_input(triggered: Triggered):
+    triggered.write("- {pattern: go, command: 'pwd; cat'}")
+    assert await triggered.answer("go") == str(triggered.data_dir)
+
+
+async def test_captures_are_positional_parameters_of_a_shell_named_trigger(triggered: Triggered):
+    triggered.write('- {pattern: \'(a)(x)?(b)\', command: \'printf "[%s]" "$0" "$#" "$@"\'}')
+    assert await triggered.answer("ab") == "[trigger][3][a][][b]"
+
+
+async def test_a_failing_command_is_answered_with_its_output_and_its_exit_code(triggered: Triggered):
+    verdict = await triggered.write("- {pattern: go, command: 'echo bad >&2; exit 3'}").handle("go")
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies[0].text) == (Ending.FAILED, "bad\n(exit code 3)")
+
+
+async def test_a_silent_command_is_answered_too(triggered: Triggered):
+    triggered.write("- {pattern: go, command: 'true'}\n- {pattern: no, command: 'false'}")
+    assert await triggered.answer("go") == "done (exit code 0)"
+    assert await triggered.answer("no") == "exit code 1"
+
+
+async def test_a_command_that_is_out_of_time_is_stopped_with_all_it_started(triggered: Triggered):
+    triggered.means["timeout_s"] = 0.5
+    triggered.write("- {pattern: go, command: 'echo begun; sleep 600 & echo $! > pid; wait'}")
+    assert await triggered.answer("go") == "begun\n(stopped: it did not end within 0.5 s)"
+    pid = int((triggered.data_dir / "pid").read_text())
+    assert not await alive(pid)
+    assert [run.status for run in await triggered.all_runs()] == [RunStatus.TIMED_OUT]
+
+
+async def alive(pid: int) -> bool:
+    """Whether a process is still there a moment after it was killed; one that is not yet reaped is not."""
+    status = Path(f"/proc/{pid}/status")
+    try:
+        await until(lambda: "\nState:\tZ" in status.read_text(), patience_s=2)
+    except FileNotFoundError:
+        return False
+    except AssertionError:
+        return True
+    return False
+
+
+async def until(condition: Callable[[], bool], patience_s: float = 15) -> None:
+    """Wait for what a process does."""
+    for _ in range(int(patience_s / 0.01)):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("in vain")
+
+
+async def test_4000_characters_of_any_kind_come_back_whole_and_more_is_cut(triggered: Triggered):
+    triggered.write("- {pattern: '^(.+)$', command: 'printf %s \"$1\"'}\n")
+    assert await triggered.answer("😀" * 4000) == "😀" * 4000
+    cut = await triggered.answer("😀" * 4001)
+    assert len(cut) <= 4000
+    assert cut.endswith("😀\n… (output cut)")
+
+
+async def test_without_reply_the_command_runs_and_nothing_is_sent(triggered: Triggered):
+    triggered.write("- {pattern: go, command: echo done, reply: false}\n- {pattern: no, command: exit 1, reply: false}")
+    went, failed = await triggered.handle("go"), await triggered.handle("no")
+    assert went is not None
+    assert failed is not None
+    assert (went.ending, went.replies, failed.ending, failed.replies) == (Ending.ANSWERED, (), Ending.FAILED, ())
+    assert [run.output.tail for run in await triggered.all_runs()] == ["", "done"]
+
+
+async def test_a_firing_is_recorded_as_a_run_of_its_rule(triggered: Triggered):
+    await triggered.write(ECHO).handle("say hi", chat_id="C42")
+    (run,) = await triggered.all_runs()
+    assert (run.kind, run.status, run.trigger) == (RunKind.TRIGGER, RunStatus.SUCCEEDED, RunTrigger.WEBHOOK)
+    assert (run.subject_id[:2], run.subject_name, run.actor) == ("1-", "^say (.*)$", "chat:C42")
+    assert run.params == {"rule": 1, "action": "shell", "channel": "bell"}
+    assert "TRIGGER_MESSAGE" in run.env_keys
+
+
+async def test_the_cause_of_a_run_is_what_the_program_says_of_the_message(triggered: Triggered):
+    triggered.means["cause_of"] = lambda message: RunTrigger.BOT if message.channel == "bell" else RunTrigger.WEBHOOK
+    await triggered.write(ECHO).handle("say hi")
+    assert [run.trigger for run in await triggered.all_runs()] == [RunTrigger.BOT]
+
+
+async def test_each_firing_leaves_one_audit_entry_without_the_message(triggered: Triggered):
+    await triggered.write(ECHO).handle("say the safe is 1234")
+    (run,) = await triggered.all_runs()
+    (entry,) = triggered.entries()
+    assert (entry.action, entry.source) == ("trigger.run", "triggers")
+    assert entry.detail == "rule 1 for chat C1 on bell: succeeded"
+    assert {name: value for name, value in entry.metadata.items() if name != "chain"} == {
+        "channel": "bell",
+        "chat": "C1",
+        "rule": 1,
+        "pattern": "^say (.*)$",
+        "action": "shell",
+        "run": run.id,
+        "status": "succeeded",
+    }
+    assert "1234" not in (triggered.data_dir / "audit.log").read_text()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        received("say hi", kind=MessageKind.EDIT),
+        received("say hi", kind=MessageKind.CALLBACK),
+        received("say hi", sender_is_bot=True),
+    ],
+)
+async def test_edits_buttons_and_bots_fire_nothing(triggered: Triggered, message):
+    assert await triggered.write(ECHO).handler()(message) is None
+
+
+async def test_a_message_without_text_fires_nothing(triggered: Triggered):
+    assert await triggered.write("- {pattern: '.*', command: echo}").handle("") is None
+
+
+async def test_a_slash_command_is_matched_as_it_was_typed(triggered: Triggered):
+    triggered.write("- {pattern: '^/disk (.*)', command: 'echo \"$1\"'}")
+    assert await triggered.answer("/disk home", kind=MessageKind.COMMAND, command="disk", args="home") == "home"
+
+
+async def test_a_chat_that_does_not_count_fires_nothing(triggered: Triggered):
+    triggered.options["may_trigger"] = lambda message: message.chat_id == "C1"
+    triggered.write(ECHO)
+    assert await triggered.handle("say hi", chat_id="C2") is None
+    assert await triggered.answer("say hi", chat_id="C1") == "hi"
+
+
+async def test_the_indicator_is_shown_while_the_action_runs_and_only_then(triggered: Triggered):
+    shown: list[str] = []
+
+    @asynccontextmanager
+    async def indicating(message: InboundMessage) -> AsyncIterator[None]:
+        shown.append(f"on in {message.chat_id}")
+        yield
+        shown.append(f"off with {len(triggered.entries())} entry")
+
+    triggered.options["indicating"] = indicating
+    await triggered.write(ECHO).handle("hello")
+    assert shown == []
+    await triggered.handle("say hi")
+    assert shown == ["on in C1", "off with 1 entry"]
+
+
+async def test_sixteen_rules_run_side_by_side_and_the_next_one_waits(triggered: Triggered):
+    triggered.write("- pattern: go (.*)\n  command: echo > begun.$1; while [ ! -e free ]; do sleep 0.02; done\n")
+    handler = triggered.handler()
+    async with asyncio.TaskGroup() as group:
+        for number in range(18):
+            group.create_task(handler(received(f"go {number}", id=str(number))))
+        await until(lambda: len(list(triggered.data_dir.glob("begun.*"))) >= 16)
+        assert len([run for run in await triggered.all_runs() if run.status is RunStatus.RUNNING]) == 16
+        (triggered.data_dir / "free").touch()
+    assert len(list(triggered.data_dir.glob("begun.*"))) == 18
+
+
+async def test_a_firing_that_is_cut_off_leaves_no_process_and_one_entry(triggered: Triggered):
+    handler = triggered.write("- {pattern: go, command: 'sleep 600 & echo $! > new; mv new pid; wait'}").handler()
+    task = asyncio.create_task(handler(received("go")))
+    await until((triggered.data_dir / "pid").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not await alive(int((triggered.data_dir / "pid").read_text()))
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
+
+
+async def test_an_edited_file_is_in_force_with_the_next_message(triggered: Triggered):
+    handler = triggered.write(ECHO).handler()
+    assert await handler(received("ping")) is None
+    triggered.write("- {pattern: ping, command: echo pong}")
+    verdict = await handler(received("ping"))
+    assert verdict is not None
+    assert verdict.replies[0].text == "pong"
+
+
+async def test_claude_asks_the_chat_provider_with_the_captures_in_its_prompt(triggered: Triggered):
+    asked: list[tuple[str, str]] = []
+
+    async def ask(prompt: str, message: str) -> str:
+        asked.append((prompt, message))
+        return "It is **round**."
+
+    triggered.means["ask"] = ask
+    triggered.write("- {pattern: 'explain (\\w+)', action: claude, command: 'What is $1? ($0)'}")
+    verdict = await triggered.handle("please explain wheels\0 to me")
+    assert asked == [("What is wheels? (explain wheels)", "please explain wheels to me")]
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("It is **round**.", COMMONMARK),))
+    (run,) = await triggered.all_runs()
+    assert (run.status, run.output.tail, run.params["action"]) == (RunStatus.SUCCEEDED, "It is **round**.", "claude")
+
+
+async def refuse(prompt: str, message: str) -> str:
+    raise ProviderError("the model is overloaded", hint="try again later")
+
+
+async def say_nothing(prompt: str, message: str) -> str:
+    return " \n"
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (refuse, "failed: the model is overloaded: try again later"),
+        (say_nothing, "failed: the chat provider gave an empty answer"),
+        (None, "failed: no chat provider is configured: set CHAT_PROVIDER and its API key"),
+    ],
+)
+async def test_a_provider_that_gives_no_answer_is_told_in_a_sentence(triggered: Triggered, ask, answer: str):
+    triggered.means["ask"] = ask
+    verdict = await triggered.write("- {pattern: go, action: claude, command: x}").handle("go")
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (Ending.FAILED, (Reply(answer, PLAIN),))
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["failed"]
+
+
+class Skills:
+    """Skills as another part of the program would run them."""
+
+    def __init__(self, triggered: Triggered, ended: Ended) -> None:
+        self.called: list[tuple[str, list[str], str, str]] = []
+        self._triggered, self._ended = triggered, ended
+
+    async def __call__(self, name: str, arguments: Sequence[str], text: str, actor: str) -> Run:
+        self.called.append((name, list(arguments), text, actor))
+
+        async def work(recorder: Recorder) -> Ended:
+            recorder.write("stdout", "sunny *and* warm\n")
+            return self._ended
+
+        return await self._triggered.runs.execute(Order(RunKind.SKILL, name, name, RunTrigger.BOT), work)
+
+
+SUNNY = Ended(RunStatus.SUCCEEDED, exit_code=0)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("weather", ["Rome; rm -rf ~", ""]),
+        ("weather --place $1", ["--place", "Rome; rm -rf ~"]),
+        ("weather 'in $1' now", ["in Rome; rm -rf ~", "now"]),
+    ],
+)
+async def test_a_skill_gets_the_captures_as_whole_arguments_and_the_message_as_input(
+    triggered: Triggered, command: str, arguments: list[str]
+):
+    triggered.means["run_skill"] = skills = Skills(triggered, SUNNY)
+    triggered.write(f'- {{pattern: "weather (.*[^!])(!)?$", action: skill, command: "{command}"}}')
+    verdict = await triggered.handle("weather Rome; rm -rf ~")
+    assert skills.called == [("weather", arguments, "weather Rome; rm -rf ~", "chat:C1")]
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("sunny *and* warm", PLAIN),))
+    (entry,) = triggered.entries()
+    assert entry.metadata["run"] == (await triggered.all_runs())[0].id
+
+
+async def test_a_capture_that_is_too_long_for_a_skill_is_cut(triggered: Triggered):
+    triggered.means["run_skill"] = skills = Skills(triggered, SUNNY)
+    await triggered.write("- {pattern: '(.*)', action: skill, command: weather in $1}").handle("x" * 300_000)
+    ((_, arguments, text, _),) = skills.called
+    assert ([len(argument) for argument in arguments], len(text)) == ([2, 100_000], 300_000)
+
+
+async def test_a_skill_that_fails_says_so(triggered: Triggered):
+    triggered.means["run_skill"] = Skills(triggered, replace(SUNNY, status=RunStatus.FAILED, exit_code=4))
+    verdict = await triggered.write("- {pattern: go, action: skill, command: weather}").handle("go")
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies[0].text) == (Ending.FAILED, "sunny *and* warm\n(exit code 4)")
+
+
+async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded(triggered: Triggered):
+    async def unknown(name: str, arguments: Sequence[str], text: str, actor: str) -> Run:
+        raise TocsinError(f"there is no skill {name}", hint="see tocsin skills list")
+
+    triggered.write("- {pattern: go, action: skill, command: weather}")
+    for run_skill, answer in (
+        (unknown, "failed: there is no skill weather: see tocsin skills list"),
+        (None, "failed: skills are not available here"),
+    ):
+        triggered.means["run_skill"] = run_skill
+        assert await triggered.answer("go") == answer
+    assert [(run.kind, run.status) for run in await triggered.all_runs()] == [(RunKind.TRIGGER, RunStatus.FAILED)] * 2
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["failed"] * 2
