@@ -48,6 +48,11 @@ class Output:
         if not self.as_json:
             self._write(sys.stdout, text)
 
+    def piece(self, text: str) -> None:
+        """Print a part of the result as it comes, without a line end."""
+        if not self.as_json:
+            self._write(sys.stdout, text, end="")
+
     def note(self, text: str) -> None:
         """Tell something about the run, on standard error; `--quiet` leaves it out."""
         if not self.quiet:
@@ -97,13 +102,13 @@ class Output:
             finally:
                 timer.cancel()
 
-    def _write(self, stream: TextIO | None, text: str) -> None:
+    def _write(self, stream: TextIO | None, text: str, end: str = "\n") -> None:
         if stream is None:  # whoever started us closed it
             return
         encoding = stream.encoding or "utf-8"
         safe = _visible(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
         try:
-            stream.write(safe + "\n")
+            stream.write(safe + end)
             stream.flush()
         except BrokenPipeError:
             _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command

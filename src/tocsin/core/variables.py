@@ -134,6 +134,14 @@ def base_url(value: str) -> str:
     return stripped
 
 
+def model_name(value: str) -> str:
+    """Read the name of a chat model, such as `gpt-5` or `meta-llama/llama-4:free`."""
+    stripped = value.strip()
+    if not stripped.isascii() or not stripped.isprintable() or " " in stripped or len(stripped) > 200:
+        raise ValueError("the name of a model without blanks")
+    return stripped
+
+
 # The core's own variables. A channel declares its variables in its ChannelSpec.
 
 DATA_DIR: Variable[Path | None] = Variable(
@@ -188,11 +196,23 @@ RATE_LIMIT_PER_IP = Variable(
 RATE_LIMIT_PER_USER = Variable(
     "RATE_LIMIT_PER_USER", integer(1, 10**9), 120, "Requests a minute of one authenticated user."
 )
+WEBHOOK_RATE_LIMIT = Variable(
+    "WEBHOOK_RATE_LIMIT",
+    integer(1, 10**9),
+    60_000,
+    "Verified webhook calls a minute of one channel; others count as requests of their address.",
+)
 WEBHOOK_REQUIRE_SIGNATURE = Variable(
     "WEBHOOK_REQUIRE_SIGNATURE",
     boolean,
     True,
     "Reject webhooks without a valid signature; `false` is for debugging only.",
+)
+REPLY_BRAKE = Variable(
+    "REPLY_BRAKE",
+    integer(1, 10_000),
+    60,
+    "Replies a minute in one chat; above that it is most likely a loop, and the chat is muted for 5 minutes.",
 )
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
 DELIVERY_WORKERS = Variable(
@@ -212,6 +232,58 @@ DELIVERY_KEEP_DAYS = Variable(
 )
 REDIS_URL = Variable(
     "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` to do without."
+)
+CHAT_PROVIDER = Variable(
+    "CHAT_PROVIDER",
+    choice("anthropic", "openai"),
+    "",
+    "Who answers conversations: `anthropic`, or `openai` for every service that speaks its interface; empty is nobody.",
+)
+CHAT_MODEL = Variable("CHAT_MODEL", model_name, "", "Name of the chat model, as its provider spells it.")
+CHAT_FALLBACK_PROVIDER = Variable(
+    "CHAT_FALLBACK_PROVIDER",
+    choice("anthropic", "openai"),
+    "",
+    "Who is asked when the chat provider fails; it may be the same one with another model.",
+)
+CHAT_FALLBACK_MODEL = Variable("CHAT_FALLBACK_MODEL", model_name, "", "Name of the fallback's chat model.")
+CHAT_MODEL_FAST = Variable(
+    "CHAT_MODEL_FAST",
+    model_name,
+    "",
+    "What `vendor-fast-4` of a skill means.",
+    shown_default="CHAT_MODEL",
+)
+CHAT_MODEL_CAPABLE = Variable(
+    "CHAT_MODEL_CAPABLE",
+    model_name,
+    "",
+    "What `vendor-capable-4` of a skill means.",
+    shown_default="CHAT_MODEL",
+)
+ANTHROPIC_API_KEY = Variable("ANTHROPIC_API_KEY", token, "", "Key of Anthropic's API.", secret=True)
+ANTHROPIC_BASE_URL = Variable(
+    "ANTHROPIC_BASE_URL", base_url, "https://api.anthropic.com", "Address of Anthropic's API, or of a gateway to it."
+)
+OPENAI_API_KEY = Variable(
+    "OPENAI_API_KEY",
+    token,
+    "",
+    "Key of OpenAI's API, or of the service at OPENAI_BASE_URL where that asks for one.",
+    secret=True,
+)
+OPENAI_BASE_URL = Variable(
+    "OPENAI_BASE_URL",
+    base_url,
+    "https://api.openai.com/v1",
+    "Address of OpenAI's API, or of any service that speaks its interface, such as http://localhost:11434/v1.",
+)
+VOICE_MODEL_URL = Variable(
+    "VOICE_MODEL_URL",
+    base_url,
+    "",
+    "Where `tocsin voice install` gets the speech model; the file must be the same.",
+    shown_default="the repository of whisper.cpp",
 )
 LOG_LEVEL = Variable(
     "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
@@ -239,12 +311,25 @@ CORE_VARIABLES: tuple[Variable[Any], ...] = (
     ALLOW_INSECURE_API_URL,
     RATE_LIMIT_PER_IP,
     RATE_LIMIT_PER_USER,
+    WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
+    REPLY_BRAKE,
     AUDIT_REDACT,
     DELIVERY_WORKERS,
     DELIVERY_BACKEND,
     DELIVERY_KEEP_DAYS,
     REDIS_URL,
+    CHAT_PROVIDER,
+    CHAT_MODEL,
+    CHAT_FALLBACK_PROVIDER,
+    CHAT_FALLBACK_MODEL,
+    CHAT_MODEL_FAST,
+    CHAT_MODEL_CAPABLE,
+    ANTHROPIC_API_KEY,
+    ANTHROPIC_BASE_URL,
+    OPENAI_API_KEY,
+    OPENAI_BASE_URL,
+    VOICE_MODEL_URL,
     LOG_LEVEL,
     LOG_FORMAT,
 )

@@ -49,6 +49,7 @@ class Completion:
     provider: str
     input_tokens: int = 0
     output_tokens: int = 0
+    truncated: bool = False  # the model reached its length limit, or was stopped by its provider's filter
 
 
 class ChatProvider(Protocol):
@@ -57,10 +58,18 @@ class ChatProvider(Protocol):
     name: str
     model: str
 
-    async def ask(self, question: Question, on_text: Callable[[str], None] | None = None) -> Completion:
+    async def ask(
+        self,
+        question: Question,
+        on_text: Callable[[str], None] | None = None,
+        on_restart: Callable[[], None] | None = None,
+    ) -> Completion:
         """Return the answer; `on_text` gets it piece by piece as it is written.
 
-        Raises ProviderError; an answer that was cut off in the middle is one.
+        Raises ProviderError; an answer that was cut off in the middle is one. An answer that fails before
+        its first piece is asked for again where that may help, at this provider or at the fallback. Once a
+        piece was shown that happens only with `on_restart`: it is called first, and means that all pieces
+        so far are void and the answer begins anew.
         """
         ...
 

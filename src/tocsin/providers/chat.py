@@ -1,0 +1,52 @@
+"""The way to a chat model: settings in, `ChatProvider` out; nothing heavy is imported and nobody called."""
+
+from collections.abc import Callable
+
+from tocsin.core.clock import Clock
+from tocsin.core.settings import Values
+from tocsin.core.variables import (
+    CHAT_FALLBACK_MODEL,
+    CHAT_FALLBACK_PROVIDER,
+    CHAT_MODEL,
+    CHAT_MODEL_CAPABLE,
+    CHAT_MODEL_FAST,
+    CHAT_PROVIDER,
+)
+from tocsin.providers.contract import ChatProvider
+from tocsin.providers.endpoint import endpoint_of
+from tocsin.providers.fallback import Fallback
+from tocsin.providers.remote import Limits, RemoteChat
+
+# What skills call their models (spec 2.6, decision 22).
+ALIASES = {"vendor-fast-4": CHAT_MODEL_FAST, "vendor-capable-4": CHAT_MODEL_CAPABLE}
+
+NOT_CONFIGURED = "no chat model is configured"
+HOW_TO_CONFIGURE = (
+    f"set {CHAT_PROVIDER.name} to anthropic or openai, {CHAT_MODEL.name} to one of its models, "
+    "and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL leads to a model of your own"
+)
+
+
+def open_chat(
+    settings: Values, clock: Clock, redact: Callable[[str], str], *, model: str = "", limits: Limits | None = None
+) -> ChatProvider | None:
+    """Return the configured chat provider with its fallback, or nothing where none is configured.
+
+    `model` is a name or an alias of skills to take instead of CHAT_MODEL. Raises ConfigError where a
+    setting is missing or an address would send the key in clear. The caller closes what it gets.
+    """
+    if not settings[CHAT_PROVIDER]:
+        return None
+    limits = limits or Limits()
+    endpoint = endpoint_of(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
+    chat = RemoteChat(endpoint, clock, redact, limits)
+    if not settings[CHAT_FALLBACK_PROVIDER]:
+        return chat
+    second = endpoint_of(settings, CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)
+    return Fallback(chat, RemoteChat(second, clock, redact, limits))
+
+
+def model_named(settings: Values, name: str) -> str:
+    """Return the model that `name` means; empty means CHAT_MODEL."""
+    alias = ALIASES.get(name.strip())
+    return settings[alias] if alias else name.strip()

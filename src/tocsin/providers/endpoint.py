@@ -1,0 +1,57 @@
+"""Where a chat model is and what opens it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.core.addresses import refuse_clear_text
+from tocsin.core.errors import ConfigError
+from tocsin.core.http import host_of
+from tocsin.core.settings import Values
+from tocsin.core.variables import (
+    ALLOW_INSECURE_API_URL,
+    ANTHROPIC_API_KEY,
+    ANTHROPIC_BASE_URL,
+    OPENAI_API_KEY,
+    OPENAI_BASE_URL,
+    Variable,
+)
+
+_PRODUCTS = {
+    "anthropic": ("Anthropic", ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL),
+    "openai": ("OpenAI", OPENAI_API_KEY, OPENAI_BASE_URL),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)  # no repr: it would show the key
+class Endpoint:
+    """One model at one provider; `label` is what people call the provider."""
+
+    provider: str  # anthropic or openai: which interface it speaks
+    model: str
+    key: str  # empty where the service asks for none
+    base_url: str
+    label: str
+    key_setting: str  # what these come from, for hints
+    url_setting: str
+    model_setting: str
+
+
+def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> Endpoint:
+    """Return the endpoint that two settings name; `name` is a model that was asked for instead.
+
+    Raises ConfigError with every setting that is missing.
+    """
+    kind = settings[provider]
+    product, key, base_url = _PRODUCTS[kind]
+    elsewhere = settings[base_url] != base_url.default
+    needed: list[Variable[Any]] = [] if name else [model]
+    # What speaks the interface of OpenAI on one's own machine seldom asks for a key.
+    if kind != "openai" or not elsewhere:
+        needed.append(key)
+    if missing := [variable.name for variable in needed if not settings[variable]]:
+        raise ConfigError(f"{provider.name}={kind} needs {' and '.join(missing)}", hint="set it, or put it into .env")
+    if not settings[ALLOW_INSECURE_API_URL]:
+        refuse_clear_text(base_url.name, settings[base_url])
+    label = host_of(settings[base_url]) if elsewhere else product
+    chosen = name or settings[model]
+    return Endpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)

@@ -1,0 +1,176 @@
+"""What an SDK raises, as one sentence with a remedy; never a key, never a body as it came.
+
+Imported together with the SDKs, in a thread.
+"""
+
+import logging
+import ssl
+from collections.abc import Callable, Iterator
+
+import httpx2
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelOverloadedError,
+    ModelQuotaExceededError,
+    OutputTokenLimitExceeded,
+    UnexpectedModelBehavior,
+)
+
+from tocsin.core.errors import FailureKind
+from tocsin.core.http import host_of, reason_of
+from tocsin.providers.contract import ProviderError
+from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.remote import refused_key
+
+MAX_QUOTED_CHARS = 200
+LATER = "try again in a few minutes"
+# What a status means, and what to do. Sources: the error pages of both providers.
+_MEANINGS = {
+    400: ("refuses the question", "change it; see what the provider says"),
+    402: ("has no credit left for this account", "top it up, or set CHAT_FALLBACK_PROVIDER"),
+    403: ("does not allow this", "check what the key in {key} may use"),
+    404: ("does not know the model {model}", "correct {setting} or {url}"),
+    413: ("finds the question too large", "send fewer or smaller pictures, or begin a new conversation"),
+    422: ("refuses the question", "change it; see what the provider says"),
+    429: ("gets too many requests", "wait a little, or raise the limit of the account"),
+    529: ("is overloaded", LATER),
+}
+
+log = logging.getLogger(__name__)
+
+
+def failure_of(error: Exception, endpoint: Endpoint, redact: Callable[[str], str]) -> ProviderError:
+    """Return the ProviderError that says what `error` of an SDK means."""
+    if own := next((cause for cause in _causes(error) if isinstance(cause, ProviderError)), None):
+        return own
+    if isinstance(error, ModelHTTPError):
+        return _refusal(error, endpoint, redact)
+    if lost := _transport_failure(error, endpoint):
+        return lost
+    if isinstance(error, ContentFilterError):
+        return declined(endpoint)
+    if isinstance(error, OutputTokenLimitExceeded):
+        sentence = f"{endpoint.label} reached its length limit before the answer was whole"
+        return ProviderError(sentence, hint="ask for less", provider_code="length")
+    if isinstance(error, ModelAPIError) and error.in_stream:
+        said = _quoted(error.body, redact)
+        return failed(endpoint, "broken", f"reports an error in its answer{said}", LATER)
+    if not isinstance(error, ModelAPIError | UnexpectedModelBehavior | httpx2.HTTPError):
+        # A server that answers nonsense makes the SDKs stumble in many ways; so would a bug of ours. What they
+        # say repeats the answer, which belongs to whoever asked.
+        log.warning("a chat provider's answer cannot be read", extra={"error": type(error).__name__})
+        log.debug("a chat provider's answer cannot be read", exc_info=error)
+    return unreadable(endpoint)
+
+
+def failed(endpoint: Endpoint, code: str, what: str, hint: str = "") -> ProviderError:
+    """Return the error of an answer that did not come, or not whole; asking again later may help."""
+    return ProviderError(f"{endpoint.label} {what}", hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
+
+
+def unreadable(endpoint: Endpoint) -> ProviderError:
+    """Return the error of something that is no answer of a chat model."""
+    return failed(
+        endpoint, "unreadable", "sends something that is no answer", f"check {endpoint.url_setting}, or {LATER}"
+    )
+
+
+def declined(endpoint: Endpoint) -> ProviderError:
+    """Return the error of a question that the provider's filter stopped."""
+    return ProviderError(
+        f"{endpoint.label} declines to answer that", hint="put it in other words", provider_code="declined"
+    )
+
+
+def refused(
+    status: int, endpoint: Endpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
+) -> ProviderError:
+    """Return the error of an HTTP status; `means` is the one that says better what is wrong."""
+    what, hint = _meaning(means or status)
+    names = {"key": endpoint.key_setting, "url": endpoint.url_setting}
+    names |= {"model": endpoint.model, "setting": endpoint.model_setting}
+    return ProviderError(
+        f"{endpoint.label} {what.format(**names)} ({status}){said}",
+        hint=hint.format(**names),
+        kind=_kind(means or status),
+        provider_code=str(status),
+        retry_after_s=retry_after_s,
+    )
+
+
+def _refusal(error: ModelHTTPError, endpoint: Endpoint, redact: Callable[[str], str]) -> ProviderError:
+    status = error.status_code
+    if status == 401:
+        return refused_key(endpoint)
+    if isinstance(error, ModelContextWindowExceededError):
+        sentence = f"the conversation is too long for {endpoint.model}"
+        return ProviderError(sentence, hint="begin a new one, or shorten it", provider_code="too-long")
+    quota, overloaded = isinstance(error, ModelQuotaExceededError), isinstance(error, ModelOverloadedError)
+    means = 402 if quota else 529 if overloaded else status
+    said = _quoted(error.body, redact) if means in {400, 403, 422} else ""
+    return refused(status, endpoint, means=means, said=said, retry_after_s=error.retry_after)
+
+
+def _meaning(status: int) -> tuple[str, str]:
+    if 300 <= status < 400:
+        return "answers with a redirect, which is not followed", "correct {url}"
+    if status >= 500:
+        return _MEANINGS.get(status, ("fails", LATER))
+    return _MEANINGS.get(status, ("refuses", "correct {url} or {setting}"))
+
+
+def _kind(status: int) -> FailureKind:
+    if status == 429:
+        return FailureKind.RATE_LIMITED
+    return FailureKind.TRANSIENT if status >= 500 else FailureKind.PERMANENT
+
+
+def _transport_failure(error: Exception, endpoint: Endpoint) -> ProviderError | None:
+    """Return what happened to the connection, or nothing when it was not that."""
+    causes = list(_causes(error))
+    if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):
+        host, reason = host_of(endpoint.base_url), _reason(causes)
+        return ProviderError(
+            f"could not connect to {host}: {reason}",
+            hint=f"check the network and {endpoint.url_setting}",
+            kind=FailureKind.TRANSIENT,
+            provider_code="connect",
+        )
+    if any(isinstance(cause, httpx2.TimeoutException) for cause in causes):
+        return failed(endpoint, "stalled", "has fallen silent", LATER)
+    if any(isinstance(cause, httpx2.TransportError | httpx2.StreamError) for cause in causes):
+        return failed(endpoint, "lost", "broke the connection off before the answer was whole", LATER)
+    return None
+
+
+def _reason(causes: list[BaseException]) -> str:
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate does not verify ({cause.verify_message})"
+    said = (cause for cause in causes if isinstance(cause, OSError) and (cause.errno or cause.strerror))
+    found = next(said, None)
+    if found is not None:
+        return reason_of(found)
+    return "no answer in time" if any(isinstance(cause, httpx2.TimeoutException) for cause in causes) else "it failed"
+
+
+def _quoted(body: object, redact: Callable[[str], str]) -> str:
+    """Return what the provider's error object says, short and on one line; a page is not repeated."""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    if not isinstance(message, str) or not message.strip():
+        return ""
+    line = "".join(c if c.isprintable() else " " for c in redact(message))
+    line = " ".join(line.split())
+    return f": {line if len(line) <= MAX_QUOTED_CHARS else line[: MAX_QUOTED_CHARS - 1] + '…'}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, what it came from, what that came from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__

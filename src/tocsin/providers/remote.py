@@ -1,0 +1,176 @@
+"""A chat model behind an API: started at first use, with one further try where that may help, bounded in time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tocsin.core.clock import Clock
+from tocsin.core.errors import FailureKind
+from tocsin.core.redaction import Redactor
+from tocsin.providers.contract import Completion, ProviderError, Question, Turn
+from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.showing import Showing
+
+if TYPE_CHECKING:
+    from tocsin.providers.sdk import Model
+
+T = TypeVar("T")
+
+# After a failure that says nothing of when to come back.
+PAUSE_S = 1.0
+# A key that was refused is not shown again for so long: whoever corrects it restarts the program anyway.
+REFUSED_KEY_S = 300.0
+# Certainly nothing was answered, and a second try often is.
+_PASSING = frozenset({"connect", "lost"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a call may take."""
+
+    connect_s: float = 5.0
+    first_piece_s: float = 60.0  # models that think before they write say nothing meanwhile
+    between_pieces_s: float = 30.0
+    whole_s: float = 120.0  # the second try included
+    longest_wait_s: float = 30.0  # for a provider that says when to come back
+
+
+class RemoteChat:
+    """One chat model; its SDK is imported in a thread at the first call."""
+
+    def __init__(
+        self, endpoint: Endpoint, clock: Clock, redact: Callable[[str], str], limits: Limits | None = None
+    ) -> None:
+        self.name = endpoint.provider
+        self.model = endpoint.model
+        self._endpoint = endpoint
+        self._clock = clock
+        self._limits = limits or Limits()
+        own = Redactor([endpoint.key])
+        self._redact = lambda text: redact(own(text))
+        self._starting = asyncio.Lock()
+        self._started: Model | None = None
+        self._refused_until = float("-inf")
+
+    async def ask(
+        self,
+        question: Question,
+        on_text: Callable[[str], None] | None = None,
+        on_restart: Callable[[], None] | None = None,
+    ) -> Completion:
+        """See `ChatProvider.ask`."""
+        asked = askable(question)
+        showing = Showing(on_text, on_restart)
+
+        async def call() -> Completion:
+            return await (await self._start()).answer(asked, showing)
+
+        return await self._patiently(call, showing)
+
+    async def extract(self, question: Question, shape: type[T]) -> T:
+        """See `ChatProvider.extract`."""
+        asked = askable(question)
+
+        async def call() -> T:
+            return await (await self._start()).extract(asked, shape)
+
+        return await self._patiently(call, Showing(None, None))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._started is not None:
+            await self._started.aclose()
+            self._started = None
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]], showing: Showing) -> T:
+        """Call once, and once more where that may help, all within the deadline."""
+        self._check_key()
+        deadline = asyncio.timeout(self._limits.whole_s)
+        try:
+            async with deadline:
+                try:
+                    return await call()
+                except ProviderError as failure:
+                    wait_s = self._wait_s(failure)
+                    if wait_s is None or not showing.may_restart():
+                        raise
+                await self._clock.sleep(wait_s)
+                return await call()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise ProviderError(
+                f"{self._endpoint.label} has not answered within {self._limits.whole_s:g} seconds",
+                hint="ask something shorter, or try again later",
+                kind=FailureKind.TRANSIENT,
+                provider_code="timeout",
+            ) from None
+        except ProviderError as failure:
+            if failure.provider_code == "401":
+                self._refused_until = self._clock.monotonic() + REFUSED_KEY_S
+            raise
+
+    def _wait_s(self, failure: ProviderError) -> float | None:
+        """Return how long to wait before the second try, or nothing when it cannot help."""
+        passing = failure.provider_code in _PASSING or failure.provider_code.startswith("5")
+        if not passing and failure.kind is not FailureKind.RATE_LIMITED:
+            return None
+        wait_s = PAUSE_S if failure.retry_after_s is None else failure.retry_after_s
+        return wait_s if wait_s <= self._limits.longest_wait_s else None
+
+    def _check_key(self) -> None:
+        if self._clock.monotonic() < self._refused_until:
+            raise refused_key(self._endpoint)
+
+    async def _start(self) -> "Model":
+        """Return the model; importing what speaks to it takes a second, which the event loop does not wait for."""
+        async with self._starting:
+            if self._started is None:
+                self._started = await asyncio.to_thread(_load, self._endpoint, self._redact, self._limits)
+            return self._started
+
+
+def _load(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "Model":
+    try:
+        from tocsin.providers.sdk import open_model
+
+        return open_model(endpoint, redact, limits)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        package = {"pydantic_ai": "pydantic-ai-slim", "": endpoint.provider}.get(package, package)
+        raise ProviderError(
+            f"{package}: package not installed", hint='pip install "tocsin[chat]"', provider_code="package"
+        ) from None
+
+
+def refused_key(endpoint: Endpoint) -> ProviderError:
+    """Return the error of a key that the provider does not take, or of a missing one."""
+    what = "refuses the key" if endpoint.key else "asks for a key"
+    return ProviderError(
+        f"{endpoint.label} {what} (401)", hint=f"set {endpoint.key_setting} to a valid one", provider_code="401"
+    )
+
+
+def askable(question: Question) -> Question:
+    """Return the question as every provider takes it: sides alternate, the user begins and ends, nothing is blank.
+
+    A window of a longer conversation may begin with an answer, and people write twice in a row.
+    """
+    turns: list[Turn] = []
+    for turn in question.turns:
+        said = bool(turn.text.strip() or turn.images)
+        if not said or (not turns and turn.role == "assistant"):
+            continue
+        if turns and turns[-1].role == turn.role:
+            turns[-1] = _joined(turns[-1], turn)
+        else:
+            turns.append(turn)
+    if not turns or turns[-1].role != "user":
+        raise ProviderError("there is no question to answer", hint="write something", provider_code="no-question")
+    return Question(tuple(turns), question.instructions)
+
+
+def _joined(first: Turn, second: Turn) -> Turn:
+    text = "\n\n".join(text for text in (first.text, second.text) if text.strip())
+    return Turn(first.role, text, (*first.images, *second.images))

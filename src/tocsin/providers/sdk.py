@@ -1,0 +1,236 @@
+"""The SDKs of the model providers, through pydantic-ai. Imported in a thread at the first use: it takes a second."""
+
+import asyncio
+import logging
+import warnings
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar, cast
+
+import httpx2
+from pydantic_ai import Agent
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    UserContent,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model as SdkModel
+
+from tocsin.providers.contract import Completion, ProviderError, Question, Turn
+from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.failures import declined, failed, failure_of, refused, unreadable
+from tocsin.providers.remote import Limits
+from tocsin.providers.showing import Showing
+
+T = TypeVar("T")
+
+# A megabyte of text is 250,000 tokens, more than any model writes in two minutes.
+MAX_ANSWER_CHARS = 1024 * 1024
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+# They log what was asked and answered at level DEBUG, and every call at INFO.
+_TALKATIVE = ("httpx2", "httpcore2", "anthropic", "openai")
+
+
+def open_model(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "Model":
+    """Return the model of an endpoint; only its own SDK is imported. No connection is made."""
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    # What an answer cost is told as well as it is known; nobody can act on more.
+    warnings.filterwarnings("ignore", message="Failed to extract usage")
+    # What keeps silent is noticed by `Model.answer`; the client's own limit ends the calls that do not stream.
+    timeout = httpx2.Timeout(limits.whole_s, connect=limits.connect_s, pool=limits.connect_s)
+    http = httpx2.AsyncClient(
+        timeout=timeout,
+        follow_redirects=False,  # a redirect would carry the key elsewhere
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [_Bounds(endpoint)]},
+    )
+    model = _anthropic(endpoint, http) if endpoint.provider == "anthropic" else _openai(endpoint, http)
+    return Model(endpoint, redact, limits, model, http)
+
+
+def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> SdkModel:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = AsyncAnthropic(
+        api_key=endpoint.key, base_url=endpoint.base_url, http_client=http, timeout=http.timeout, max_retries=0
+    )
+    _ = client.beta.messages  # imported only when it is touched
+    return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _openai(endpoint: Endpoint, http: httpx2.AsyncClient) -> SdkModel:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    client = AsyncOpenAI(
+        api_key=endpoint.key or "none",  # the SDK insists on one
+        base_url=endpoint.base_url,
+        http_client=http,
+        timeout=http.timeout,
+        max_retries=0,
+    )
+    return OpenAIChatModel(endpoint.model, provider=OpenAIProvider(openai_client=client))
+
+
+class Model:
+    """One call at a time or many; every failure is a ProviderError, but those of whoever is shown the pieces."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        redact: Callable[[str], str],
+        limits: Limits,
+        model: SdkModel,
+        http: httpx2.AsyncClient,
+    ) -> None:
+        self._endpoint = endpoint
+        self._redact = redact
+        self._limits = limits
+        self._model = model
+        self._http = http
+
+    async def answer(self, question: Question, showing: Showing) -> Completion:
+        """Stream one answer; every event, shown or not, is a sign of life."""
+        patience = asyncio.timeout(self._limits.first_piece_s)
+        try:
+            async with patience:
+                return await self._stream(question, showing, patience)
+        except ProviderError:
+            raise
+        except TimeoutError as error:
+            if not patience.expired():
+                raise self._failure(error, showing) from None
+            raise failed(self._endpoint, "stalled", "has fallen silent", "try again in a few minutes") from None
+        except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
+            raise self._failure(error, showing) from None
+
+    async def extract(self, question: Question, shape: type[T]) -> T:
+        """Have the model fill in `shape`; it may correct itself once."""
+        before = messages_of(question)[:-1]
+        agent = Agent(self._model, output_type=shape, instructions=question.instructions or None, retries=1)
+        try:
+            result = await agent.run(_content(question.turns[-1]), message_history=before)
+        except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
+            raise failure_of(error, self._endpoint, self._redact) from None
+        return result.output
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def _stream(self, question: Question, showing: Showing, patience: asyncio.Timeout) -> Completion:
+        clock = asyncio.get_running_loop().time
+        pieces: list[str] = []
+        length = 0
+        async with model_request_stream(self._model, messages_of(question)) as stream:
+            async for event in stream:
+                patience.reschedule(clock() + self._limits.between_pieces_s)
+                if piece := _text_of(event):
+                    length += len(piece)
+                    if length > MAX_ANSWER_CHARS:
+                        raise failed(self._endpoint, "endless", "does not stop writing")
+                    pieces.append(piece)
+                    showing(piece)
+            return self._completion("".join(pieces), stream.get())
+
+    def _completion(self, text: str, response: ModelResponse) -> Completion:
+        """Return the answer; raises ProviderError where it is not whole or there is none."""
+        endpoint = self._endpoint
+        filtered = response.finish_reason == "content_filter"
+        # Both interfaces say why they stop; pydantic-ai supposes a reason where there was none, but not here.
+        if not filtered and not (response.provider_details or {}).get("finish_reason"):
+            if not text:
+                raise unreadable(endpoint)
+            raise failed(endpoint, "cut", "stopped in the middle of its answer", "try again")
+        if not text.strip():
+            raise declined(endpoint) if filtered else failed(endpoint, "empty", "answers with nothing", "try again")
+        return Completion(
+            text,
+            _name(response.model_name) or endpoint.model,
+            endpoint.provider,
+            max(0, response.usage.input_tokens),
+            max(0, response.usage.output_tokens),
+            truncated=filtered or response.finish_reason == "length",
+        )
+
+    def _failure(self, error: Exception, showing: Showing) -> Exception:
+        if showing.failure is error:
+            return error
+        return failure_of(error, self._endpoint, self._redact)
+
+
+def messages_of(question: Question) -> list[ModelMessage]:
+    """Return the conversation as pydantic-ai wants it; the instructions go with the last message."""
+    messages: list[ModelMessage] = [
+        ModelRequest(parts=[UserPromptPart(_content(turn))])
+        if turn.role == "user"
+        else ModelResponse(parts=[TextPart(turn.text)])
+        for turn in question.turns
+    ]
+    messages[-1] = ModelRequest(
+        parts=[UserPromptPart(_content(question.turns[-1]))], instructions=question.instructions or None
+    )
+    return messages
+
+
+def _content(turn: Turn) -> list[UserContent]:
+    text: list[UserContent] = [turn.text] if turn.text.strip() else []
+    return [*text, *(BinaryContent(image.data, media_type=image.media_type) for image in turn.images)]
+
+
+def _text_of(event: ModelResponseStreamEvent) -> str:
+    """Return what an event adds to the answer; thoughts and tools add nothing."""
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def _name(told: object) -> str:
+    """Return the name under which the provider answered, where it is one."""
+    return told if isinstance(told, str) and told.isprintable() and len(told) <= 200 else ""
+
+
+class _Bounds:
+    """Refuses a redirect, and what unpacks to more than it seems; bounds the rest."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    async def __call__(self, response: httpx2.Response) -> None:
+        if 300 <= response.status_code < 400:
+            raise refused(response.status_code, self._endpoint)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise unreadable(self._endpoint)
+        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body of which only so much is read."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_ANSWER_BYTES
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.ReadError("the answer does not end")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
