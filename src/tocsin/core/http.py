@@ -65,8 +65,11 @@ class Transport(Protocol):
         body: bytes = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> Reply:
         """Return the reply, whatever its status; `timeout_s` bounds the whole call.
+
+        A body over `max_body_bytes` is cut there and not `complete`.
 
         Raises RemoteError: transient when no connection was made, ambiguous when the request went
         out and no answer came back.

@@ -32,8 +32,8 @@ from tocsin.core.http import (
 # Below what providers keep idle connections for, so that a reused one is rarely just being closed.
 KEEPALIVE_S = 10.0
 MAX_CONNECTIONS = 256
-# With room for headers, and for the sizes of small chunks; an endless head must not fill the memory.
-MAX_ANSWER_BYTES = 8 * MAX_BODY_BYTES
+# Beside the body: headers, and the sizes of small chunks; an endless head must not fill the memory.
+MAX_FRAMING_BYTES = 7 * MAX_BODY_BYTES
 # The other address family is tried after that: RFC 8305, section 5.
 NEXT_ADDRESS_S = 0.25
 
@@ -67,12 +67,19 @@ class DirectTransport:
         body: bytes = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> Reply:
         """See `Transport.request`."""
         place = place_of(url)
         if proxy_for(place.origin):
             return await self._behind_proxy().request(
-                method, url, headers=headers, body=body, timeout_s=timeout_s, read_timeout_s=read_timeout_s
+                method,
+                url,
+                headers=headers,
+                body=body,
+                timeout_s=timeout_s,
+                read_timeout_s=read_timeout_s,
+                max_body_bytes=max_body_bytes,
             )
         deadline = asyncio.get_running_loop().time() + timeout_s
         message = _head(method, place, headers, len(body)) + body
@@ -80,7 +87,8 @@ class DirectTransport:
             limit_s = min(self._connect_timeout_s, timeout_s)
             connection = self._take(place.origin) or await self._connect(place, url, limit_s)
             try:
-                return await connection.exchange(message, url, deadline, read_timeout_s)
+                call = Call(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
+                return await connection.exchange(message, call)
             finally:
                 self._give_back(place.origin, connection)
 
@@ -160,13 +168,10 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's does not derive from it
 
-    async def exchange(self, message: bytes, url: str, deadline: float, patience_s: float) -> Reply:
-        """Send `message` and return the answer; a body that breaks off is returned as far as it came.
-
-        Ends at `deadline`, a time of the event loop, or when nothing was heard for `patience_s`.
-        """
+    async def exchange(self, message: bytes, call: "Call") -> Reply:
+        """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
         self.reusable = False
-        call = self._call = Call(self._loop, url, deadline, patience_s)
+        self._call = call
         self._transport.write(message)
         try:
             reply = await call.answer
@@ -202,9 +207,19 @@ class Connection(asyncio.Protocol):
 
 
 class Call:
-    """One request that waits for its answer; httptools calls the methods that begin with `on_`."""
+    """One request that waits for its answer; httptools calls the methods that begin with `on_`.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, url: str, deadline: float, patience_s: float) -> None:
+    Ends at `deadline`, a time of the event loop, or when nothing was heard for `patience_s`.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        url: str,
+        deadline: float,
+        patience_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
         self.answer: asyncio.Future[Reply] = loop.create_future()
         self.keeps_alive = False
         self._loop = loop
@@ -216,6 +231,7 @@ class Call:
         self._parser = httptools.HttpResponseParser(self)
         self._deadline = deadline
         self._patience_s = patience_s
+        self._max_body_bytes = max_body_bytes
         self._heard_at = loop.time()
         self.timer = loop.call_at(min(deadline, self._heard_at + patience_s), self._check_time)
 
@@ -227,7 +243,7 @@ class Call:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self._break_off("sent something that is not HTTP")
-        if len(self._body) > MAX_BODY_BYTES or self._received > MAX_ANSWER_BYTES:
+        if len(self._body) > self._max_body_bytes or self._received > self._max_body_bytes + MAX_FRAMING_BYTES:
             self._break_off("did not stop sending")
 
     def end_of_stream(self, *, broken: bool) -> None:
@@ -262,7 +278,7 @@ class Call:
 
     def _finish(self, *, complete: bool) -> None:
         if not self.answer.done():
-            body = bytes(self._body[:MAX_BODY_BYTES])
+            body = bytes(self._body[: self._max_body_bytes])
             self.answer.set_result(Reply(self._status, self._headers, body, complete))
 
     def _break_off(self, reason: str) -> None:

@@ -48,6 +48,7 @@ class PooledTransport:
         body: bytes = b"",
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> Reply:
         """See `Transport.request`."""
         try:
@@ -61,7 +62,7 @@ class PooledTransport:
                 proxy=proxy_for(origin_of(url)),
                 timeout=self._timeout(timeout_s, read_timeout_s),
             ) as response:
-                content, complete = await _read(response)
+                content, complete = await _read(response, max_body_bytes)
                 return Reply(response.status, response.headers, content, complete)
         except aiohttp.ClientConnectorCertificateError as error:
             raise certificate_refused(url, getattr(error.certificate_error, "verify_message", "")) from None
@@ -95,17 +96,17 @@ class PooledTransport:
         return self._timeouts[key]
 
 
-async def _read(response: aiohttp.ClientResponse) -> tuple[bytes, bool]:
+async def _read(response: aiohttp.ClientResponse, max_body_bytes: int) -> tuple[bytes, bool]:
     """Return the body as far as it came: the status already says most of what matters."""
     received = bytearray()
     try:
-        if (response.content_length or MAX_BODY_BYTES + 1) <= MAX_BODY_BYTES:
+        if (response.content_length or max_body_bytes + 1) <= max_body_bytes:
             return await response.read(), True
         async for chunk in response.content.iter_any():
             received += chunk
-            if len(received) > MAX_BODY_BYTES:
+            if len(received) > max_body_bytes:
                 response.close()
-                return bytes(received[:MAX_BODY_BYTES]), False
+                return bytes(received[:max_body_bytes]), False
     except (aiohttp.ClientError, TimeoutError, OSError):
         return bytes(received), False
     return bytes(received), True

@@ -1,0 +1,205 @@
+"""Who may talk to the bot: the allowlist, requests, and the admin's decisions (spec 3.2, 5.5)."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tocsin.bot.access_store import AccessStore, Record, Standing
+from tocsin.bot.contract import Tell
+from tocsin.bot.keyboards import Rows, decision_keyboard
+from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.handling import Reply
+
+log = logging.getLogger(__name__)
+
+MAX_DETAIL = 100  # characters of a name that a stranger chose
+
+
+class AccessError(TocsinError):
+    """A chat's access cannot be changed that way."""
+
+    code = "access-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a decision."""
+
+    chat_id: str
+    before: Standing
+    after: Standing
+
+    @property
+    def sentence(self) -> str:
+        """What happened, for the admin."""
+        if self.before is self.after:
+            return f"chat {self.chat_id} is {self.after} already"
+        return f"chat {self.chat_id} is now {self.after} (was {self.before})"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One chat of the list that `bot access list` shows."""
+
+    chat_id: str
+    standing: Standing
+    origin: str  # setting, runtime
+    details: Mapping[str, str]
+    changed_at: float | None = None
+
+
+class Access:
+    """Decides by what was recorded at run time, then by the setting.
+
+    A chat of the setting that is removed at run time stays denied until it is approved again:
+    otherwise the next start would let it in.
+    """
+
+    def __init__(
+        self, store: AccessStore, audit: AuditTrail, listed: frozenset[str], admin: str = "", tell: Tell | None = None
+    ) -> None:
+        self.admin = admin
+        self._store = store
+        self._audit = audit
+        self._listed = listed
+        self._tell = tell
+
+    async def standing(self, chat_id: str) -> Standing:
+        """Return where the chat stands; of a group that moved, both IDs count, its own first."""
+        for id_, record in await self._store.family(chat_id):
+            if record:
+                return record.standing
+            if id_ in self._listed:
+                return Standing.ALLOWED
+        return Standing.UNKNOWN
+
+    async def admits(self, message: InboundMessage) -> bool:
+        """Whether anything of the message may be processed, its acknowledgement included."""
+        return await self.standing(message.chat_id) is Standing.ALLOWED
+
+    async def request(self, message: InboundMessage) -> Standing:
+        """Record that an unknown chat asks for access, and tell the admin once.
+
+        A request that was cut off before the admin was told is completed by the next one.
+        """
+        record, is_new = await self._store.request(message.chat_id, details_of(message))
+        if record is None:
+            log.warning("an access request is dropped, too many wait", extra={"chat_id": message.chat_id})
+            return Standing.UNKNOWN
+        if is_new:
+            self._note("bot.request", f"access requested by chat {record.chat_id}", record.chat_id, Caller("bot"))
+        if record.standing is Standing.PENDING and not record.admin_told:
+            await self._ask_admin(record)
+        return record.standing
+
+    async def approve(self, chat_id: str, caller: Caller) -> Change:
+        """Let the chat in, and tell it when it had asked."""
+        change, record = await self._change(chat_id, Standing.ALLOWED)
+        if change.before is not change.after:
+            if record:
+                await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
+            await self._store.decide(chat_id, Standing.ALLOWED)
+            self._note("bot.approve", change.sentence, chat_id, caller)
+        return change
+
+    async def deny(self, chat_id: str, caller: Caller) -> Change:
+        """Keep the chat out, and tell it when its request waits."""
+        change, record = await self._change(chat_id, Standing.DENIED)
+        if change.before is not change.after:
+            if record and change.before is Standing.PENDING:
+                await self._tell_chat(record, change, "Your access request was denied.")
+            await self._store.decide(chat_id, Standing.DENIED)
+            self._note("bot.deny", change.sentence, chat_id, caller)
+        return change
+
+    async def remove(self, chat_id: str, caller: Caller) -> Change:
+        """Take the chat off the allowlist: it is unknown then and may ask anew.
+
+        One that the setting lists is denied instead. Raises AccessError when the chat is not known at all.
+        """
+        after = Standing.DENIED if await self._allowed_anyway(chat_id) else Standing.UNKNOWN
+        change, record = await self._change(chat_id, after)
+        if record is None and change.before is Standing.UNKNOWN:
+            raise AccessError(f"chat {chat_id} is not on the list", hint="see: tocsin bot access list")
+        if change.before is not change.after:
+            await self._store.decide(chat_id, after)
+            self._note("bot.remove", change.sentence, chat_id, caller)
+        return change
+
+    async def record_move(self, old_id: str, new_id: str) -> None:
+        """Keep that a group became another chat; from then on both IDs count."""
+        await self._store.record_move(old_id, new_id)
+
+    async def listing(self) -> list[Listed]:
+        """Return every chat that is known, those that wait first."""
+        records = await self._store.records()
+        decided = {record.chat_id for record in records}
+        listed = [Listed(id_, Standing.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
+        return [Listed(r.chat_id, r.standing, "runtime", r.details, r.changed_at) for r in records] + listed
+
+    async def _change(self, chat_id: str, after: Standing) -> tuple[Change, Record | None]:
+        record = (await self._store.family(chat_id))[0][1]
+        before = record.standing if record else await self.standing(chat_id)
+        return Change(chat_id, before, after), record
+
+    async def _allowed_anyway(self, chat_id: str) -> bool:
+        """Whether the chat is let in without a record of its own: by the setting, or by another ID of the group."""
+        others = (await self._store.family(chat_id))[1:]
+        return chat_id in self._listed or any(
+            record.standing is Standing.ALLOWED if record else id_ in self._listed for id_, record in others
+        )
+
+    async def _ask_admin(self, record: Record) -> None:
+        if not self.admin:
+            log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
+            return
+        key = f"access:{record.chat_id}:request:{record.changed_at:.6f}"
+        if await self._queue(self.admin, request_text(record), key, decision_keyboard(record.chat_id)):
+            await self._store.admin_was_told(record.chat_id)
+
+    async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
+        # Before the decision is stored, and under a key: a repetition after a crash tells nobody twice.
+        await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}")
+
+    async def _queue(self, chat_id: str, text: str, key: str, buttons: Rows = ()) -> bool:
+        extra = {"buttons": [[list(button) for button in row] for row in buttons]} if buttons else {}
+        if self._tell is None:
+            return False
+        try:
+            await self._tell(chat_id, Reply(text, PLAIN, extra), key)
+        except TocsinError as error:  # a chat that cannot be told must not stop the decision
+            log.warning("a chat cannot be told", extra={"chat_id": chat_id, "reason": error.sentence()})
+            return False
+        return True
+
+    def _note(self, action: str, detail: str, chat_id: str, caller: Caller) -> None:
+        self._audit.record(action, detail, source=caller.source, metadata={"chat_id": chat_id, **caller.facts})
+
+
+def details_of(message: InboundMessage) -> dict[str, str]:
+    """Return what is known of who asks, each on one line and short: strangers choose these words."""
+    facts = {
+        "name": message.sender_name,
+        "username": message.sender_username,
+        "language": message.sender_language,
+        "user": message.sender_id if message.sender_id != message.chat_id else None,
+        "chat": message.chat_type if message.chat_type != "private" else None,
+    }
+    return {name: line for name, value in facts.items() if value and (line := _one_line(str(value)))}
+
+
+def request_text(record: Record) -> str:
+    """Return what the admin reads."""
+    lines = [f"Access requested by chat {record.chat_id}: /approve {record.chat_id}"]
+    lines += [f"{name}: {value}" for name, value in record.details.items()]
+    return "\n".join([*lines, f"Or keep it out: /deny {record.chat_id}"] if record.details else lines)
+
+
+def _one_line(value: str) -> str:
+    visible = "".join(character if character.isprintable() else " " for character in value)
+    line = " ".join(visible.split())
+    return line if len(line) <= MAX_DETAIL else line[: MAX_DETAIL - 1] + "…"

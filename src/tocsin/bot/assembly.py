@@ -1,0 +1,114 @@
+"""Put the bot together; app.py hands over what belongs to other parts of the program."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tocsin.bot.access import Access
+from tocsin.bot.access_store import AccessStore
+from tocsin.bot.albums import Albums
+from tocsin.bot.commands import Abilities, Commands
+from tocsin.bot.contract import (
+    CHANNEL,
+    BotCalls,
+    FindProvider,
+    Mode,
+    OnButton,
+    Prepare,
+    Sessions,
+    Tell,
+    text_only,
+)
+from tocsin.bot.conversation import Conversation
+from tocsin.bot.desk import Desk, FreeForm, Indicating
+from tocsin.bot.gate import Gate
+from tocsin.bot.handler import BotAccessHandler, BotHandler, Talk
+from tocsin.bot.memory import Memory
+from tocsin.bot.preview import Previews
+from tocsin.bot.registration import register_commands
+from tocsin.bot.rules import Rules
+from tocsin.bot.window import Window
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.clock import Clock
+from tocsin.core.database import Database
+from tocsin.core.database_lazy import LazyDatabase
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.handling import Reply
+from tocsin.messaging.outbox import Outbox
+
+TargetOf = Callable[[InboundMessage], str]
+
+
+@dataclass(frozen=True, slots=True)
+class BotParts:
+    """What the bot is made of that it does not make itself."""
+
+    rules: Rules
+    database: Database | LazyDatabase  # opened with the schemas of `bot/schema.py`
+    clock: Clock
+    audit: AuditTrail
+    sessions: Sessions
+    api: BotCalls
+    tell: Tell
+    target_of: TargetOf  # the inbound adapter's `reply_target`
+    abilities: Abilities
+    provider: FindProvider
+    indicating: Indicating | None = None  # `messaging/indicator.py`, with the inbound adapter
+    prepare: Prepare = text_only
+    free_form: Mapping[Mode, FreeForm] = field(default_factory=dict)  # of every mode but chat
+    on_button: OnButton | None = None  # `confirm:` and `cancel:` buttons that are not the bot's own
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """The bot, ready to be put into the chain of handlers."""
+
+    access: Access
+    access_handler: BotAccessHandler  # first in the chain, before triggers
+    handler: BotHandler  # behind triggers
+    desk: Desk
+    api: BotCalls
+    rules: Rules
+
+    async def may_acknowledge(self, message: InboundMessage) -> bool:
+        """Whether a read receipt may be shown: a chat that is not allowed shall not even learn that we are there."""
+        return message.channel != CHANNEL or await self.access.admits(message)
+
+    async def start(self) -> str:
+        """Register the commands and return what went wrong, for the status; it stops nothing."""
+        return await register_commands(self.api, self.rules.admin)
+
+    def state(self) -> dict[str, int]:
+        """Return how much is being worked on, and waits, for all chats."""
+        return {"running": self.desk.gate.running(), "waiting": self.desk.gate.waiting()}
+
+
+def tell_through(outbox: Outbox, caller: Caller) -> Tell:
+    """Return what queues a text for any chat of the bot."""
+
+    async def tell(target: str, reply: Reply, key: str) -> None:
+        await outbox.queue_replies(CHANNEL, target, [reply], key, caller)
+
+    return tell
+
+
+def build_access(
+    rules: Rules, database: Database | LazyDatabase, clock: Clock, audit: AuditTrail, tell: Tell | None
+) -> Access:
+    """Return the allowlist alone, as the command line needs it."""
+    return Access(AccessStore(database, clock), audit, rules.allowed, rules.admin, tell)
+
+
+def build_bot(parts: BotParts) -> Bot:
+    """Put the bot together; nothing is opened, called or sent."""
+    rules, kept = parts.rules, Memory(parts.database, parts.clock)
+    access = build_access(rules, parts.database, parts.clock, parts.audit, parts.tell)
+    previews = Previews(parts.api if rules.streaming else None, kept, parts.clock)
+    gate = Gate(rules.per_chat, rules.overall, rules.overflow)
+    desk = Desk(gate, previews, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating)
+    window = Window(parts.sessions)
+    commands = Commands(desk, kept, parts.sessions, window, parts.abilities, rules.admin)
+    conversation = Conversation(desk, window, parts.provider, parts.prepare)
+    talk = Talk(conversation, kept, desk, parts.prepare, parts.free_form)
+    handler = BotHandler(commands, talk, Albums(parts.clock), window, parts.on_button)
+    return Bot(access, BotAccessHandler(access, commands.status), handler, desk, parts.api, rules)

@@ -1,0 +1,131 @@
+"""What a message says once its files are read: text, pictures for the model, and remarks for the person.
+
+Every file is opened in a child process of its own (see `file_reader` and `speech_reader`).
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from tocsin.bot.contract import Prepared
+from tocsin.bot.speech import Speech
+from tocsin.channels.inbound import Attachment, InboundMessage
+from tocsin.core.errors import ProcessError, TocsinError
+from tocsin.core.process import ProcessTimeoutError, run
+from tocsin.providers.contract import Image
+
+Fetch = Callable[[Attachment], Awaitable[bytes]]
+
+# Spec 4.4.
+TEXT_TYPES = frozenset(
+    {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
+)
+PDF_TYPE = "application/pdf"
+# How each picture begins: what a product says of a file is not proof.
+IMAGE_TYPES = {
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+MAX_IMAGE_BYTES = 3_750_000  # in base64 just under the 5 MB that the chat models take
+MAX_IMAGES = 10
+READ_TIMEOUT_S = 30.0
+ACCEPTED = "I can read texts, PDFs, pictures and voice messages."
+
+
+class Attachments:
+    """Fetches and reads what comes with a message."""
+
+    def __init__(self, fetch: Fetch, speech: Speech) -> None:
+        self._fetch = fetch
+        self._speech = speech
+
+    async def prepare(self, message: InboundMessage) -> Prepared:
+        """Read all files of `message`; one that cannot be read becomes a remark and holds up nothing."""
+        texts, images, notes = [message.text] if message.text else [], list[Image](), list[str]()
+        for attachment in message.attachments:
+            try:
+                await self._take(attachment, texts, images, notes)
+            except TocsinError as error:
+                notes.append(f"{_name_of(attachment)}: {error.sentence()}")
+        return Prepared("\n\n".join(texts), tuple(images), tuple(notes))
+
+    async def _take(self, attachment: Attachment, texts: list[str], images: list[Image], notes: list[str]) -> None:
+        mime = attachment.mime.partition(";")[0].strip().lower()
+        if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
+            said = await self._speech.words_of(await self._fetch(attachment))
+            notes.append(f"“{said}”" if said else "I could not hear any words in it.")
+            texts += [said] if said else []
+        elif attachment.kind == "photo" or mime in IMAGE_TYPES:
+            if len(images) >= MAX_IMAGES:
+                raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
+            images.append(_image(await self._fetch(attachment)))
+        elif mime == PDF_TYPE or mime in TEXT_TYPES:
+            texts.append(await _document(attachment, mime, await self._fetch(attachment)))
+        else:
+            raise UnreadableFileError(f"I cannot read files of the type {mime[:60] or 'unknown'}", hint=ACCEPTED)
+
+
+class UnreadableFileError(TocsinError):
+    """A file cannot be read; the sentence is for the person who sent it."""
+
+    code = "unreadable-file"
+
+
+def _image(data: bytes) -> Image:
+    for media_type, beginnings in IMAGE_TYPES.items():
+        if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):
+            if len(data) > MAX_IMAGE_BYTES:
+                raise UnreadableFileError(
+                    f"the picture is too large ({len(data) / 1e6:.1f} MB, limit {MAX_IMAGE_BYTES / 1e6:.2f} MB)",
+                    hint="send it as a photo, not as a file",
+                )
+            return Image(media_type, data)
+    raise UnreadableFileError("it is no JPEG, PNG, GIF or WebP picture")
+
+
+async def _document(attachment: Attachment, mime: str, data: bytes) -> str:
+    kind = "pdf" if mime == PDF_TYPE else "text"
+    reading = await read_in_child("tocsin.bot.file_reader", [kind], data, READ_TIMEOUT_S)
+    if refused := reading.get("refused"):
+        raise UnreadableFileError(str(refused))
+    cut = "\n[The file goes on; only its beginning is shown.]" if reading.get("cut") else ""
+    return f"[File {_name_of(attachment)}]\n{reading.get('text', '')}{cut}"
+
+
+async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_s: float) -> dict[str, Any]:
+    """Return what a reader program of ours says of a file; its end, whatever the cause, is an UnreadableFileError."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-file-") as directory:
+        path = await asyncio.to_thread(_write, Path(directory), data)
+        argv = [sys.executable, "-I", "-m", module, *arguments, str(path)]
+        try:
+            # Of our environment it needs nothing, least of all the secrets.
+            finished = await run(argv, timeout_s=timeout_s, env={"PATH": os.defpath, "LANG": "C.UTF-8"})
+        except ProcessTimeoutError:
+            raise UnreadableFileError("it takes too long to open") from None
+        except ProcessError as error:
+            raise UnreadableFileError("it cannot be opened now") from error
+    try:
+        reading = json.loads(finished.stdout)
+    except ValueError:
+        reading = None
+    if finished.exit_code or not isinstance(reading, dict):
+        raise UnreadableFileError("it cannot be opened: it is damaged, or made to do harm")
+    return reading
+
+
+def _write(directory: Path, data: bytes) -> Path:
+    path = directory / "file"
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    return path
+
+
+def _name_of(attachment: Attachment) -> str:
+    return " ".join(attachment.name.split())[:100] or attachment.kind

@@ -1,0 +1,228 @@
+"""The commands of the bot (spec 4.4), and the buttons that do the same."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tocsin.bot import keyboards
+from tocsin.bot.contract import (
+    ListSkills,
+    Mode,
+    RunSkill,
+    Sessions,
+    SkillInfo,
+    SkillResult,
+    StatusLines,
+    answered,
+    failed,
+    history_key,
+    ignored,
+)
+from tocsin.bot.desk import Desk, Work
+from tocsin.bot.memory import Memory
+from tocsin.bot.window import Window
+from tocsin.core.errors import TocsinError
+from tocsin.core.text import truncate
+from tocsin.messaging.handling import Ending, Received, Verdict
+
+log = logging.getLogger(__name__)
+
+Command = Callable[[Received], Awaitable[Verdict]]
+
+DESCRIPTIONS = {
+    "start": "say hello, or ask for access",
+    "help": "list what I understand",
+    "status": "show mode, history and what is going on",
+    "skills": "list the installed skills",
+    "run": "run a skill: /run name what it shall do",
+    "mode": "switch between chat and skill mode",
+    "history": "show what I remember of this chat",
+    "reset": "forget this chat's history",
+    "cancel": "cancel what I am working on",
+}
+ADMIN_DESCRIPTIONS = {
+    "approve": "let a chat in: /approve 123456789",
+    "deny": "keep a chat out: /deny 123456789",
+}
+MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers (spec 4.3)
+WELCOME = "Hello! Write to me, and I answer. What else I understand:"
+NO_SKILLS = "No skills are installed."
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What commands use that belongs to other parts of the program."""
+
+    list_skills: ListSkills
+    run_skill: RunSkill
+    status_lines: StatusLines  # such as the states of the queue and of cron jobs
+    provider: str = ""  # which chat model answers, for people; empty: none
+    max_history: int = 20
+
+
+class Commands:
+    """Answers every command of an allowed chat."""
+
+    def __init__(
+        self, desk: Desk, memory: Memory, sessions: Sessions, window: Window, abilities: Abilities, admin: str = ""
+    ) -> None:
+        self._desk = desk
+        self._memory = memory
+        self._sessions = sessions
+        self._window = window
+        self._can = abilities
+        self._admin = admin
+        self._commands: Mapping[str, Command] = {
+            "start": self._start,
+            "help": self._help,
+            "status": self.status,
+            "skills": self._skills,
+            "run": self._run,
+            "mode": self._mode,
+            "history": self._history,
+            "reset": self._reset,
+            "cancel": self._cancel,
+        }
+
+    async def __call__(self, received: Received) -> Verdict:
+        """Answer the command of a message; one that nobody knows gets a hint, in groups only if it is for the bot."""
+        message = received.message
+        name = message.command or ""
+        if command := self._commands.get(name):
+            return await command(received)
+        if message.chat_type != "private" and not message.mentions_bot:
+            return ignored("a command for somebody else")
+        return answered(f"I do not know /{name}. /help lists what I understand.")
+
+    async def press(self, received: Received, prefix: str, rest: str) -> Verdict | None:
+        """Answer a button; nothing when it is not one of ours."""
+        if prefix == keyboards.MODE and rest in set(Mode):
+            return await self._switch(received, Mode(rest))
+        if prefix == keyboards.SKILL:
+            return await self._press_skill(received, rest)
+        if prefix == keyboards.CANCEL and not rest:
+            return await self._cancel(received)
+        if prefix == keyboards.CANCEL and self._desk.jobs.cancel(received.message.chat_id, rest):
+            return Verdict(Ending.ANSWERED, reason="cancelled by its button")  # the message with the button says so
+        return None
+
+    async def _start(self, received: Received) -> Verdict:
+        return answered(f"{WELCOME}\n\n{self._list(received)}")
+
+    async def _help(self, received: Received) -> Verdict:
+        return answered(self._list(received))
+
+    def _list(self, received: Received) -> str:
+        shown = DESCRIPTIONS | (ADMIN_DESCRIPTIONS if received.message.chat_id == self._admin else {})
+        return "\n".join(f"/{name}: {description}" for name, description in shown.items())
+
+    async def status(self, received: Received) -> Verdict:
+        """Tell mode, history, work in progress, the queue, cron jobs and the chat model."""
+        message, gate = received.message, self._desk.gate
+        chat = message.chat_id
+        remembered = len(await self._sessions.get(history_key(message)))
+        lines = [
+            f"Mode: {await self._memory.mode(chat)}",
+            f"History: {remembered} of {self._can.max_history} messages",
+            f"Working on: {gate.running(chat)} of {gate.per_chat} here, {gate.running()} of {gate.overall} in all",
+            f"Waiting: {gate.waiting(chat)} here (at most {gate.overflow}), {gate.waiting()} in all",
+            *await self._other_lines(),
+            f"Chat model: {self._can.provider or 'none'}",
+        ]
+        return answered("\n".join(lines))
+
+    async def _other_lines(self) -> Sequence[str]:
+        try:
+            return await self._can.status_lines()
+        except TocsinError as error:
+            log.warning("part of the status is missing", extra={"reason": error.sentence()})
+            return ["Queue and cron: not known right now"]
+
+    async def _skills(self, received: Received) -> Verdict:
+        return await self._show_page(received, 0)
+
+    async def _show_page(self, received: Received, page: int) -> Verdict:
+        skills = await self._can.list_skills()
+        if not skills:
+            return answered(NO_SKILLS)
+        page = min(page, keyboards.pages(skills) - 1)
+        verdict = answered(skills_text(skills, page), buttons=keyboards.skills_keyboard(skills, page))
+        (reply,) = verdict.replies
+        if (shown := received.message.reply_to_id) and received.message.callback_id and shown.isdigit():
+            # Leafing through the pages changes the message that has the buttons.
+            reply = replace(reply, extra={**reply.extra, "edit_message_id": int(shown)})
+        return replace(verdict, replies=(reply,))
+
+    async def _press_skill(self, received: Received, rest: str) -> Verdict | None:
+        if (page := keyboards.page_of(rest)) is not None:
+            return await self._show_page(received, page)
+        name = keyboards.find_skill(rest, [skill.name for skill in await self._can.list_skills()])
+        if name is None:
+            return answered("That skill is not installed any more. /skills lists what there is.")
+        return await self._desk.do(received, partial(self._run_skill, name, ""))
+
+    async def _run(self, received: Received) -> Verdict:
+        name, _, rest = received.message.args.strip().partition(" ")
+        if not name:
+            return answered("Which skill? Write /run and its name; /skills lists them.")
+        if name not in {skill.name for skill in await self._can.list_skills()}:
+            return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
+        return await self._desk.do(received, partial(self._run_skill, name, rest.strip()))
+
+    async def _run_skill(self, name: str, rest: str, work: Work) -> Verdict:
+        actor = f"chat:{work.received.message.chat_id}"
+        try:
+            result = await self._can.run_skill(name, args=tuple(rest.split()), input=rest, actor=actor)
+        except TocsinError as error:
+            return failed(f"Skill {name} did not run: {error.sentence()}", error.sentence())
+        text = result_text(name, result)
+        return answered(text) if result.run.ok else failed(text, f"run {result.run.id} ended as {result.run.status}")
+
+    async def _mode(self, received: Received) -> Verdict:
+        wanted = received.message.args.strip().lower()
+        if wanted in set(Mode):
+            return await self._switch(received, Mode(wanted))
+        current = await self._memory.mode(received.message.chat_id)
+        unknown = f"There is no mode {truncate(wanted, 50)}. " if wanted else ""
+        return answered(f"{unknown}This chat is in {current} mode.", buttons=keyboards.mode_keyboard(current))
+
+    async def _switch(self, received: Received, mode: Mode) -> Verdict:
+        await self._memory.set_mode(received.message.chat_id, mode)
+        meaning = {
+            Mode.CHAT: "Chat mode: what you write goes to the chat model.",
+            Mode.SKILL: "Skill mode: I look for skills that do what you write, and run them.",
+        }
+        return answered(meaning[mode])
+
+    async def _history(self, received: Received) -> Verdict:
+        context = await self._sessions.format_context(history_key(received.message))
+        return answered(context if context.strip() else "I remember nothing of this chat.")
+
+    async def _reset(self, received: Received) -> Verdict:
+        await self._window.clear(history_key(received.message))
+        return answered("I have forgotten this chat's history.")
+
+    async def _cancel(self, received: Received) -> Verdict:
+        count = self._desk.jobs.cancel(received.message.chat_id)
+        if not count:
+            return answered("I am not working on anything here.")
+        return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")
+
+
+def skills_text(skills: Sequence[SkillInfo], page: int) -> str:
+    """Return names and descriptions of one page, from 0."""
+    shown = skills[page * keyboards.PER_PAGE : (page + 1) * keyboards.PER_PAGE]
+    pages = keyboards.pages(skills)
+    head = f"Installed skills, page {page + 1} of {pages}:" if pages > 1 else "Installed skills:"
+    return "\n".join([head, *(f"{s.name}: {truncate(s.description, 100)}" if s.description else s.name for s in shown)])
+
+
+def result_text(name: str, result: SkillResult) -> str:
+    """Return what a person reads of a run: its output, headed by what went wrong."""
+    output = result.text.strip()
+    if result.run.ok:
+        return truncate(output, MAX_OUTPUT) if output else f"Skill {name} is done; it printed nothing."
+    reason = f": {result.run.reason}" if result.run.reason else ""
+    head = f"Skill {name} ended as {str(result.run.status).replace('_', ' ')}{reason}"
+    return truncate(f"{head}\n\n{output}".strip(), MAX_OUTPUT)

@@ -1,0 +1,149 @@
+"""What the bot asks of its surroundings, and what it promises to whoever extends it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from tocsin.channels.botchat.adapter import BotchatAdapter
+from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundMessage
+from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.providers.contract import ChatProvider, Image
+from tocsin.runs.model import Run
+
+CHANNEL = BotchatAdapter.spec.kind
+
+
+class Mode(StrEnum):
+    """What a chat's free-form messages mean (spec 3.1)."""
+
+    CHAT = "chat"  # they go to the chat provider
+    SKILL = "skill"  # they go through the intake pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a message says once its attachments are read."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the person, sent before the answer: a transcript, a file refused
+
+
+@dataclass(frozen=True, slots=True)
+class SkillInfo:
+    """One installed skill."""
+
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillResult:
+    """How a skill ended and what it printed."""
+
+    run: Run
+    text: str = ""
+
+
+class Entry(Protocol):
+    """One message of a session's history."""
+
+    @property
+    def role(self) -> str:
+        """`user` or `assistant`."""
+        ...
+
+    @property
+    def content(self) -> str:
+        """What was said."""
+        ...
+
+
+class Sessions(Protocol):
+    """The history of each chat, or topic of one: a window of some length that ends after some silence."""
+
+    async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
+        """Append one message; `message_id` is the product's, where the message may be edited."""
+        ...
+
+    async def get(self, chat_id: str) -> Sequence[Entry]:
+        """Return the window, the oldest first."""
+        ...
+
+    async def clear(self, chat_id: str) -> object:
+        """Forget everything."""
+        ...
+
+    async def format_context(self, chat_id: str) -> str:
+        """Return the window as `Human: …` and `Assistant: …`."""
+        ...
+
+    async def add_exchange(
+        self,
+        chat_id: str,
+        question: str,
+        answer: str,
+        id: str,  # noqa: A002
+        message_id: str = "",
+    ) -> object:
+        """Append question and answer together, once for each `id`."""
+        ...
+
+    async def edit(self, chat_id: str, message_id: str, content: str) -> object:
+        """Replace what a person's message says, if the window still has it."""
+        ...
+
+
+class BotCalls(Protocol):
+    """The Bot API as far as the bot itself calls it; see `channels/botchat/api.py`."""
+
+    async def call(self, method: str, /, **params: Any) -> Any:
+        """Call `method` and return its result; raises RemoteError."""
+        ...
+
+
+class RunSkill(Protocol):
+    """Runs one skill to its end; raises TocsinError when it cannot be started."""
+
+    async def __call__(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
+        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`."""
+        ...
+
+
+# Queues one reply durably for a target that need not be the chat a message came from; the key makes it one of a kind.
+Tell = Callable[[str, Reply, str], Awaitable[None]]
+Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
+# Nothing means that no chat model is set up.
+FindProvider = Callable[[], Awaitable[ChatProvider | None]]
+ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
+StatusLines = Callable[[], Awaitable[Sequence[str]]]
+# Answers a button by what stands behind its prefix; nothing means that the button is unknown.
+OnButton = Callable[[Received, str], Awaitable[Verdict | None]]
+
+
+async def text_only(message: InboundMessage) -> Prepared:
+    """Prepare a message by its text alone."""
+    return Prepared(message.text)
+
+
+def history_key(message: InboundMessage) -> str:
+    """Return what the history of a message's chat, or topic, is kept under."""
+    return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
+
+
+def answered(text: str, *, parse_mode: str = PLAIN, buttons: Sequence[Sequence[Sequence[str]]] = ()) -> Verdict:
+    """Return the verdict that answers with one text."""
+    extra = {"buttons": [[list(button) for button in row] for row in buttons]} if buttons else {}
+    return Verdict(Ending.ANSWERED, (Reply(text, parse_mode, extra),))
+
+
+def failed(text: str, reason: str) -> Verdict:
+    """Return the verdict that tells the person in one sentence what did not work."""
+    return Verdict(Ending.FAILED, (Reply(text),), reason)
+
+
+def ignored(reason: str) -> Verdict:
+    """Return the verdict that says nothing."""
+    return Verdict(Ending.IGNORED, reason=reason)

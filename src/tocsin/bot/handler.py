@@ -1,0 +1,180 @@
+"""The bot's two places in the chain of handlers: the door before everything else, the conversation behind triggers."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import partial
+
+from tocsin.bot import keyboards
+from tocsin.bot.access import Access, Change
+from tocsin.bot.access_store import Standing
+from tocsin.bot.albums import Albums
+from tocsin.bot.commands import Command, Commands
+from tocsin.bot.contract import (
+    CHANNEL,
+    Mode,
+    OnButton,
+    Prepare,
+    answered,
+    failed,
+    history_key,
+    ignored,
+)
+from tocsin.bot.conversation import Conversation
+from tocsin.bot.desk import Desk, FreeForm, prepared
+from tocsin.bot.memory import Memory
+from tocsin.bot.rules import read_chat_id
+from tocsin.bot.window import Window
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.handling import Received, Verdict
+
+log = logging.getLogger(__name__)
+
+PENDING = "access request pending"  # spec 3.2
+LOGGED_CHATS = 10_000
+
+
+async def nobody_home(received: Received) -> Verdict | None:
+    """Stand at the door where no bot is set up: nobody of its channel gets in."""
+    return ignored("no bot is set up") if received.message.channel == CHANNEL else None
+
+
+class BotAccessHandler:
+    """Comes first: lets nobody through who is not allowed, and answers what belongs to access itself."""
+
+    def __init__(self, access: Access, status: Command, *, logged_chats: int = LOGGED_CHATS) -> None:
+        self._access = access
+        self._status = status
+        self._logged_chats = logged_chats
+        self._logged: OrderedDict[str, None] = OrderedDict()
+
+    async def __call__(self, received: Received) -> Verdict | None:
+        """Return nothing for an allowed chat, and for every other channel."""
+        message = received.message
+        if message.channel != CHANNEL:
+            return None
+        if message.sender_is_bot:
+            return ignored("sent by a bot")
+        standing = await self._access.standing(message.chat_id)
+        if message.chat_id == self._access.admin and (verdict := await self._for_admin(received, standing)):
+            return verdict
+        if standing is Standing.ALLOWED:
+            return None
+        if message.kind is MessageKind.COMMAND and message.command == "start" and standing is not Standing.DENIED:
+            return await self._request(message)
+        self._log_once(message.chat_id)
+        return ignored("the chat is not on the allowlist")
+
+    async def _request(self, message: InboundMessage) -> Verdict | None:
+        standing = await self._access.request(message)
+        if standing is Standing.ALLOWED:  # in this moment
+            return None
+        return answered(PENDING) if standing is Standing.PENDING else ignored("too many access requests wait")
+
+    async def _for_admin(self, received: Received, standing: Standing) -> Verdict | None:
+        message = received.message
+        if message.kind is MessageKind.COMMAND and message.command in ("approve", "deny"):
+            return await self._decide(received, message.command, message.args)
+        if message.kind is MessageKind.COMMAND and message.command == "status" and standing is not Standing.ALLOWED:
+            return await self._status(received)
+        if message.kind is MessageKind.CALLBACK:
+            prefix, rest = keyboards.parse(message.callback_data or "")
+            verb, _, chat = rest.partition(":")
+            if prefix == keyboards.CONFIRM and verb in ("approve", "deny"):
+                return await self._decide(received, verb, chat)
+        return None
+
+    async def _decide(self, received: Received, verb: str, argument: str) -> Verdict:
+        try:
+            chat = read_chat_id(argument)
+        except ValueError:
+            return answered(f"Which chat? Write /{verb} and {_EXAMPLE}.{await self._waiting()}")
+        caller = Caller("bot", {"actor": f"chat:{received.message.chat_id}", "user": received.message.sender_id or ""})
+        change: Change = await (self._access.approve if verb == "approve" else self._access.deny)(chat, caller)
+        return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
+
+    async def _waiting(self) -> str:
+        waiting = [item.chat_id for item in await self._access.listing() if item.standing is Standing.PENDING]
+        return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
+
+    def _log_once(self, chat_id: str) -> None:
+        """Log a rejected chat the first time; the memory of it is bounded."""
+        if chat_id in self._logged:
+            self._logged.move_to_end(chat_id)
+            return
+        log.warning("rejected a chat that is not on the allowlist", extra={"chat_id": chat_id})
+        self._logged[chat_id] = None
+        if len(self._logged) > self._logged_chats:
+            self._logged.popitem(last=False)
+
+
+_EXAMPLE = "its ID, such as 123456789 or -1001234567890"
+
+
+class Talk:
+    """Free-form messages: each goes to what the chat's mode says (spec 3.1)."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        memory: Memory,
+        desk: Desk,
+        prepare: Prepare,
+        free_form: Mapping[Mode, FreeForm],
+    ) -> None:
+        self._conversation = conversation
+        self._memory = memory
+        self._desk = desk
+        self._prepare = prepare
+        self._free_form = free_form
+
+    async def __call__(self, received: Received) -> Verdict:
+        """Answer one message, or one album as a message."""
+        mode = await self._memory.mode(received.message.chat_id)
+        if mode is Mode.CHAT:
+            return await self._conversation(received)
+        if handle := self._free_form.get(mode):
+            return await self._desk.do(received, partial(prepared, self._prepare, handle))
+        return failed(f"{mode.capitalize()} mode is not available here. /mode chat leads back.", f"no {mode} mode")
+
+
+class BotHandler:
+    """Comes last: commands, buttons and conversation of chats that the door let in."""
+
+    def __init__(
+        self, commands: Commands, talk: Talk, albums: Albums, window: Window, on_button: OnButton | None = None
+    ) -> None:
+        self._commands = commands
+        self._talk = talk
+        self._albums = albums
+        self._window = window
+        self._on_button = on_button
+
+    async def __call__(self, received: Received) -> Verdict | None:
+        """Answer everything of the bot's own channel; nothing for others."""
+        message = received.message
+        if message.channel != CHANNEL:
+            return None
+        match message.kind:
+            case MessageKind.EDIT:
+                await self._window.edit(history_key(message), message.id, message.text)
+                return ignored("an edit changes the history only")
+            case MessageKind.CALLBACK:
+                return await self._press(received)
+            case MessageKind.COMMAND:
+                return await self._commands(received)
+            case MessageKind.MESSAGE:
+                return await self._albums.handle(received, self._converse)
+
+    async def _converse(self, received: Received) -> Verdict:
+        if received.message.chat_type != "private" and not received.message.mentions_bot:
+            return ignored("not addressed to the bot")
+        return await self._talk(received)
+
+    async def _press(self, received: Received) -> Verdict:
+        prefix, rest = keyboards.parse(received.message.callback_data or "")
+        verdict = await self._commands.press(received, prefix, rest)
+        if verdict is None and self._on_button and prefix in (keyboards.CONFIRM, keyboards.CANCEL):
+            verdict = await self._on_button(received, f"{prefix}{rest}")
+        return verdict or ignored("a button that means nothing any more")

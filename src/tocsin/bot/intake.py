@@ -1,0 +1,162 @@
+"""Skill mode: what a message asks for is mapped to skills, confirmed by the person, run, and reported (spec 4.4)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tocsin.bot import keyboards
+from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
+from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
+from tocsin.bot.desk import Desk, Work
+from tocsin.bot.plans import Plan, Plans, Step
+from tocsin.bot.requirements import ask_for_steps, match_steps
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.errors import RemoteError, TocsinError
+from tocsin.core.text import truncate
+from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+
+log = logging.getLogger(__name__)
+
+NOTHING_FITS = "I found no installed skill for that. /skills lists what there is, /mode chat leads back to chat."
+GONE = "That plan was carried out or cancelled already, or it is older than a day."
+_PLAN = "plan:"
+SHOWN_RESULT = 600  # characters of each skill's output in the report
+
+
+class Intake:
+    """The pipeline from a message to the report on what was done."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        audit: AuditTrail,
+        api: BotCalls,
+        *,
+        provider: FindProvider,
+        list_skills: ListSkills,
+        run_skill: RunSkill,
+    ) -> None:
+        self._plans = plans
+        self._audit = audit
+        self._api = api
+        self._provider = provider
+        self._list_skills = list_skills
+        self._run_skill = run_skill
+        self._desk: Desk | None = None
+
+    def work_at(self, desk: Desk) -> None:
+        """Carry plans out there; the desk is made after the intake."""
+        self._desk = desk
+
+    async def propose(self, work: Work, ready: Prepared) -> Verdict:
+        """Answer a free-form message with a plan and two buttons."""
+        skills = await self._list_skills()
+        if not skills:
+            return answered(NO_SKILLS)
+        steps, remark = await self._find_steps(ready.text, skills)
+        if not any(step.skill for step in steps):
+            return answered(NOTHING_FITS)
+        plan = await self._plans.add(work.received.message.chat_id, steps)
+        lines = ["Shall I do this?", "", *(_proposed(n, step) for n, step in enumerate(steps, start=1)), *remark]
+        buttons = [
+            [
+                ("Run", f"{keyboards.CONFIRM}{_PLAN}{plan.id}"),
+                ("Cancel", f"{keyboards.CANCEL}{_PLAN}{plan.id}"),
+            ]
+        ]
+        return answered("\n".join(lines), buttons=buttons)
+
+    async def _find_steps(self, text: str, skills: Sequence[Any]) -> tuple[list[Step], list[str]]:
+        provider = await self._provider()
+        if provider is not None:
+            try:
+                return await ask_for_steps(provider, text, skills), []
+            except RemoteError as error:
+                log.warning("requirements are matched by words", extra={"reason": error.sentence()})
+                return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
+        return match_steps(text, skills), []
+
+    async def on_button(self, received: Received, data: str) -> Verdict | None:
+        """Carry out or drop a plan; nothing for buttons that are not of a plan."""
+        prefix, rest = keyboards.parse(data)
+        if not rest.startswith(_PLAN) or self._desk is None:
+            return None
+        plan_id, chat = rest.removeprefix(_PLAN), received.message.chat_id
+        plan = await self._plans.take(plan_id, chat, received.id)
+        if plan is None:
+            return answered(GONE)
+        if prefix == keyboards.CANCEL:
+            self._record("intake.cancelled", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            return _in_place(received.message, "Cancelled. Nothing was run.")
+        if received.attempt == 1:
+            self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+        return await self._desk.do(received, partial(self._carry_out, plan))
+
+    async def _carry_out(self, plan: Plan, work: Work) -> Verdict:
+        message = work.received.message
+        for number, step in enumerate(plan.steps):
+            if not step.skill or step.ok is not None:  # done before a crash
+                continue
+            await self._show(message, _progress(plan, number))
+            done = await self._run(plan, step)
+            plan = plan.with_step(number, done)
+            await self._plans.save(plan)
+            facts = {"skill": step.skill, "ok": done.ok}
+            self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
+        failed = any(step.ok is False for step in plan.steps)
+        ending = Ending.FAILED if failed else Ending.ANSWERED
+        return _in_place(message, report(plan), ending, "a skill failed" if failed else "")
+
+    async def _run(self, plan: Plan, step: Step) -> Step:
+        actor = f"chat:{plan.chat_id}"
+        try:
+            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor)
+        except TocsinError as error:
+            return Step(step.requirement, step.skill, ok=False, result=error.sentence())
+        return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
+
+    async def _show(self, message: InboundMessage, text: str) -> None:
+        """Show in the plan's own message how far it is; that this fails changes nothing."""
+        if not (message.reply_to_id or "").isdigit():
+            return
+        try:
+            await self._api.call(
+                "editMessageText", chat_id=int(message.chat_id), message_id=int(message.reply_to_id or 0), text=text
+            )
+        except RemoteError as error:
+            log.debug("progress is not shown", extra={"reason": error.sentence()})
+
+    def _record(self, action: str, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:
+        metadata = {"plan": plan.id, "chat": plan.chat_id, **facts}
+        self._audit.record(action, detail, source="intake", metadata=metadata)
+
+
+def report(plan: Plan) -> str:
+    """Return what became of each requirement."""
+    parts = []
+    for number, step in enumerate(plan.steps, start=1):
+        mark = "–" if step.ok is None else "✓" if step.ok else "✗"
+        result = truncate(step.result, SHOWN_RESULT) if step.skill else "no installed skill does this"
+        parts.append(f"{mark} {number}. {step.requirement}\n{result}".strip())
+    return truncate("\n\n".join(parts), MAX_OUTPUT)
+
+
+def _proposed(number: int, step: Step) -> str:
+    return f"{number}. {step.requirement} → {step.skill or 'no skill for this'}"
+
+
+def _progress(plan: Plan, current: int) -> str:
+    lines = []
+    for number, step in enumerate(plan.steps):
+        mark = "…" if number == current else "✓" if step.ok else "✗" if step.ok is False else "·"
+        lines.append(f"{mark} {_proposed(number + 1, step)}")
+    return truncate("\n".join(lines), MAX_OUTPUT)
+
+
+def _in_place(message: InboundMessage, text: str, ending: Ending = Ending.ANSWERED, reason: str = "") -> Verdict:
+    """Return the verdict whose text takes the place of the message with the buttons."""
+    shown = message.reply_to_id or ""
+    extra = {"edit_message_id": int(shown)} if shown.isdigit() else {}
+    return Verdict(ending, (Reply(text, extra=extra),), reason)

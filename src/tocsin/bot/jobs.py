@@ -1,0 +1,70 @@
+"""The work that runs or waits for each chat, so that a person can cancel it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn
+
+
+class JobCancelledError(Exception):
+    """A person cancelled the job; whoever runs it says so in the chat."""
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One piece of work for a chat."""
+
+    chat: str
+    id: str
+    task: "asyncio.Task[object]"
+    cancelled: bool = False
+
+
+class Jobs:
+    """Knows every job of this process."""
+
+    def __init__(self) -> None:
+        self._jobs: list[Job] = []
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @contextmanager
+    def running(self, chat: str, id: str) -> Iterator[Job]:  # noqa: A002
+        """Let the block be cancelled by `cancel`: it ends with JobCancelledError then."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a job runs in a task")
+        job = Job(chat, id, task)
+        self._jobs.append(job)
+        try:
+            yield job
+        except asyncio.CancelledError:
+            # Somebody else, such as the end of the program, may have cancelled the task as well.
+            if not job.cancelled or task.uncancel() > 0:
+                raise
+            raise JobCancelledError from None
+        except Exception:
+            if not job.cancelled:
+                raise
+            _end(task)
+        else:
+            if job.cancelled:
+                _end(task)
+        finally:
+            self._jobs.remove(job)
+
+    def cancel(self, chat: str, id: str = "") -> int:  # noqa: A002
+        """Cancel every job of the chat, or the one with `id`, and return how many that were."""
+        chosen = [j for j in self._jobs if j.chat == chat and id in ("", j.id) and not j.cancelled]
+        for job in chosen:
+            job.cancelled = True
+            job.task.cancel()
+        return len(chosen)
+
+
+def _end(task: "asyncio.Task[object]") -> NoReturn:
+    """End a block that took its cancellation for something else: the person was told that it is cancelled."""
+    task.uncancel()
+    raise JobCancelledError from None

@@ -1,0 +1,81 @@
+"""Inline keyboards, and what their buttons carry: `skill:`, `mode:`, `confirm:`, `cancel:` (spec 4.4)."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from tocsin.bot.contract import Mode, SkillInfo
+
+SKILL, MODE, CONFIRM, CANCEL = PREFIXES = ("skill:", "mode:", "confirm:", "cancel:")
+MAX_DATA_BYTES = 64  # Bot API, InlineKeyboardButton: callback_data
+MAX_LABEL = 60
+PER_PAGE = 20
+PER_ROW = 2
+# No skill is called that: names have lower-case letters, digits and dashes.
+_HASHED, _PAGE = "#", ">"
+
+Button = tuple[str, str]
+Rows = Sequence[Sequence[Button]]
+
+
+def parse(data: str) -> tuple[str, str]:
+    """Return prefix and rest of what a button carries; an unknown prefix is empty."""
+    prefix = next((prefix for prefix in PREFIXES if data.startswith(prefix)), "")
+    return prefix, data.removeprefix(prefix)
+
+
+def mode_keyboard(current: Mode) -> Rows:
+    """Return one button a mode; the current one is marked."""
+    return [[(f"• {mode}" if mode is current else str(mode), f"{MODE}{mode}") for mode in Mode]]
+
+
+def cancel_keyboard(job: str) -> Rows:
+    """Return the button that cancels one job."""
+    return [[("Cancel", f"{CANCEL}{job}")]]
+
+
+def decision_keyboard(chat_id: str) -> Rows:
+    """Return the admin's two buttons."""
+    return [[("Approve", f"{CONFIRM}approve:{chat_id}"), ("Deny", f"{CONFIRM}deny:{chat_id}")]]
+
+
+def skill_data(name: str) -> str:
+    """Return what the button of a skill carries: its name, or a hash of one that is too long."""
+    data = f"{SKILL}{name}"
+    if len(data.encode()) <= MAX_DATA_BYTES and not name.startswith((_HASHED, _PAGE)):
+        return data
+    return f"{SKILL}{_HASHED}{sha256(name.encode()).hexdigest()[:32]}"
+
+
+def find_skill(rest: str, names: Iterable[str]) -> str | None:
+    """Return the skill that a button means, by what it carries behind the prefix."""
+    return next((name for name in names if skill_data(name) == f"{SKILL}{rest}"), None)
+
+
+def page_of(rest: str) -> int | None:
+    """Return the page that a button leads to, from 0; nothing for the button of a skill."""
+    number = rest.removeprefix(_PAGE)
+    if not rest.startswith(_PAGE) or not (number.isascii() and number.isdigit() and len(number) < 6):
+        return None
+    return int(number)
+
+
+def pages(skills: Sequence[SkillInfo]) -> int:
+    """Return how many pages the skills take, at least one."""
+    return max(1, -(-len(skills) // PER_PAGE))
+
+
+def skills_keyboard(skills: Sequence[SkillInfo], page: int) -> Rows:
+    """Return the buttons of one page, from 0, and the way to its neighbours."""
+    shown = skills[page * PER_PAGE : (page + 1) * PER_PAGE]
+    buttons = [(_label(skill.name), skill_data(skill.name)) for skill in shown]
+    rows = [buttons[i : i + PER_ROW] for i in range(0, len(buttons), PER_ROW)]
+    turns = []
+    if page > 0:
+        turns.append(("« back", f"{SKILL}{_PAGE}{page - 1}"))
+    if page + 1 < pages(skills):
+        turns.append(("more »", f"{SKILL}{_PAGE}{page + 1}"))
+    return [*rows, turns] if turns else rows
+
+
+def _label(name: str) -> str:
+    return name if len(name) <= MAX_LABEL else name[: MAX_LABEL - 1] + "…"

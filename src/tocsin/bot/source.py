@@ -1,0 +1,56 @@
+"""Where the bot's messages, files and sessions come from, as the settings say."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from tocsin.bot.attachments import Fetch
+from tocsin.bot.contract import CHANNEL
+from tocsin.bot.liveness import TellAdmin
+from tocsin.bot.poller import Inbox, Poller
+from tocsin.bot.sessions import Sessions
+from tocsin.bot.webhook import WebhookRegistration, hook_of
+from tocsin.channels.botchat.api import API_URL, BOT_TOKEN
+from tocsin.channels.botchat.files import BotFiles
+from tocsin.channels.botchat.inbound import BotchatInbound
+from tocsin.channels.botchat.settings import LOCAL_FILES_DIR, MAX_HISTORY, MODE, SESSION_TTL_S
+from tocsin.channels.registry import Registry
+from tocsin.core.clock import Clock
+from tocsin.core.settings import Values
+
+Source = Poller | WebhookRegistration
+
+
+def inbound_of(registry: Registry) -> BotchatInbound:
+    """Return the inbound side of the bot's channel."""
+    inbound = registry.receiver(CHANNEL)
+    if not isinstance(inbound, BotchatInbound):
+        raise TypeError(f"the inbound side of {CHANNEL} is a {type(inbound).__name__}")
+    return inbound
+
+
+def files_of(inbound: BotchatInbound, settings: Values) -> Fetch:
+    """Return what fetches the files that people send."""
+    local = settings[LOCAL_FILES_DIR]
+    return BotFiles(inbound.api, inbound.http, settings[API_URL], settings[BOT_TOKEN], local).read
+
+
+def sessions_of(settings: Values, clock: Clock, redis_url: str, stack: AsyncExitStack) -> Sessions:
+    """Return the history of all chats: in Redis where an address is given, else in memory."""
+    ttl_s, window = settings[SESSION_TTL_S], settings[MAX_HISTORY]
+    if not redis_url:
+        return Sessions(clock, ttl_s=ttl_s, window=window)
+    from tocsin.bot.redis_sessions import RedisSessions
+    from tocsin.core.redis_client import open_redis
+
+    client = open_redis(redis_url)
+    stack.push_async_callback(client.aclose)
+    return Sessions(clock, RedisSessions(client, ttl_s=ttl_s, window=window), ttl_s=ttl_s, window=window)
+
+
+def source_of(
+    settings: Values, inbound: BotchatInbound, inbox: Inbox, clock: Clock, directory: Path, tell_admin: TellAdmin
+) -> Source:
+    """Return what receives for the bot. Raises ConfigError where a webhook is asked for and not set up."""
+    if settings[MODE] == "webhook":
+        return WebhookRegistration(inbound.api, hook_of(settings), clock, tell_admin)
+    return Poller(inbound, inbox, clock, directory, tell_admin)

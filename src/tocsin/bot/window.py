@@ -1,0 +1,107 @@
+"""What the provider is shown: the history, and the questions whose answers are still being written."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tocsin.bot.contract import Sessions
+from tocsin.providers.contract import Image, Turn
+
+USER: Final = "user"
+ASSISTANT: Final = "assistant"
+_OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
+
+
+@dataclass(eq=False, slots=True)
+class Exchange:
+    """A question on its way to the history."""
+
+    key: str  # of the history: the chat, or a topic of it
+    message_id: str
+    question: str
+    answer: str = ""
+    forgotten: bool = False  # the history was cleared meanwhile
+
+    @property
+    def id(self) -> str:
+        """What makes it one of a kind, at every attempt."""
+        return f"{self.key}:{self.message_id}"
+
+
+class Window:
+    """Adds question and answer to the history together, once the answer is durably on its way."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._open: dict[str, list[Exchange]] = {}
+
+    def ask(self, key: str, message_id: str, question: str) -> Exchange:
+        """Take a question in; later ones of the chat see it at once."""
+        exchange = Exchange(key, message_id, question)
+        others = [other for other in self._open.get(key, []) if other.message_id != message_id]
+        # What came in one moment may arrive here in another order.
+        self._open[key] = sorted([*others, exchange], key=lambda one: (len(one.message_id), one.message_id))[-_OPEN:]
+        return exchange
+
+    async def turns(self, exchange: Exchange, images: tuple[Image, ...] = ()) -> tuple[Turn, ...]:
+        """Return the conversation up to and with the question; roles take turns, the user's comes first."""
+        turns = [_turn(entry.role, entry.content) for entry in await self._sessions.get(exchange.key)]
+        for other in self._open.get(exchange.key, []):
+            if other is exchange:
+                break
+            turns.append(Turn(USER, other.question))
+            if other.answer:
+                turns.append(Turn(ASSISTANT, other.answer))
+        turns.append(Turn(USER, exchange.question, images))
+        return _alternating(turns)
+
+    async def close(self, exchange: Exchange) -> None:
+        """Add the exchange to the history; without an answer, the question alone."""
+        try:
+            if exchange.forgotten or not exchange.question.strip():
+                return
+            if exchange.answer:
+                said = (exchange.question, exchange.answer, exchange.id, exchange.message_id)
+                await self._sessions.add_exchange(exchange.key, *said)
+            else:
+                await self._sessions.add(exchange.key, USER, exchange.question, exchange.message_id)
+        finally:
+            self.drop(exchange)
+
+    def drop(self, exchange: Exchange) -> None:
+        """Forget a question that will come again."""
+        others = [other for other in self._open.get(exchange.key, []) if other is not exchange]
+        if others:
+            self._open[exchange.key] = others
+        else:
+            self._open.pop(exchange.key, None)
+
+    async def edit(self, key: str, message_id: str, question: str) -> None:
+        """Put the corrected text of a message in the place of the first one; one that is not there stays away."""
+        for exchange in self._open.get(key, []):
+            if exchange.message_id == message_id:
+                exchange.question = question
+        await self._sessions.edit(key, message_id, question)
+
+    async def clear(self, key: str) -> None:
+        """Forget the history, and what would have become part of it."""
+        for exchange in self._open.pop(key, []):
+            exchange.forgotten = True
+        await self._sessions.clear(key)
+
+
+def _turn(role: str, text: str) -> Turn:
+    return Turn(ASSISTANT if role == ASSISTANT else USER, text)
+
+
+def _alternating(turns: list[Turn]) -> tuple[Turn, ...]:
+    """Join neighbours of one role, and leave out answers whose question the window has lost."""
+    joined: list[Turn] = []
+    for turn in turns:
+        if not joined and turn.role == ASSISTANT:
+            continue
+        if joined and joined[-1].role == turn.role:
+            before = joined.pop()
+            text = "\n\n".join(part for part in (before.text, turn.text) if part)
+            turn = replace(before, text=text, images=before.images + turn.images)  # noqa: PLW2901
+        joined.append(turn)
+    return tuple(joined)

@@ -1,0 +1,284 @@
+"""The whole bot on a real database, with stand-ins at its seams: provider, Bot API, queue, time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tocsin.bot.assembly import Bot, BotParts, build_bot
+from tocsin.bot.commands import Abilities
+from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
+from tocsin.bot.rules import Rules
+from tocsin.bot.schema import SCHEMAS
+from tocsin.bot.sessions import Sessions
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.core.audit import AuditLog
+from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.database import READERS, Database
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.providers.contract import Completion, Question
+from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+
+ADMIN = "900"
+
+
+class SteppedClock:
+    """Time that moves only when a test says so; whoever sleeps waits for it."""
+
+    def __init__(self, settle: Callable[[], Awaitable[None]]) -> None:
+        self._settle = settle
+        self._now = 1_700_000_000.0
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self._now + seconds, done))
+        await done
+
+    async def advance(self, seconds: float) -> None:
+        """Let `seconds` pass, and everybody react."""
+        self._now += seconds
+        due = [done for at, done in self._sleepers if at <= self._now]
+        self._sleepers = [(at, done) for at, done in self._sleepers if at > self._now]
+        for done in due:
+            if not done.done():
+                done.set_result(None)
+        await self._settle()
+
+
+@dataclass
+class Call:
+    """One question to the provider, answered when the test says so."""
+
+    question: Question
+    on_text: Callable[[str], None] | None
+    on_restart: Callable[[], None] | None
+    outcome: "asyncio.Future[Completion]"
+    cancelled: bool = False
+
+    @property
+    def turns(self) -> list[str]:
+        return [f"{turn.role}: {turn.text}" for turn in self.question.turns]
+
+    def write(self, piece: str) -> None:
+        assert self.on_text is not None
+        self.on_text(piece)
+
+    def answer(self, text: str, *, truncated: bool = False) -> None:
+        self.outcome.set_result(Completion(text, "model-1", "scripted", truncated=truncated))
+
+    def fail(self, error: TocsinError) -> None:
+        self.outcome.set_exception(error)
+
+
+class ScriptedProvider:
+    """Answers by `reply`, or, without one, each call as the test says."""
+
+    name, model = "scripted", "model-1"
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.reply: Callable[[str], str] | None = lambda text: f"You said: {text}"
+
+    async def ask(
+        self,
+        question: Question,
+        on_text: Callable[[str], None] | None = None,
+        on_restart: Callable[[], None] | None = None,
+    ) -> Completion:
+        call = Call(question, on_text, on_restart, asyncio.get_running_loop().create_future())
+        self.calls.append(call)
+        if self.reply:
+            call.answer(self.reply(question.turns[-1].text))
+        try:
+            return await call.outcome
+        except asyncio.CancelledError:
+            call.cancelled = True
+            raise
+
+    async def extract(self, question: Question, shape: type[Any]) -> Any:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+class RecordingApi:
+    """The Bot API: every call is kept; `failures` are raised first; a `hold` delays answers."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.failures: list[Exception] = []
+        self.hold: asyncio.Event | None = None
+        self._ids = count(500)
+
+    async def call(self, method: str, /, **params: Any) -> Any:
+        self.calls.append((method, params))
+        if self.failures:
+            raise self.failures.pop(0)
+        if self.hold:
+            await self.hold.wait()
+        return {"message_id": next(self._ids)} if method == "sendMessage" else True
+
+    def texts(self, method: str) -> list[str]:
+        return [params["text"] for name, params in self.calls if name == method]
+
+
+@dataclass
+class Skills:
+    """Installed skills, and what became of those that ran."""
+
+    names: list[str] = field(default_factory=list)
+    ran: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
+    status: RunStatus = RunStatus.SUCCEEDED
+    output: str = "done"
+    error: TocsinError | None = None
+    hold: asyncio.Event | None = None
+
+    async def list(self) -> list[SkillInfo]:
+        return [SkillInfo(name, f"does {name}") for name in self.names]
+
+    async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
+        self.ran.append((name, args, input, actor))
+        if self.hold:
+            await self.hold.wait()
+        if self.error:
+            raise self.error
+        run = Run("run-1", RunKind.SKILL, name, name, RunTrigger.BOT, self.status, 0.0)
+        return SkillResult(run, self.output)
+
+
+class Bench:
+    """The bot, what it was given, and what came of it. `send` does what the inbox does."""
+
+    def __init__(self, directory: Path, rules: Rules, **parts: Any) -> None:
+        self.directory = directory
+        self.rules = rules
+        self.given = parts
+        self.clock = SteppedClock(self.settle)
+        self.sessions = Sessions(self.clock, ttl_s=3600, window=rules.max_history)
+        self.provider: ScriptedProvider | None = ScriptedProvider()
+        self.api = RecordingApi()
+        self.skills = Skills()
+        self.told: list[tuple[str, Reply]] = []
+        self.keys: set[str] = set()
+        self.prepared: Callable[[InboundMessage], Prepared] = lambda message: Prepared(message.text)
+        self.audit = AuditLog(directory / "audit.log")
+        self._numbers = count(1)
+        self.start()
+
+    def start(self) -> None:
+        """Open the database and put the bot together, as after a restart."""
+        self.database = Database(self.directory / "tocsin.db", SCHEMAS)
+        self.bot: Bot = build_bot(self._parts())
+
+    async def restart(self, rules: Rules | None = None) -> None:
+        await self.database.aclose()
+        self.rules = rules or self.rules
+        self.start()
+
+    async def aclose(self) -> None:
+        await self.database.aclose()
+        self.audit.close()
+
+    def _parts(self) -> BotParts:
+        async def tell(target: str, reply: Reply, key: str) -> None:
+            if key not in self.keys:
+                self.keys.add(key)
+                self.told.append((target, reply))
+
+        async def status_lines() -> list[str]:
+            return ["Queue: 0 waiting", "Cron: 3 jobs, all well"]
+
+        async def prepare(message: InboundMessage) -> Prepared:
+            return self.prepared(message)
+
+        async def provider() -> ScriptedProvider | None:
+            return self.provider
+
+        usual: dict[str, Any] = {
+            "rules": self.rules,
+            "database": self.database,
+            "clock": self.clock,
+            "audit": AuditTrail(self.audit),
+            "sessions": self.sessions,
+            "api": self.api,
+            "tell": tell,
+            "target_of": lambda m: f"{m.chat_id}/{m.thread_id}" if m.thread_id else m.chat_id,
+            "abilities": Abilities(self.skills.list, self.skills.run, status_lines, "scripted model-1"),
+            "provider": provider,
+            "prepare": prepare,
+        }
+        return BotParts(**usual | self.given)
+
+    async def settle(self) -> None:
+        """Let everything happen that can: whatever waits for the database has its answer after some turns."""
+        for _ in range(15):
+            await asyncio.gather(*(self.database.read(lambda _: None) for _ in range(READERS)))
+            await self.database.write(lambda _: None)
+            await asyncio.sleep(0)
+
+    def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> Received:  # noqa: A002
+        """Return an event as the inbox hands it over; a text with a slash is a command."""
+        number = next(self._numbers)
+        kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.MESSAGE
+        command, _, args = text.removeprefix("/").partition(" ")
+        about_inbox = {name: fields.pop(name) for name in ("backlog", "attempt") if name in fields}
+        message = InboundMessage("botchat", kind, str(number), (str(number),), chat, text, sender_id=chat)
+        if kind is MessageKind.COMMAND:
+            message = replace(message, command=command, args=args)
+        return Received(id or f"event-{number}", replace(message, **fields), **about_inbox)
+
+    def pressed(self, data: str, *, chat: str = "7", **fields: Any) -> Received:
+        """Return the press of a button."""
+        return self.received("", chat=chat, kind=MessageKind.CALLBACK, callback_id="cb", callback_data=data, **fields)
+
+    async def handle(self, received: Received) -> Verdict:
+        """Ask the bot's handlers in their order; then do what the inbox does when the replies are queued."""
+        for handler in (self.bot.access_handler, self.bot.handler):
+            verdict = await handler(received)
+            if verdict is not None:
+                if verdict.done:
+                    await verdict.done()
+                return verdict
+        raise AssertionError("nobody felt concerned")
+
+    async def send(self, text: str, **fields: Any) -> Verdict:
+        return await self.handle(self.received(text, **fields))
+
+    async def press(self, data: str, **fields: Any) -> Verdict:
+        return await self.handle(self.pressed(data, **fields))
+
+    async def history(self, chat: str = "7") -> list[str]:
+        """Return what is remembered of a chat."""
+        return [f"{entry.role}: {entry.content}" for entry in await self.sessions.get(chat)]
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Return the audit log, the oldest first: action and detail."""
+        return [(entry.action, entry.detail) for entry in reversed(self.audit.tail(100))]
+
+
+def text_of(verdict: Verdict) -> str:
+    """Return the one text of a verdict."""
+    (reply,) = verdict.replies
+    return reply.text
+
+
+def buttons_of(verdict: Verdict) -> list[list[str]]:
+    """Return label and data of every button."""
+    (reply,) = verdict.replies
+    return [button for row in reply.extra["buttons"] for button in row]
+
+
+def silent(verdict: Verdict) -> bool:
+    """Whether nothing at all was said."""
+    return verdict.ending is Ending.IGNORED and verdict.replies == ()

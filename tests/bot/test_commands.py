@@ -1,0 +1,243 @@
+"""The commands (spec 4.4) and modes (spec 3.1)."""
+
+import asyncio
+
+import pytest
+from tests.bot.bench import ADMIN, Bench, buttons_of, silent, text_of
+from tests.bot.conftest import MakeBench
+
+from tocsin.bot.contract import Mode, Prepared
+from tocsin.bot.desk import TOO_MANY, Work
+from tocsin.bot.registration import register_commands
+from tocsin.channels.botchat.api import BotApiError
+from tocsin.channels.contract import PLAIN
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.runs.model import RunStatus
+
+SPECIFIED = ["start", "help", "status", "skills", "run", "mode", "history", "reset", "cancel"]
+
+
+async def test_help_lists_every_command(bench: Bench):
+    lines = text_of(await bench.send("/help")).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [f"/{name}" for name in SPECIFIED]
+
+
+@pytest.mark.parametrize("name", SPECIFIED)
+async def test_every_command_answers_without_arguments(bench: Bench, name: str):
+    verdict = await bench.send(f"/{name}")
+    assert verdict.ending is Ending.ANSWERED
+    assert text_of(verdict)
+    assert "I do not know" not in text_of(verdict)
+
+
+async def test_an_unknown_command_gets_a_hint(bench: Bench):
+    assert text_of(await bench.send("/dance")) == "I do not know /dance. /help lists what I understand."
+
+
+async def test_in_a_group_an_unknown_command_is_left_to_others_unless_it_names_the_bot(bench: Bench):
+    assert silent(await bench.send("/dance", chat_type="group"))
+    assert "I do not know" in text_of(await bench.send("/dance", chat_type="group", mentions_bot=True))
+    assert "/skills" in text_of(await bench.send("/help", chat_type="group"))
+
+
+async def test_status_tells_mode_history_gate_queue_cron_and_provider(bench: Bench):
+    await bench.send("hello")
+    assert text_of(await bench.send("/status")).splitlines() == [
+        "Mode: chat",
+        "History: 2 of 20 messages",
+        "Working on: 0 of 2 here, 0 of 5 in all",
+        "Waiting: 0 here (at most 10), 0 in all",
+        "Queue: 0 waiting",
+        "Cron: 3 jobs, all well",
+        "Chat model: scripted model-1",
+    ]
+
+
+async def test_skills_are_listed_with_a_button_for_each(bench: Bench):
+    bench.skills.names = ["backup", "x" * 70]
+    verdict = await bench.send("/skills")
+    assert text_of(verdict).splitlines()[:2] == ["Installed skills:", "backup: does backup"]
+    (backup, long) = buttons_of(verdict)
+    assert backup == ["backup", "skill:backup"]
+    assert len(long[1].encode()) <= 64
+
+
+async def test_leafing_through_skills_changes_the_message_that_has_the_buttons(bench: Bench):
+    bench.skills.names = [f"skill-{number:02}" for number in range(25)]
+    first = await bench.send("/skills")
+    assert "page 1 of 2" in text_of(first)
+    (_, more) = buttons_of(first)[-1]
+    second = await bench.press(more, reply_to_id="501")
+    assert "page 2 of 2" in text_of(second)
+    assert second.replies[0].extra["edit_message_id"] == 501
+    assert [data for _, data in buttons_of(second)] == [f"skill:skill-{n}" for n in range(20, 25)] + ["skill:>0"]
+
+
+async def test_without_skills_there_are_no_buttons(bench: Bench):
+    assert text_of(await bench.send("/skills")) == "No skills are installed."
+
+
+async def test_run_runs_a_skill_with_what_stands_behind_its_name(bench: Bench):
+    bench.skills.names = ["backup"]
+    verdict = await bench.send("/run backup now  please")
+    assert bench.skills.ran == [("backup", ("now", "please"), "now  please", "chat:7")]
+    assert verdict.replies == (Reply("done", PLAIN),)
+
+
+async def test_the_button_of_a_skill_runs_it(bench: Bench):
+    bench.skills.names = ["backup", "x" * 70]
+    for _, data in buttons_of(await bench.send("/skills")):
+        assert text_of(await bench.press(data)) == "done"
+    assert [name for name, *_ in bench.skills.ran] == bench.skills.names
+
+
+async def test_a_skill_that_is_not_there_is_named_and_nothing_runs(bench: Bench):
+    assert "There is no skill gone" in text_of(await bench.send("/run gone"))
+    assert "not installed any more" in text_of(await bench.press("skill:gone"))
+    assert bench.skills.ran == []
+
+
+async def test_a_run_that_failed_says_so_above_its_output(bench: Bench):
+    bench.skills.names, bench.skills.status, bench.skills.output = ["backup"], RunStatus.TIMED_OUT, "half"
+    verdict = await bench.send("/run backup")
+    assert verdict.ending is Ending.FAILED
+    assert text_of(verdict) == "Skill backup ended as timed out\n\nhalf"
+
+
+async def test_a_skill_that_cannot_start_says_why(bench: Bench):
+    bench.skills.names = ["backup"]
+    bench.skills.error = TocsinError("rsync is not installed", hint="install it")
+    verdict = await bench.send("/run backup")
+    assert verdict.ending is Ending.FAILED
+    assert text_of(verdict) == "Skill backup did not run: rsync is not installed: install it"
+
+
+async def test_output_is_cut_at_4000_characters(bench: Bench):
+    bench.skills.names, bench.skills.output = ["backup"], "x" * 5_000
+    assert len(text_of(await bench.send("/run backup"))) == 4_000
+
+
+async def test_a_skill_without_output_is_answered_too(bench: Bench):
+    bench.skills.names, bench.skills.output = ["backup"], " \n"
+    assert text_of(await bench.send("/run backup")) == "Skill backup is done; it printed nothing."
+
+
+async def test_runs_pass_the_gate_and_can_be_cancelled(bench: Bench):
+    bench.skills.names, bench.skills.hold = ["backup"], asyncio.Event()
+    runs = [asyncio.create_task(bench.send("/run backup")) for _ in range(12)]
+    await bench.settle()
+    assert len(bench.skills.ran) == 2
+    assert text_of(await bench.send("/run backup")) == TOO_MANY
+    assert text_of(await bench.send("/cancel")) == "Cancelled 12 jobs."
+    assert {(verdict.ending, verdict.replies) for verdict in await asyncio.gather(*runs)} == {(Ending.ANSWERED, ())}
+
+
+async def test_mode_without_argument_shows_a_keyboard(bench: Bench):
+    verdict = await bench.send("/mode")
+    assert text_of(verdict) == "This chat is in chat mode."
+    assert buttons_of(verdict) == [["• chat", "mode:chat"], ["skill", "mode:skill"]]
+    assert text_of(await bench.send("/mode dance")).startswith("There is no mode dance. ")
+
+
+@pytest.mark.parametrize("how", ["command", "button"])
+async def test_the_mode_of_a_chat_is_switched_and_survives_a_restart(bench: Bench, how: str):
+    async def switch(mode: str) -> Verdict:
+        return await (bench.send(f"/mode {mode}") if how == "command" else bench.press(f"mode:{mode}"))
+
+    assert text_of(await switch("skill")).startswith("Skill mode")
+    await bench.restart()
+    assert "Mode: skill" in text_of(await bench.send("/status"))
+    assert "Mode: chat" in text_of(await bench.send("/status", chat="8"))
+    assert text_of(await switch("chat")).startswith("Chat mode")
+    assert text_of(await bench.send("hello")) == "You said: hello"
+
+
+async def test_in_skill_mode_free_text_goes_to_whoever_handles_it(make_bench: MakeBench):
+    async def intake(work: Work, prepared: Prepared) -> Verdict:
+        await work.say(Reply("looking for skills"))
+        await work.say(Reply("running one"))
+        return Verdict(Ending.ANSWERED, (Reply(f"did {prepared.text}"),))
+
+    bench = make_bench(free_form={Mode.SKILL: intake})
+    bench.prepared = lambda message: Prepared(message.text, notes=("I have read the file",))
+    await bench.send("/mode skill")
+    verdict = await bench.send("back up", thread_id="3")
+    assert [reply.text for reply in verdict.replies] == ["I have read the file", "did back up"]
+    assert [(target, reply.text) for target, reply in bench.told] == [
+        ("7/3", "looking for skills"),
+        ("7/3", "running one"),
+    ]
+
+
+async def test_a_repeated_attempt_does_not_repeat_its_progress(make_bench: MakeBench):
+    async def intake(work: Work, prepared: Prepared) -> Verdict:
+        await work.say(Reply("looking for skills"))
+        return Verdict(Ending.ANSWERED, (Reply("done"),))
+
+    bench = make_bench(free_form={Mode.SKILL: intake})
+    await bench.send("/mode skill")
+    for attempt in (1, 2):
+        await bench.send("back up", id="same", attempt=attempt)
+    assert len(bench.told) == 1
+
+
+async def test_a_mode_that_nobody_handles_says_so(bench: Bench):
+    await bench.send("/mode skill")
+    verdict = await bench.send("hello")
+    assert verdict.ending is Ending.FAILED
+    assert text_of(verdict) == "Skill mode is not available here. /mode chat leads back."
+
+
+async def test_history_shows_the_conversation_and_reset_forgets_it(bench: Bench):
+    await bench.send("hello")
+    assert text_of(await bench.send("/history")) == "Human: hello\nAssistant: You said: hello"
+    await bench.send("/reset")
+    assert text_of(await bench.send("/history")) == "I remember nothing of this chat."
+
+
+async def test_topics_of_one_chat_have_histories_of_their_own(bench: Bench):
+    await bench.send("hello", thread_id="3")
+    assert "hello" in text_of(await bench.send("/history", thread_id="3"))
+    assert "nothing" in text_of(await bench.send("/history"))
+
+
+async def test_buttons_that_nobody_knows_are_ignored(bench: Bench):
+    for data in ("", "else:where", "mode:dance", "confirm:what", "cancel:gone"):
+        assert silent(await bench.press(data))
+
+
+async def test_a_cancel_button_without_a_job_answers_as_the_command_does(bench: Bench):
+    assert text_of(await bench.press("cancel:")) == "I am not working on anything here."
+
+
+async def test_confirm_and_cancel_buttons_of_others_are_handed_on(make_bench: MakeBench):
+    async def on_button(received: Received, data: str) -> Verdict | None:
+        return Verdict(Ending.ANSWERED, (Reply(data),)) if data.endswith("plan-1") else None
+
+    bench = make_bench(on_button=on_button)
+    assert text_of(await bench.press("confirm:plan-1")) == "confirm:plan-1"
+    assert text_of(await bench.press("cancel:plan-1")) == "cancel:plan-1"
+    assert silent(await bench.press("confirm:plan-2"))
+
+
+async def test_all_commands_are_registered_and_the_admins_for_the_admin_alone(bench: Bench):
+    assert await bench.bot.start() == ""
+    assert [method for method, _ in bench.api.calls] == ["setMyCommands", "setMyCommands"]
+    (for_admin, for_all) = [params for _, params in bench.api.calls]
+    assert for_admin["scope"] == {"type": "chat", "chat_id": int(ADMIN)}
+    assert [c["command"] for c in for_admin["commands"]] == [*SPECIFIED, "approve", "deny"]
+    assert [c["command"] for c in for_all["commands"]] == SPECIFIED
+    assert "scope" not in for_all
+    assert all(1 <= len(c["description"]) <= 256 for c in for_admin["commands"])
+
+
+async def test_an_admin_chat_that_is_not_there_yet_keeps_no_menu_from_the_others(bench: Bench):
+    bench.api.failures = [BotApiError(400, "Bad Request: chat not found")]
+    assert await register_commands(bench.api, ADMIN) == ""
+    assert len(bench.api.calls) == 2
+
+
+async def test_a_menu_that_cannot_be_registered_is_a_problem_to_show_and_no_error(bench: Bench):
+    bench.api.failures = [BotApiError(500)]
+    assert "HTTP 500" in await register_commands(bench.api)

@@ -1,0 +1,95 @@
+"""bot access list, approve, deny and remove (decision 31)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Cli
+
+from tocsin.app import DATABASE_FILE
+from tocsin.bot.access_store import AccessStore
+from tocsin.bot.schema import SCHEMAS
+from tocsin.core.clock import SystemClock
+from tocsin.core.database import Database
+
+TOKEN = "123456:abcdefghijklmnopqrstuvwxyzABCDEFGHI"
+
+
+@pytest.fixture
+def bot(cli: Cli) -> Cli:
+    """A data directory with one chat in the setting."""
+    cli.env |= {"BOTCHAT_BOT_TOKEN": TOKEN, "ALLOWED_CHAT_IDS": "7"}
+    return cli
+
+
+def states(cli: Cli) -> dict[str, str]:
+    return {chat["chat_id"]: chat["state"] for chat in cli("bot", "access", "list", "--json").json()}
+
+
+def test_the_list_shows_the_chats_of_the_setting(bot: Cli):
+    (chat,) = bot("bot", "access", "list", "--json").json()
+    assert chat == {"chat_id": "7", "state": "allowed", "origin": "setting", "changed_at": None, "details": {}}
+    assert bot("bot", "access", "list").out.splitlines()[1].split() == ["7", "allowed", "setting"]
+
+
+def test_a_chat_is_approved_denied_and_removed(bot: Cli):
+    assert bot("bot", "access", "approve", "-1001234567890").out == (
+        "chat -1001234567890 is now allowed (was unknown)\n"
+    )
+    assert states(bot) == {"-1001234567890": "allowed", "7": "allowed"}
+    assert bot("bot", "access", "deny", "-1001234567890", "--json").json() == {
+        "chat_id": "-1001234567890",
+        "before": "allowed",
+        "state": "denied",
+    }
+    bot("bot", "access", "remove", "-1001234567890")
+    assert states(bot) == {"7": "allowed"}
+
+
+def test_a_chat_of_the_setting_that_is_removed_is_denied(bot: Cli):
+    assert bot("bot", "access", "remove", "7").code == 0
+    assert states(bot) == {"7": "denied"}
+
+
+def test_a_change_writes_one_audit_entry(bot: Cli):
+    bot("bot", "access", "approve", "9")
+    bot("bot", "access", "approve", "9")
+    (entry,) = bot.audit_log()
+    assert (entry["action"], entry["source"], entry["metadata"]["chat_id"]) == ("bot.approve", "cli", "9")
+
+
+def test_a_chat_that_nobody_knows_cannot_be_removed(bot: Cli):
+    done = bot("bot", "access", "remove", "9")
+    assert done.code == 1
+    assert "chat 9 is not on the list" in done.err
+
+
+@pytest.mark.parametrize("word", ["Anna", "0", "1.5"])
+def test_what_is_no_chat_id_is_refused_with_an_example(bot: Cli, word: str):
+    done = bot("bot", "access", "approve", word)
+    assert done.code == 2
+    assert "a chat ID, such as 123456789" in done.err
+
+
+async def ask(directory: Path) -> None:
+    """Store what the bot stores when chat 9 sends /start."""
+    clock = SystemClock()
+    database = Database(directory / DATABASE_FILE, SCHEMAS)
+    await AccessStore(database, clock).request("9", {"name": "Anna"})
+    await database.aclose()
+
+
+def test_a_chat_that_waits_is_told_of_its_approval(bot: Cli):
+    asyncio.run(ask(bot.data_dir))
+    (waiting, _) = bot("bot", "access", "list").out.splitlines()[1:]
+    assert waiting.split()[:3] == ["9", "pending", "runtime"]
+    assert waiting.endswith("name: Anna")
+    assert bot("bot", "access", "approve", "9").out == "chat 9 is now allowed (was pending)\n"
+    (delivery,) = bot("deliveries", "list", "--json").json()
+    assert (delivery["target"], delivery["message"]) == ("9", "Access granted. /help lists what I can do.")
+
+
+def test_without_a_token_a_chat_is_approved_all_the_same(cli: Cli):
+    asyncio.run(ask(cli.data_dir))
+    assert cli("bot", "access", "approve", "9").code == 0
+    assert states(cli) == {"9": "allowed"}

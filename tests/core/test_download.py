@@ -1,0 +1,84 @@
+"""Downloads: the digest vouches for the file, and nothing half is ever put in place."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tocsin.core.download import DownloadError, download
+
+CONTENT = bytes(range(256)) * 10_000
+DIGEST = sha256(CONTENT).hexdigest()
+
+
+@asynccontextmanager
+async def server(handler: Callable[[web.Request], object]) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_get("/{tail:.*}", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def whole(request: web.Request) -> web.Response:
+    if request.path == "/moved":
+        raise web.HTTPFound("/file")
+    return web.Response(body=CONTENT)
+
+
+async def test_a_file_with_the_right_digest_is_put_in_place_and_its_progress_is_told(tmp_path: Path):
+    seen: list[int] = []
+    async with server(whole) as url:
+        path = tmp_path / "models" / "file"
+        await download(f"{url}/moved", path, size=len(CONTENT), digest=DIGEST, on_progress=seen.append)
+    assert path.read_bytes() == CONTENT
+    assert seen[-1] == len(CONTENT)
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("size", "digest", "reason"),
+    [
+        (len(CONTENT), "0" * 64, "another file than expected"),
+        (len(CONTENT) - 1, DIGEST, "larger than it should be"),
+    ],
+)
+async def test_a_file_that_is_another_one_leaves_what_was_there(tmp_path: Path, size: int, digest: str, reason: str):
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    async with server(whole) as url:
+        with pytest.raises(DownloadError, match=reason):
+            await download(f"{url}/file", path, size=size, digest=digest)
+    assert path.read_bytes() == b"before"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+async def test_a_download_that_breaks_off_says_so(tmp_path: Path):
+    async def half(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(len(CONTENT))})
+        await response.prepare(request)
+        await response.write(CONTENT[:1000])
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with server(half) as url:
+        with pytest.raises(DownloadError, match="broke off"):
+            await download(f"{url}/file", tmp_path / "file", size=len(CONTENT), digest=DIGEST)
+
+
+async def test_an_address_that_is_gone_is_named(tmp_path: Path):
+    async def gone(request: web.Request) -> web.Response:
+        return web.Response(status=404)
+
+    async with server(gone) as url:
+        with pytest.raises(DownloadError, match="answered 404"):
+            await download(f"{url}/file", tmp_path / "file", size=1, digest=DIGEST)
