@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports unit coverage bench chaos docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports unit coverage bench chaos bot-proof docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ bench: dev-env ## Measure start-up, sending, throughput and the queue
 
 chaos: dev-env ## Kill, pause, fill and disturb everything, at full size; prints a table
 	@$(BIN)/python -m tools.chaos
+
+bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a table
+	@$(BIN)/python -m tools.bot_proof
 
 docs: dev-env ## Write the generated tables in docs/ anew
 	@$(BIN)/python -m tools.docs

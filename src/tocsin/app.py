@@ -10,42 +10,41 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.channels.contract import Tools
 from tocsin.channels.registry import ChannelState, Discovery, Registry, discover
 from tocsin.core.clock import Clock, SystemClock
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError
 from tocsin.core.http import Transport
 from tocsin.core.redaction import Redactor
-from tocsin.core.security import check_gateway_bind
 from tocsin.core.settings import Settings
 from tocsin.core.variables import (
     AUDIT_REDACT,
     DELIVERY_BACKEND,
-    DELIVERY_KEEP_DAYS,
-    DELIVERY_WORKERS,
-    GATEWAY_HOST,
-    GATEWAY_PORT,
     REDIS_URL,
 )
 
 if TYPE_CHECKING:
     from tocsin.core.audit_trail import AuditTrail
-    from tocsin.delivery.bus import Bus
-    from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.core.database import Database
+    from tocsin.core.database_lazy import LazyDatabase
     from tocsin.delivery.store import DeliveryStore
+    from tocsin.features.skills.service import Skills
     from tocsin.messaging.idempotency import Keys
+    from tocsin.messaging.inbox_store import InboxStore
     from tocsin.messaging.messenger import Messenger
     from tocsin.messaging.outbox import Outbox
     from tocsin.messaging.profiles import Profiles
     from tocsin.messaging.publisher import Publisher
-    from tocsin.web.serving import Service
+    from tocsin.runs.service import Runs
 
 
 DATABASE_FILE = "tocsin.db"
+RUNS_FOLDER = "runs"
+SKILLS_FOLDER = "skills"
 TIDY_EVERY_S = 2.0
 PRUNE_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """All parts of one running program."""
+    """All parts of one running program; what only some commands need is made when it is first asked for."""
 
     settings: Settings
     discovery: Discovery
@@ -57,13 +56,17 @@ class App:
     outbox: "Outbox"
     messenger: "Messenger"
     keys: "Keys"
+    database: "Database | LazyDatabase"
+    runs: Callable[[], "Runs"]
+    inbox_store: Callable[[], "InboxStore"]
 
 
 class Storage(NamedTuple):
-    """Where the queue and what belongs to it are kept."""
+    """Where the queue and what belongs to it are kept, and the database of everything else."""
 
     store: "DeliveryStore"
     keys: "Keys"
+    database: "Database | LazyDatabase"
 
 
 def load_settings(
@@ -92,7 +95,9 @@ def read_profiles(settings: Settings, discovery: Discovery) -> "Profiles":
     return Profiles(settings.data_dir / FILE_NAME, registry.kind_of, registry.kinds())
 
 
-def assemble(settings: Settings, discovery: Discovery, tools: Callable[[], Tools], storage: Storage) -> App:
+def assemble(
+    settings: Settings, discovery: Discovery, tools: Callable[[], Tools], storage: Storage, clock: Clock | None = None
+) -> App:
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
     from tocsin.core.audit import AuditLog
@@ -103,12 +108,28 @@ def assemble(settings: Settings, discovery: Discovery, tools: Callable[[], Tools
     redact = Redactor(settings.secrets())
     path = settings.data_dir / "audit.log"
     audit = AuditTrail(AuditLog(path, redact=redact) if settings[AUDIT_REDACT] else AuditLog(path))
-    clock = SystemClock()
+    clock = clock or SystemClock()
     registry = Registry(discovery.classes, settings, cache(tools))
     profiles = cache(lambda: read_profiles(settings, discovery))  # reading YAML takes as long as sending
     outbox = Outbox(storage.store, registry, audit, clock)
     messenger = Messenger(registry, profiles, audit, outbox)
-    return App(settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
+    parts = (settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
+    runs = cache(lambda: _runs(settings, clock, redact, storage.database))
+    return App(*parts, storage.database, runs, cache(lambda: _inbox_store(storage.database, clock)))
+
+
+def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Database | LazyDatabase") -> "Runs":
+    from tocsin.core.identity import own_identity
+    from tocsin.runs.service import Runs
+    from tocsin.runs.store import RunStore
+
+    return Runs(RunStore(database), settings.data_dir / RUNS_FOLDER, clock, own_identity(), redact=redact)
+
+
+def _inbox_store(database: "Database | LazyDatabase", clock: Clock) -> "InboxStore":
+    from tocsin.messaging.inbox_store import InboxStore
+
+    return InboxStore(database, clock)
 
 
 @asynccontextmanager
@@ -123,11 +144,23 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
 
         app = assemble(settings, discovery, tools, await open_storage(settings, stack))
         stack.callback(app.audit.log.close)
+        stack.push_async_callback(_end_runs, app)
         yield app
 
 
+async def _end_runs(app: App) -> None:
+    if app.runs.cache_info().currsize:  # type: ignore[attr-defined]  # made by `functools.cache`
+        await app.runs().aclose()
+
+
 async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
-    """Open the queue where the settings keep it, and have it closed with the program."""
+    """Open the queue where the settings keep it, and the database; have them closed with the program."""
+    from tocsin.core.database import Database
+    from tocsin.core.database_lazy import LazyDatabase
+
+    clock = SystemClock()
+    database = LazyDatabase(lambda: Database(settings.data_dir / DATABASE_FILE, schemas()))
+    stack.push_async_callback(database.aclose)
     if settings[DELIVERY_BACKEND] == "redis":
         if not settings[REDIS_URL]:
             raise ConfigError("DELIVERY_BACKEND=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
@@ -137,17 +170,27 @@ async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
 
         client = open_redis(settings[REDIS_URL])
         stack.push_async_callback(client.aclose)
-        return Storage(RedisStore(client, SystemClock()), RedisKeys(client))
-    from tocsin.core.database import Database
-    from tocsin.core.database_lazy import LazyDatabase
-    from tocsin.delivery import sqlite_schema
+        return Storage(RedisStore(client, clock), RedisKeys(client), database)
     from tocsin.delivery.sqlite_store import SqliteStore
-    from tocsin.messaging import idempotency
+    from tocsin.messaging.idempotency import SqliteKeys
 
-    schemas = {"delivery": sqlite_schema.MIGRATIONS, "idempotency": idempotency.MIGRATIONS}
-    database = LazyDatabase(lambda: Database(settings.data_dir / DATABASE_FILE, schemas))
-    stack.push_async_callback(database.aclose)
-    return Storage(SqliteStore(database, SystemClock()), idempotency.SqliteKeys(database, SystemClock()))
+    return Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database)
+
+
+def schemas() -> dict[str, Sequence[str]]:
+    """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
+    from tocsin.bot import schema as bot_schema
+    from tocsin.delivery import sqlite_schema
+    from tocsin.messaging import idempotency, inbox_schema
+    from tocsin.runs import schema as runs_schema
+
+    return {
+        "delivery": sqlite_schema.MIGRATIONS,
+        "idempotency": idempotency.MIGRATIONS,
+        "inbox": inbox_schema.MIGRATIONS,
+        "runs": runs_schema.MIGRATIONS,
+        **bot_schema.SCHEMAS,
+    }
 
 
 def direct_transport() -> Transport:
@@ -158,87 +201,20 @@ def direct_transport() -> Transport:
     return DirectTransport()
 
 
-async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
-    """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
+def skills_of(app: App) -> "Skills":
+    """Return the skills of the data directory."""
+    from tocsin.core.sandbox import Sandbox
+    from tocsin.features.skills.service import Skills
+    from tocsin.features.skills.store import SkillFolder
 
-    Every process that serves works on the queue, unless `DELIVERY_WORKERS` is 0.
-    """
-    import asyncio
-
-    from tocsin.web.serving import serve as run_services
-
-    if not parts and not app.settings[DELIVERY_WORKERS]:
-        raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
-    await _tell_queue_problems(app)
-    dispatcher = _dispatcher(app)
-    try:
-        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-            bus = await _bus(app, stack)
-            services = [_gateway(app, bus)] if "gateway" in parts else []
-            if dispatcher:
-                group.create_task(dispatcher.run())
-            if bus:
-                group.create_task(bus.run())
-            keeper = group.create_task(_keep_house(app))
-            try:
-                await run_services(services, ready=ready)
-            finally:
-                keeper.cancel()
-                if bus:
-                    bus.stop()
-                if dispatcher:
-                    dispatcher.stop()
-    except* TocsinError as problems:
-        # One sentence for whoever started the program, not a tree of them.
-        failure = problems.exceptions[0]
-    else:
-        return
-    raise failure
-
-
-def _gateway(app: App, bus: "Bus | None") -> "Service":
-    from logging import getLogger
-
-    from tocsin.web.gateway import Parts, build_gateway
-    from tocsin.web.serving import Service
-
-    host = app.settings[GATEWAY_HOST]
-    for warning in check_gateway_bind(app.settings, host):
-        getLogger(__name__).warning(warning)
-
-    def bus_state() -> str:
-        return "off" if bus is None else "failing" if bus.problem else "ok"
-
-    def parts(draining: Callable[[], bool]) -> Parts:
-        handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-        return Parts(*handed, bus_state, draining)
-
-    return Service(
-        "the gateway",
-        host,
-        app.settings[GATEWAY_PORT],
-        GATEWAY_PORT.name,
-        lambda draining: build_gateway(parts(draining)),
+    return Skills(
+        SkillFolder(app.settings.data_dir / SKILLS_FOLDER),
+        app.runs(),
+        Sandbox(),
+        app.audit,
+        environment=app.settings.inheritable(),
+        secrets=app.settings.secrets(),
     )
-
-
-async def _tell_queue_problems(app: App) -> None:
-    from logging import getLogger
-
-    for problem in (await app.outbox.store.health()).problems:
-        getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
-
-
-def _dispatcher(app: App) -> "Dispatcher | None":
-    slots = app.settings[DELIVERY_WORKERS]
-    if not slots:
-        return None
-    from tocsin.delivery.dispatcher import Dispatcher
-
-    dispatcher = Dispatcher(app.outbox.store, app.registry, app.clock, slots=slots)
-    dispatcher.observe(app.outbox.record_attempt)
-    app.outbox.on_queued(dispatcher.wake)
-    return dispatcher
 
 
 def publisher_of(app: App) -> "Publisher":
@@ -248,57 +224,3 @@ def publisher_of(app: App) -> "Publisher":
 
     url = app.settings[REDIS_URL]
     return Publisher(app.outbox, (lambda: open_redis(url)) if url else None)
-
-
-async def _bus(app: App, stack: AsyncExitStack) -> "Bus | None":
-    """Return the bus where Redis was named in the settings, or answers at its usual address."""
-    from socket import gethostname
-
-    from tocsin.core.ids import new_id
-    from tocsin.core.redis_client import open_redis
-    from tocsin.delivery.bus import Bus
-
-    if not app.settings[REDIS_URL]:
-        return None
-    if REDIS_URL.name not in app.settings.sources and not await _listens(app.settings[REDIS_URL]):
-        return None  # nobody said that there is one
-    client = open_redis(app.settings[REDIS_URL])
-    stack.push_async_callback(client.aclose)
-    publisher = publisher_of(app)
-    worker = f"{gethostname()}:{new_id()}"
-    return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
-
-
-async def _listens(url: str) -> bool:
-    """Whether anything accepts connections at the address; loading a client to ask costs 10 MB."""
-    import asyncio
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    try:
-        async with asyncio.timeout(0.5):
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True
-
-
-async def _keep_house(app: App) -> None:
-    """Do what the queue puts off, and once an hour forget deliveries that finished long ago."""
-    from logging import getLogger
-
-    store, prune_at = app.outbox.store, 0.0
-    while True:
-        try:
-            await store.tidy()
-        except TocsinError:  # whatever needs the queue tells that it is away
-            await app.clock.sleep(TIDY_EVERY_S)
-            continue
-        try:
-            if app.clock.monotonic() >= prune_at:
-                await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
-                prune_at = app.clock.monotonic() + PRUNE_EVERY_S
-        except TocsinError as error:
-            getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
-        await app.clock.sleep(TIDY_EVERY_S)

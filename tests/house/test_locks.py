@@ -17,7 +17,7 @@ GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
 # What `make lock` puts into each file.
 CONTENTS = {
     "core": CORE,
-    "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["completion"], *GROUPS["build"]],
+    "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["completion"], *EXTRAS["chat"], *GROUPS["build"]],
     "dev": [*CORE, *(line for lines in (*EXTRAS.values(), *GROUPS.values()) for line in lines)],
 }
 ENTRY = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.!+]+)( ; [^\\]+)?(?P<hashes>( --hash=sha256:[0-9a-f]{64})+)")

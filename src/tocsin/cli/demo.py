@@ -7,38 +7,32 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from secrets import token_urlsafe
 from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tocsin.app import direct_transport, load_settings, open_app, serve
+from tocsin.app import direct_transport, load_settings, open_app
+from tocsin.cli.demo_files import GREET, PROFILE, TEXTS, write_files
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.cli.serve import prepare_service, run_on_uvloop
 from tocsin.core.errors import ConfigError
 from tocsin.core.process import running
 from tocsin.core.settings import read_env_file
-from tocsin.core.variables import (
-    DASHBOARD_PASS,
-    DASHBOARD_USER,
-    DATA_DIR,
-    GATEWAY_HOST,
-    GATEWAY_PORT,
-    LOG_FORMAT,
-    LOG_LEVEL,
-    REDIS_URL,
-)
+from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.serving import serve
 
 if TYPE_CHECKING:
     from tocsin.standins.recorder import Received
     from tocsin.standins.town import Town
 
-PROFILE = "oncall"
+PARTS = frozenset({"gateway", "bot"})
+WORD_S = 0.15  # the stand-in model writes that fast, so that one sees the answer grow
 # The usual port first, so that what the documentation says works here too.
 USUAL_PORT = GATEWAY_PORT.default
 
@@ -59,14 +53,15 @@ def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
         _end_with_the_terminal()
         async with open_standins() as town, _redis(directory) as redis_url:
             town.recorder.on_message(lambda received: _show(out, received))
+            town.chatmodel.pause_s = WORD_S
             for port in (USUAL_PORT, 0):
-                env_file = _write_files(directory, town, _free_port(port), redis_url)
+                env_file = write_files(directory, town, _free_port(port), redis_url)
                 settings, discovery = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
                     async with open_app(settings, discovery, direct_transport) as app:
                         welcome = partial(_welcome, out, town, env_file, redis_url)
-                        await serve(app, frozenset({"gateway"}), welcome)
+                        await serve(app, PARTS, welcome)
                     return
                 except ConfigError:  # somebody else took the port meanwhile
                     if not port:
@@ -97,32 +92,6 @@ async def _redis(directory: Path) -> AsyncIterator[str]:
         yield f"redis://{GATEWAY_HOST.default}:{port}/0"
 
 
-def _write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str) -> Path:
-    """Write `.env` and a sample profile; return the path of `.env`."""
-    values = {
-        DATA_DIR.name: str(directory),
-        GATEWAY_PORT.name: str(gateway_port),
-        DASHBOARD_USER.name: "demo",
-        DASHBOARD_PASS.name: token_urlsafe(12),
-        REDIS_URL.name: redis_url,
-        LOG_LEVEL.name: "warning",
-        LOG_FORMAT.name: "text",
-        **town.environment(),
-    }
-    env_file = directory / ".env"
-    env_file.touch(mode=0o600)
-    env_file.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
-    (directory / "profiles.yaml").write_text(_profile(town.samples()), encoding="utf-8")
-    return env_file
-
-
-def _profile(samples: Mapping[str, str]) -> str:
-    lines = [f"{PROFILE}:"]
-    for channel, target in samples.items():
-        lines += [f"  - channel: {channel}", f'    target: "{target}"']
-    return "\n".join(lines) + "\n"
-
-
 def _free_port(wanted: int) -> int:
     for port in (wanted, 0):
         try:
@@ -134,33 +103,37 @@ def _free_port(wanted: int) -> int:
 
 
 def _welcome(out: Output, town: "Town", env_file: Path, redis_url: str, addresses: Sequence[str]) -> None:
-    commands = _commands(town, env_file, addresses[0])
-    bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
+    town.connect(addresses[0], TEXTS)
+    has_model = find_spec("pydantic_ai") is not None
+    commands = _commands(town, env_file, addresses[0], has_model=has_model)
     if out.as_json:
         out.document(
             {"gateway": addresses[0], "page": town.page.url, "env_file": str(env_file), "commands": commands},
         )
         return
+    bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
+    model = "a stand-in that says again what it is told" if has_model else 'off; pip install "tocsin[chat]"'
     lines = [
         "Tocsin runs on this machine alone; no account, nothing leaves it. Ctrl-C ends it.",
         "",
+        f"  talk to the bot     {town.page.url}   (open it in a browser; it also shows what was received)",
         f"  gateway             {addresses[0]}",
-        f"  what was received   {town.page.url}   (open it in a browser)",
         f"  bus                 {bus}",
         "  queue               embedded store (SQLite)",
+        f"  chat model          {model}",
         "",
         "Try, in another terminal:",
         "",
         *(f"  {command}" for command in commands),
         "",
-        "Messages appear below as the stand-ins receive them.",
+        "What the stand-ins receive appears below.",
         "",
     ]
     for line in lines:
         out.line(line)
 
 
-def _commands(town: "Town", env_file: Path, gateway: str) -> list[str]:
+def _commands(town: "Town", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
     """Return commands that work as they are in any directory of another terminal."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{_command()} --env-file {shlex.quote(str(env_file))}"
@@ -174,8 +147,13 @@ def _commands(town: "Town", env_file: Path, gateway: str) -> list[str]:
         f'{tocsin} send {channel} {shlex.quote(target)} "queued" --queue',
         f'{tocsin} publish {channel} {shlex.quote(target)} "hello over the bus"',
         f"{tocsin} deliveries list",
-        f"{tocsin} audit tail",
         f"curl {gateway}/send -H 'Content-Type: application/json' -d {shlex.quote(body)}",
+        town.say_command(TEXTS[0]),
+        f'{tocsin} triggers test "{TEXTS[1]}"',
+        f"{tocsin} skills run {GREET} Alice",
+        *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
+        f"{tocsin} bot access list",
+        f"{tocsin} audit tail",
     ]
 
 
@@ -190,10 +168,24 @@ def _replaced(env_file: Path) -> list[str]:
     return [f"{name}_FILE" if sources.get(name, "").endswith("_FILE)") else name for name in elsewhere]
 
 
+# What is shown of each kind of thing that a provider took in; the page shows everything.
+_WORDS = {
+    "message": "received",
+    "response": "received",
+    "edit": "edited",
+    "reaction": "reaction",
+    "inbound": "said",
+    "question": "asked",
+}
+
+
 def _show(out: Output, received: "Received") -> None:
+    word = _WORDS.get(received.kind)
+    if word is None:
+        return
     text = f"{received.subject}: {received.text}" if received.subject else received.text
     short = text if len(text) <= 100 else text[:99] + "…"
-    out.line(f"received  {received.channel:<10} {received.target:<22} {short!r}")
+    out.line(f"{word:<8}  {received.channel:<10} {received.target:<22} {short!r}")
 
 
 def _command() -> str:

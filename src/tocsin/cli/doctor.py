@@ -19,6 +19,7 @@ from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.sandbox import Level, Sandbox
 from tocsin.core.security import check_gateway_bind, validate_security
 from tocsin.core.settings import Settings
 from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT, REDIS_URL
@@ -87,6 +88,7 @@ async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> l
         *check_ports(settings),
         *(Finding("error", "plug-in", problem, "update or remove it") for problem in discovery.problems),
     ]
+    findings.append(await check_sandbox())
     async with open_app(settings, discovery, direct_transport) as app:
         findings += check_files(app)
         findings += [finding async for finding in check_queue(app)]
@@ -114,6 +116,14 @@ def check_machine() -> Iterator[Finding]:
     for package, consequence in OPTIONAL_PACKAGES.items():
         if find_spec(package) is None:
             yield Finding("off", "package", f"{package} is not installed: {consequence}")
+
+
+async def check_sandbox() -> Finding:
+    """Check how far sandboxed skills are confined."""
+    state = await Sandbox().state()
+    if state.level is Level.BUBBLEWRAP:
+        return Finding("ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder alone")
+    return Finding("off", "sandbox", f"{state.reason}: sandboxed skills have limits and four variables, no more")
 
 
 def check_data_dir(path: Path) -> Iterator[Finding]:

@@ -30,6 +30,11 @@ COMMANDS = {
     "notify": ("messaging", "send a message to every target of a profile"),
     "deliveries": ("deliveries", "list, show, replay and cancel queued messages"),
     "publish": ("deliveries", "put a message on the bus"),
+    "triggers": ("triggers", "list the trigger rules and tell which one a message would fire"),
+    "skills": ("skills", "list, show and run skills"),
+    "bot": ("bot", "decide who may talk to the bot"),
+    "voice": ("voice", "install the speech model for voice messages"),
+    "ask": ("ask", "ask the configured chat model a question"),
     "audit": ("audit", "read, search and verify the audit log"),
     "up": ("serve", "run every service that is configured, in one process"),
     "gateway": ("serve", "run the HTTP gateway"),
@@ -85,11 +90,16 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     add_global_options(parser)
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=_Parser)
     for name, (module, summary) in COMMANDS.items():
+        wanted = everything or name in argv
         command = commands.add_parser(
-            name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=_Formatter
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=_Formatter,
+            add_help=wanted,
         )
-        add_global_options(command)
-        if everything or name in argv:
+        if wanted:  # a command that is only listed needs no options: all of them together cost 5 ms
+            add_global_options(command)
             getattr(import_module(f"tocsin.cli.{module}"), f"configure_{name}")(command)
     return parser
 

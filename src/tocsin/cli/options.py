@@ -57,10 +57,10 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def add_subcommands(
-    parser: argparse.ArgumentParser, summaries: Mapping[str, str]
+    parser: argparse.ArgumentParser, summaries: Mapping[str, str], *, required: bool = True
 ) -> dict[str, argparse.ArgumentParser]:
     """Add one parser a subcommand, each with the global options, and return them by name."""
-    commands = parser.add_subparsers(metavar="SUBCOMMAND", required=True)
+    commands = parser.add_subparsers(metavar="SUBCOMMAND", required=required)
     parsers = {}
     for name, summary in summaries.items():
         parsers[name] = commands.add_parser(

@@ -1,4 +1,4 @@
-"""up, gateway, worker: the services."""
+"""up, gateway, bot, worker: the services."""
 
 import argparse
 import logging
@@ -6,13 +6,14 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from tocsin.app import direct_transport, load_settings, open_app, serve
+from tocsin.app import direct_transport, load_settings, open_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import validate_security
 from tocsin.core.settings import Settings
 from tocsin.core.variables import LOG_FORMAT, LOG_LEVEL
+from tocsin.serving import serve
 
 log = logging.getLogger(__name__)
 
@@ -20,22 +21,23 @@ log = logging.getLogger(__name__)
 def configure_up(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin up`."""
     parser.epilog = "example: tocsin up"
-    parser.set_defaults(run=_run, parts=frozenset({"gateway"}))
+    parser.set_defaults(run=run_services, parts=frozenset({"gateway", "bot"}))
 
 
 def configure_gateway(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin gateway`."""
     parser.epilog = "example: tocsin gateway"
-    parser.set_defaults(run=_run, parts=frozenset({"gateway"}))
+    parser.set_defaults(run=run_services, parts=frozenset({"gateway"}))
 
 
 def configure_worker(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin worker`."""
     parser.epilog = "example: tocsin worker"
-    parser.set_defaults(run=_run, parts=frozenset())
+    parser.set_defaults(run=run_services, parts=frozenset())
 
 
-def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def run_services(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    """Run the services that `arguments.parts` names until a signal asks to stop."""
     settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
     for problem in discovery.problems:

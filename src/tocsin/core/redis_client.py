@@ -218,3 +218,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
+
+
+async def listens(url: str) -> bool:
+    """Whether anything accepts connections at the address; loading a client to ask would cost 10 MB."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(0.5):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

@@ -1,0 +1,83 @@
+"""What the demo's data directory has: settings, a profile, triggers and skills to try."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING
+
+from tocsin.core.variables import (
+    DASHBOARD_PASS,
+    DASHBOARD_USER,
+    DATA_DIR,
+    GATEWAY_PORT,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    REDIS_URL,
+)
+
+if TYPE_CHECKING:
+    from tocsin.standins.town import Town
+
+PROFILE = "oncall"
+GREET, DISK_SPACE = "greet", "disk-space"
+# What fires the sample triggers, and runs a sample skill.
+TEXTS = ("uptime", "weather Oslo", "explain exit code 137", f"/run {GREET} Alice")
+
+# A slash command arrives as it was typed, so that `/uptime` fires the same rule.
+TRIGGERS = """\
+- pattern: "^/?uptime$"
+  command: uptime || date
+
+- pattern: '^/?weather (\\w+)'
+  command: echo "It is always sunny in $1."
+
+- pattern: "^/?explain (.+)"
+  action: claude
+  command: "Explain in one sentence: $1"
+"""
+
+SKILLS = {
+    GREET: """\
+name: greet
+description: Greet somebody by name.
+command: echo "Hello, ${1:-world}!"
+""",
+    DISK_SPACE: """\
+name: disk-space
+description: Say how full the disk is.
+command: df -h /
+dependencies: [df]
+""",
+}
+
+
+def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str) -> Path:
+    """Write `.env` and the samples; return the path of `.env`."""
+    values = {
+        DATA_DIR.name: str(directory),
+        GATEWAY_PORT.name: str(gateway_port),
+        DASHBOARD_USER.name: "demo",
+        DASHBOARD_PASS.name: token_urlsafe(12),
+        REDIS_URL.name: redis_url,
+        LOG_LEVEL.name: "warning",
+        LOG_FORMAT.name: "text",
+        **town.environment(),
+        **town.access(),
+    }
+    env_file = directory / ".env"
+    env_file.touch(mode=0o600)
+    env_file.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
+    (directory / "profiles.yaml").write_text(_profile(town.samples()), encoding="utf-8")
+    (directory / "triggers.yaml").write_text(TRIGGERS, encoding="utf-8")
+    for name, manifest in SKILLS.items():
+        folder = directory / "skills" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "skill.yaml").write_text(manifest, encoding="utf-8")
+    return env_file
+
+
+def _profile(samples: Mapping[str, str]) -> str:
+    lines = [f"{PROFILE}:"]
+    for channel, target in samples.items():
+        lines += [f"  - channel: {channel}", f'    target: "{target}"']
+    return "\n".join(lines) + "\n"

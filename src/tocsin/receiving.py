@@ -1,0 +1,259 @@
+"""The composition root of everything that comes in: who is asked what a message means, and who fetches it.
+
+The order of the handlers is the order of the rules: access first, then triggers, then conversation.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from tocsin.app import App, skills_of
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.variables import REDIS_URL, REPLY_BRAKE
+from tocsin.messaging.caller import Caller
+from tocsin.messaging.handling import Handler, Reply
+
+if TYPE_CHECKING:
+    from tocsin.bot.assembly import Bot
+    from tocsin.bot.contract import SkillInfo, SkillResult
+    from tocsin.bot.source import Source
+    from tocsin.features.skills.service import Skills
+    from tocsin.features.triggers.service import TriggerHandler
+    from tocsin.messaging.inbox import Inbox
+    from tocsin.providers.contract import ChatProvider
+    from tocsin.runs.model import Run
+
+MODELS_FOLDER = "models"
+# What a skill or an answer of a run may bring back from its log, in characters.
+MAX_RUN_TEXT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Receiving:
+    """What works off the events of this process; `bot` and `source` only where there is a bot."""
+
+    inbox: "Inbox"
+    bot: "Bot | None" = None
+    source: "Source | None" = None
+
+    async def introduce(self) -> None:
+        """Tell the product which commands the bot has; that this fails is logged and stops nothing."""
+        if self.bot is not None and self.source is not None:
+            await self.bot.start()
+
+    def state(self) -> Mapping[str, object] | None:
+        """Return how receiving for the bot is going, where this process does it; the log has the reasons."""
+        if self.source is None:
+            return None
+        shown = self.source.state.as_dict()
+        return {name: shown[name] for name in ("mode", "status", "age_s")}
+
+
+async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Receiving:
+    """Put together what works on received events; with `fetch`, also what gets them for the bot.
+
+    Raises ConfigError for settings that contradict each other.
+    """
+    from tocsin.bot.contract import CHANNEL
+    from tocsin.bot.handler import nobody_home
+    from tocsin.bot.source import inbound_of, source_of
+
+    provider = _provider(app, stack)
+    skills = skills_of(app)
+    triggers = _triggers(app, provider, skills)
+    if CHANNEL not in app.registry.configured():
+        # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
+        return Receiving(inbox_of(app, [nobody_home, triggers]))
+    bot = await _open_bot(app, stack, provider, skills)
+    inbound = inbound_of(app.registry)
+    inbound.on_moved(bot.access.record_move)
+    inbox = inbox_of(app, [bot.access_handler, triggers, bot.handler], bot)
+    tell_admin = _tell_admin(app, bot)
+    source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell_admin) if fetch else None
+    return Receiving(inbox, bot, source)
+
+
+def inbox_of(app: App, handlers: Sequence[Handler], bot: "Bot | None" = None) -> "Inbox":
+    """Return the inbox of this process, whose events `handlers` are asked about in order."""
+    from tocsin.core.identity import is_alive, is_dead, own_identity
+    from tocsin.messaging.brake import ReplyBrake
+    from tocsin.messaging.inbox import Inbox, Others
+    from tocsin.messaging.inbox_work import Duties, InboxWork, is_addressed
+
+    async def may_acknowledge(message: InboundMessage) -> bool:
+        return is_addressed(message) and (bot is None or await bot.may_acknowledge(message))
+
+    async def end_its_runs(owner: str) -> None:
+        await app.runs().recover()
+
+    brake = ReplyBrake(app.settings[REPLY_BRAKE], app.clock.monotonic)
+    duties = Duties(handlers, may_acknowledge, _tell_admin(app, bot))
+    work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, duties, brake)
+    return Inbox(
+        app.inbox_store(), work, app.audit, app.clock, others=Others(own_identity, is_dead, is_alive, end_its_runs)
+    )
+
+
+def _provider(app: App, stack: AsyncExitStack) -> "Callable[[], Awaitable[ChatProvider | None]]":
+    """Return what finds the chat model; it is made when first asked for."""
+    from tocsin.providers.chat import open_chat
+
+    @cache
+    def make() -> "ChatProvider | None":
+        provider = open_chat(app.settings, app.clock, app.redact)
+        if provider is not None:
+            stack.push_async_callback(provider.aclose)
+        return provider
+
+    async def find() -> "ChatProvider | None":
+        return make()
+
+    return find
+
+
+def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills") -> "TriggerHandler":
+    from tocsin.features.skills.model import Mode
+    from tocsin.features.skills.service import Call
+    from tocsin.features.triggers.actions import Means
+    from tocsin.features.triggers.rules import FILE_NAME, Triggers
+    from tocsin.features.triggers.service import TriggerHandler
+    from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
+    from tocsin.providers.contract import ProviderError, Question, Turn
+    from tocsin.runs.model import RunTrigger
+
+    async def ask(prompt: str, message: str) -> str:
+        chat = await provider()
+        if chat is None:
+            raise ProviderError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+        # Where the prompt quotes the message already, it is not there twice.
+        text = prompt if message in prompt else f"{prompt}\n\n{message}"
+        return (await chat.ask(Question((Turn("user", text),)))).text
+
+    async def run_skill(name: str, args: Sequence[str], input: str, actor: str) -> "Run":  # noqa: A002
+        return await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.WEBHOOK, "triggers", actor, args, input))
+
+    means = Means(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill)
+    triggers = Triggers(app.settings.data_dir / FILE_NAME)
+    return TriggerHandler(triggers, means, app.audit, indicating=_indicating(app))
+
+
+def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextManager[None]]:
+    from tocsin.messaging.indicator import indicating
+
+    def show(message: InboundMessage) -> AbstractAsyncContextManager[None]:
+        return indicating(app.registry.receiver(message.channel), app.clock, message)
+
+    return show
+
+
+async def _open_bot(
+    app: App, stack: AsyncExitStack, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills"
+) -> "Bot":
+    from tocsin.bot.assembly import BotParts, build_bot
+    from tocsin.bot.attachments import Attachments, read_in_child
+    from tocsin.bot.commands import Abilities
+    from tocsin.bot.contract import Mode
+    from tocsin.bot.intake import Intake
+    from tocsin.bot.plans import Plans
+    from tocsin.bot.rules import Rules
+    from tocsin.bot.source import files_of, inbound_of, sessions_of
+    from tocsin.bot.speech import Speech
+    from tocsin.core.variables import CHAT_MODEL, CHAT_PROVIDER
+
+    inbound, rules = inbound_of(app.registry), Rules.of(app.settings)
+    attachments = Attachments(
+        files_of(inbound, app.settings), Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
+    )
+    run_skill, list_skills = partial(_run_skill, app, skills), partial(_list_skills, skills)
+    intake = Intake(
+        Plans(app.database, app.clock),
+        app.audit,
+        inbound.api,
+        provider=provider,
+        list_skills=list_skills,
+        run_skill=run_skill,
+    )
+    model = f"{app.settings[CHAT_MODEL]} ({app.settings[CHAT_PROVIDER]})" if app.settings[CHAT_PROVIDER] else ""
+    abilities = Abilities(list_skills, run_skill, partial(_status_lines, app), model, rules.max_history)
+    bot = build_bot(
+        BotParts(
+            rules=rules,
+            database=app.database,
+            clock=app.clock,
+            audit=app.audit,
+            sessions=sessions_of(app.settings, app.clock, await redis_url(app), stack),
+            api=inbound.api,
+            tell=_tell(app),
+            target_of=inbound.reply_target,
+            abilities=abilities,
+            provider=provider,
+            indicating=_indicating(app),
+            prepare=attachments.prepare,
+            free_form={Mode.SKILL: intake.propose},
+            on_button=intake.on_button,
+        )
+    )
+    intake.work_at(bot.desk)
+    return bot
+
+
+async def _run_skill(
+    app: App,
+    skills: "Skills",
+    name: str,
+    *,
+    args: tuple[str, ...],
+    input: str,  # noqa: A002
+    actor: str,
+) -> "SkillResult":
+    from tocsin.bot.contract import SkillResult
+    from tocsin.features.skills.model import Mode
+    from tocsin.features.skills.service import Call
+    from tocsin.runs.model import RunTrigger
+
+    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, "intake", actor, args, input))
+    return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
+
+
+async def _list_skills(skills: "Skills") -> "list[SkillInfo]":
+    from tocsin.bot.contract import SkillInfo
+
+    return [SkillInfo(skill.name, skill.description) for skill in skills.list() if skill.runnable]
+
+
+async def _status_lines(app: App) -> list[str]:
+    counts = await app.outbox.store.counts()
+    waiting = sum(counts.get(status, 0) for status in counts if str(status) in {"queued", "retry_wait"})
+    return [f"Queue: {waiting} waiting", "Cron jobs: none"]
+
+
+def _tell(app: App) -> Callable[[str, Reply, str], Awaitable[None]]:
+    """Return what queues one text for a chat of the bot."""
+    from tocsin.bot.contract import CHANNEL
+
+    async def tell(target: str, reply: Reply, key: str) -> None:
+        await app.outbox.queue_replies(CHANNEL, target, [reply], key, Caller("bot"))
+
+    return tell
+
+
+def _tell_admin(app: App, bot: "Bot | None") -> Callable[[str], Awaitable[None]]:
+    """Return what tells the operator something in the admin chat, where there is one; the log has it anyway."""
+
+    async def tell_admin(text: str) -> None:
+        from tocsin.core.ids import new_id
+
+        if bot is not None and bot.rules.admin:
+            await _tell(app)(bot.rules.admin, Reply(text), f"admin:{new_id()}")
+
+    return tell_admin
+
+
+async def redis_url(app: App) -> str:
+    """Return where Redis is, if it was named in the settings or answers at its usual address."""
+    from tocsin.core.redis_client import listens
+
+    url = app.settings[REDIS_URL]
+    return url if url and (REDIS_URL.name in app.settings.sources or await listens(url)) else ""

@@ -1,0 +1,166 @@
+"""The composition root of the services: what runs beside what, and in which order it stops."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from tocsin.app import App, publisher_of
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.security import check_gateway_bind
+from tocsin.core.variables import DELIVERY_KEEP_DAYS, DELIVERY_WORKERS, GATEWAY_HOST, GATEWAY_PORT
+
+if TYPE_CHECKING:
+    from tocsin.delivery.bus import Bus
+    from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.receiving import Receiving
+    from tocsin.web.serving import Service
+
+TIDY_EVERY_S = 2.0
+PRUNE_EVERY_S = 3600.0
+
+
+async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
+    """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
+
+    Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
+    """
+    import asyncio
+
+    from tocsin.receiving import open_receiving
+    from tocsin.web.serving import serve as run_services
+
+    if not parts and not app.settings[DELIVERY_WORKERS]:
+        raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
+    await _tell_queue_problems(app)
+    await _recover_runs(app)
+    try:
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            bus = await _bus(app, stack)
+            receiving = await open_receiving(app, stack, fetch="bot" in parts)
+            if "bot" in parts and receiving.source is None:
+                _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
+            services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
+            # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
+            running = [part for part in (bus, receiving.source, receiving.inbox, _dispatcher(app)) if part]
+            for part in running:
+                group.create_task(part.run())
+            beside = [group.create_task(_keep_house(app)), group.create_task(receiving.introduce())]
+            try:
+                await run_services(services, ready=ready)
+            finally:
+                for task in beside:
+                    task.cancel()
+                for part in running:
+                    part.stop()
+    except* TocsinError as problems:
+        # One sentence for whoever started the program, not a tree of them.
+        failure = problems.exceptions[0]
+    else:
+        return
+    raise failure
+
+
+def _gateway(app: App, receiving: "Receiving", bus: "Bus | None") -> "Service":
+    from logging import getLogger
+
+    from tocsin.web.gateway import Parts, build_gateway
+    from tocsin.web.serving import Service
+
+    host = app.settings[GATEWAY_HOST]
+    for warning in check_gateway_bind(app.settings, host):
+        getLogger(__name__).warning(warning)
+
+    def bus_state() -> str:
+        return "off" if bus is None else "failing" if bus.problem else "ok"
+
+    def parts(draining: Callable[[], bool]) -> Parts:
+        handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
+        return Parts(*handed, receiving.inbox, bus_state, draining, receiving.state)
+
+    return Service(
+        "the gateway",
+        host,
+        app.settings[GATEWAY_PORT],
+        GATEWAY_PORT.name,
+        lambda draining: build_gateway(parts(draining)),
+    )
+
+
+def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
+    from logging import getLogger
+
+    from tocsin.bot.contract import CHANNEL
+
+    missing = next(", ".join(state.missing) for state in app.registry.states() if state.spec.kind == CHANNEL)
+    if needed:
+        raise ConfigError("the bot cannot run", hint=f"set {missing}")
+    getLogger(__name__).info("the bot is off", extra={"missing": missing})
+
+
+async def _recover_runs(app: App) -> None:
+    from logging import getLogger
+
+    try:
+        await app.runs().recover()
+    except TocsinError as error:
+        getLogger(__name__).warning("runs of dead processes are not looked at", extra={"reason": error.sentence()})
+
+
+async def _tell_queue_problems(app: App) -> None:
+    from logging import getLogger
+
+    for problem in (await app.outbox.store.health()).problems:
+        getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
+
+
+def _dispatcher(app: App) -> "Dispatcher | None":
+    slots = app.settings[DELIVERY_WORKERS]
+    if not slots:
+        return None
+    from tocsin.delivery.dispatcher import Dispatcher
+
+    dispatcher = Dispatcher(app.outbox.store, app.registry, app.clock, slots=slots)
+    dispatcher.observe(app.outbox.record_attempt)
+    app.outbox.on_queued(dispatcher.wake)
+    return dispatcher
+
+
+async def _bus(app: App, stack: AsyncExitStack) -> "Bus | None":
+    """Return the bus where Redis was named in the settings, or answers at its usual address."""
+    from socket import gethostname
+
+    from tocsin.core.ids import new_id
+    from tocsin.core.redis_client import open_redis
+    from tocsin.delivery.bus import Bus
+    from tocsin.receiving import redis_url
+
+    url = await redis_url(app)
+    if not url:
+        return None  # nobody said that there is one
+    client = open_redis(url)
+    stack.push_async_callback(client.aclose)
+    publisher = publisher_of(app)
+    worker = f"{gethostname()}:{new_id()}"
+    return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+
+async def _keep_house(app: App) -> None:
+    """Do what the queue puts off, and once an hour forget what finished long ago."""
+    from logging import getLogger
+
+    store, prune_at = app.outbox.store, 0.0
+    while True:
+        try:
+            await store.tidy()
+        except TocsinError:  # whatever needs the queue tells that it is away
+            await app.clock.sleep(TIDY_EVERY_S)
+            continue
+        try:
+            if app.clock.monotonic() >= prune_at:
+                await app.inbox_store().prune()
+                await app.runs().prune()
+                await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+                prune_at = app.clock.monotonic() + PRUNE_EVERY_S
+        except TocsinError as error:
+            getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
+        await app.clock.sleep(TIDY_EVERY_S)
