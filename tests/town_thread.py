@@ -38,5 +38,6 @@ def town_on_a_thread() -> Iterator[Town]:
 def reset(town: Town) -> None:
     """Forget what was received and every fault."""
     town.recorder.clear()
-    for standin in (town.teamchat, town.botchat, town.guildchat, town.mail):
+    for standin in (town.teamchat, town.botchat, town.guildchat, town.mail, town.chatmodel):
         standin.faults.clear()
+    town.chatmodel.forget()

@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +18,15 @@ from typing import Any
 import pytest
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
+READY = "What the stand-ins receive appears below"
+ALICE, BOB, GROUP = 1001, 1002, -3001
 CHANNELS = {"teamchat", "botchat", "guildchat", "email"}
 # What somebody may have in the environment of a shell: the demo must not use it.
 REAL = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-real-example",
     "TEAMCHAT_API_URL": "http://127.0.0.1:9/api",
+    "OPENAI_API_KEY": "sk-example-of-a-real-key",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
     "SMTP_HOST": "127.0.0.9",
     "SMTP_PASS": "example of a real password",
     "GATEWAY_TOKEN": "example-of-a-real-token",
@@ -53,10 +57,43 @@ class Demo:
     def address(self, label: str) -> str:
         return self.read_until(rf"(?<=^  {label})\s+http://\S+").strip()
 
+    @property
+    def page(self) -> str:
+        return self.address("talk to the bot")
+
     def received(self) -> list[dict[str, Any]]:
         """Return what the page shows."""
-        with urllib.request.urlopen(f"{self.address('what was received')}/received.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.page}/received.json", timeout=10) as answer:
             return list(json.load(answer)["received"])
+
+    def post(self, path: str, **body: Any) -> None:
+        """Do what a click on the page does."""
+        data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        with urllib.request.urlopen(urllib.request.Request(f"{self.page}{path}", data, headers), timeout=10) as answer:
+            assert answer.status == 201
+
+    def conversation(self, chat: int) -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{self.page}/conversation.json?chat={chat}", timeout=10) as answer:
+            return list(json.load(answer)["messages"])
+
+    def say(self, chat: int, text: str) -> Callable[[str], dict[str, Any]]:
+        """Write to the bot; the returned function waits for a younger message of the bot that has a text."""
+        self.post("/_standin/say", chat_id=chat, text=text)
+        said = self.conversation(chat)[-1]["id"]
+        return lambda answer: self.wait_for(chat, answer, after=said)
+
+    def press(self, chat: int, message: Mapping[str, Any], button: str) -> None:
+        (data,) = [key["data"] for row in message["buttons"] for key in row if key["text"] == button]
+        self.post("/_standin/press", chat_id=chat, message_id=message["id"], data=data)
+
+    def wait_for(self, chat: int, text: str, *, after: int = 0, timeout_s: float = 20) -> dict[str, Any]:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            messages = [m for m in self.conversation(chat) if m["id"] > after and not m["own"]]
+            if found := [m for m in messages if text in m["text"]]:
+                return found[0]
+            assert time.monotonic() < deadline, f"{text!r} is not in: {messages}"
+            time.sleep(0.05)
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.child.send_signal(number)
@@ -96,8 +133,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(home: Path) -> Iterator[Demo]:
     """One demo for all tests that only look, in a shell with real credentials."""
     with running_demo(home, env=REAL) as demo:
-        demo.read_until("Messages appear below")
-        block = demo.printed.partition("Try, in another terminal:\n")[2].partition("Messages appear")[0]
+        demo.read_until(READY)
+        block = demo.printed.partition("Try, in another terminal:\n")[2].partition(READY)[0]
         demo.commands = [line.strip() for line in block.splitlines() if line.strip()]
         yield demo
         demo.end()
@@ -105,8 +142,8 @@ def demo(home: Path) -> Iterator[Demo]:
 
 def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
     assert demo.address("gateway").startswith("http://127.0.0.1:")
-    assert demo.address("what was received").startswith("http://127.0.0.1:")
-    assert len(demo.commands) == 11
+    assert demo.page.startswith("http://127.0.0.1:")
+    assert len(demo.commands) == 16
 
 
 def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Path):
@@ -122,7 +159,7 @@ def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Pat
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         if command.startswith("curl"):
-            assert json.loads(done.stdout)["ok"] is True
+            assert json.loads(done.stdout)
         else:
             assert done.stderr == ""
 
@@ -149,16 +186,65 @@ def test_the_gateway_sends_by_http_to_the_stand_ins_whatever_the_environment_say
 
 
 def test_the_page_answers(demo: Demo):
-    with urllib.request.urlopen(demo.address("what was received"), timeout=10) as answer:
+    with urllib.request.urlopen(demo.page, timeout=10) as answer:
         page = answer.read().decode()
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "<html" in page
 
 
+def test_what_is_written_to_the_bot_on_the_page_is_answered_by_a_trigger(demo: Demo):
+    demo.say(ALICE, "weather Oslo")("It is always sunny in Oslo.")
+
+
+def test_what_fires_no_trigger_is_answered_by_the_stand_in_chat_model(demo: Demo):
+    answer = demo.say(ALICE, "Tell me a joke")("You said:\n\nTell me a joke")
+    assert [entity["type"] for entity in answer["entities"]] == ["bold", "blockquote"]
+
+
+def test_a_trigger_may_ask_the_chat_model(demo: Demo):
+    demo.say(ALICE, "explain exit code 137")("Answer in one sentence: explain exit code 137")
+
+
+def test_the_buttons_under_an_answer_work(demo: Demo):
+    keyboard = demo.say(ALICE, "/skills")("Installed skills:")
+    demo.press(ALICE, keyboard, "greet")
+    demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"])
+
+
+def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo: Demo):
+    keyboard = demo.say(ALICE, "/mode")("This chat is in chat mode.")
+    demo.press(ALICE, keyboard, "skill")
+    demo.wait_for(ALICE, "Skill mode")
+    plan = demo.say(ALICE, "please greet me")("Shall I do this?")
+    demo.press(ALICE, plan, "Run")
+    demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"])
+    demo.press(ALICE, keyboard, "• chat")
+    demo.wait_for(ALICE, "Chat mode", after=plan["id"])
+
+
+def test_in_the_group_the_bot_answers_what_mentions_it(demo: Demo):
+    demo.say(GROUP, "@tocsin_standin_bot hello")("You said:\n\nhello")
+
+
+def test_a_stranger_asks_for_access_and_is_let_in_by_a_button(demo: Demo):
+    demo.say(BOB, "/start")("access request pending")
+    demo.press(ALICE, demo.wait_for(ALICE, "Access requested by chat 1002"), "Approve")
+    demo.wait_for(BOB, "Access granted")
+    demo.say(BOB, "Hello")("You said:\n\nHello")
+
+
+@pytest.mark.parametrize(
+    ("channel", "text"), [("teamchat", "weather Rome"), ("teamchat", "/weather Bern"), ("guildchat", "/weather Paris")]
+)
+def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: Demo, channel: str, text: str):
+    demo.post("/_standin/call", channel=channel, text=text)
+    demo.read_until(rf"^received  {channel} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_demo_with_0_and_removes_its_data_directory(tmp_path: Path, number: signal.Signals):
     with running_demo(tmp_path) as demo:
-        demo.read_until("Messages appear below")
+        demo.read_until(READY)
         (directory,) = tmp_path.glob("tocsin-demo-*")
         assert (directory / ".env").stat().st_mode & 0o777 == 0o600
         assert demo.end(number) == 0
@@ -168,7 +254,7 @@ def test_a_signal_ends_the_demo_with_0_and_removes_its_data_directory(tmp_path: 
 def test_without_settings_in_the_shell_the_commands_are_short(tmp_path: Path):
     path = f"{TOCSIN.parent}{os.pathsep}{os.environ['PATH']}"
     with running_demo(tmp_path, env={"PATH": path}) as demo:
-        demo.read_until("Messages appear below")
+        demo.read_until(READY)
         assert re.search(r"^  tocsin --env-file \S+ channels$", demo.printed, re.MULTILINE)
         assert demo.end() == 0
 
@@ -188,3 +274,24 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: 
         demo.child.send_signal(signal.SIGINT)
         out, _ = demo.child.communicate(timeout=20)
         assert (demo.child.returncode, out) == (0, b"")
+
+
+def test_without_redis_server_the_bot_answers_too(tmp_path: Path):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    with running_demo(tmp_path, env={"PATH": str(programs)}) as demo:
+        demo.read_until(r"bus +in this process \(redis-server is not installed\)")
+        demo.read_until(READY)
+        demo.say(ALICE, "Hello")("You said:\n\nHello")
+        assert demo.end() == 0
+
+
+def test_without_the_chat_packages_the_demo_names_them_and_everything_else_works(tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['pydantic_ai'] = None\n")
+    with running_demo(tmp_path, env={"PYTHONPATH": str(tmp_path)}) as demo:
+        demo.read_until(READY)
+        assert 'chat model          off; pip install "tocsin[chat]"' in demo.printed
+        assert " ask " not in demo.printed
+        demo.say(ALICE, "weather Oslo")("It is always sunny in Oslo.")
+        demo.say(ALICE, "Hello")("The chat model did not answer.")
+        assert demo.end() == 0

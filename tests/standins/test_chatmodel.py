@@ -8,7 +8,7 @@ import pytest
 
 from tocsin.standins import Fault
 from tocsin.standins.chatmodel import KEY, MODEL, ChatModel
-from tocsin.standins.chatmodel_wire import example_of
+from tocsin.standins.chatmodel_wire import Prompt, example_of
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 SCHEMA = {
@@ -163,6 +163,13 @@ async def test_a_text_that_must_fit_a_schema_does(model, http):
 def test_an_example_repeats_the_text():
     assert example_of({"type": "string"}, "hi") == "hi"
     assert example_of({"const": 7}, "hi") == 7
+
+
+def test_an_example_names_what_the_instructions_list_and_the_text_asks_for():
+    prompt = Prompt(MODEL, "Installed:\n- disk-space: x\n- greet: y", (), 0, False, False, "", None)
+    schema = {"type": "string", "default": ""}
+    assert example_of(schema, "please greet me", names=prompt.names) == "greet"
+    assert example_of(schema, "hello", names=prompt.names) == ""
 
 
 async def test_a_wrong_key_is_refused(call, model):

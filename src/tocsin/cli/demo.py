@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tocsin.standins.town import Town
 
 PARTS = frozenset({"gateway", "bot"})
-WORD_S = 0.15  # the stand-in model writes that fast, so that one sees the answer grow
+WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
 # The usual port first, so that what the documentation says works here too.
 USUAL_PORT = GATEWAY_PORT.default
 
@@ -173,7 +173,6 @@ _WORDS = {
     "message": "received",
     "response": "received",
     "edit": "edited",
-    "reaction": "reaction",
     "inbound": "said",
     "question": "asked",
 }

@@ -31,9 +31,9 @@ TRIGGERS = """\
 - pattern: '^/?weather (\\w+)'
   command: echo "It is always sunny in $1."
 
-- pattern: "^/?explain (.+)"
+- pattern: "^/?explain .+"
   action: claude
-  command: "Explain in one sentence: $1"
+  command: "Answer in one sentence: $0"
 """
 
 SKILLS = {

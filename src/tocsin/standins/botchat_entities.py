@@ -45,7 +45,7 @@ def mistake(text: str, entities: Sequence[Entity]) -> str:
         return f"{len(entities)} entities"
     around: list[Entity] = []
     for entity in sorted(entities, key=lambda e: (e["offset"], -e["length"])):
-        around = [outer for outer in around if _end(outer) > entity["offset"]]
+        around = [outer for outer in around if end_of(outer) > entity["offset"]]
         if found := _mistake_of(entity, around, shown_by(text, entity)):
             return f"{found} ({entity})"
         around.append(entity)
@@ -60,7 +60,7 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
         return "blank"
     if entity["type"] == "text_link" and not str(entity.get("url", "")).startswith(("http://", "https://")):
         return "no web address"
-    if any(_end(outer) < _end(entity) for outer in around):
+    if any(end_of(outer) < end_of(entity) for outer in around):
         return "crosses another one"
     if entity["type"] in kinds:
         return "nested in its own kind"
@@ -69,5 +69,6 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
     return "a quote in a link" if entity["type"] == "blockquote" and "text_link" in kinds else ""
 
 
-def _end(entity: Entity) -> int:
+def end_of(entity: Entity) -> int:
+    """Give the position behind an entity."""
     return int(entity["offset"] + entity["length"])

@@ -82,7 +82,7 @@ def sender_of(chat: Chat, sender_id: int, name: str, *, is_bot: bool) -> dict[st
 def detected(text: str) -> list[Entity]:
     """Find what the server marks by itself: commands, mentions, links."""
     patterns = {
-        "bot_command": r"(?<![\w/])/[A-Za-z0-9_]{1,32}(?:@\w+)?",
+        "bot_command": r"(?<![\w/<>])/[A-Za-z0-9_]{1,32}(?:@\w+)?(?![\w/<>])",
         "mention": r"(?<!\w)@[A-Za-z]\w{3,31}",
         "url": r"https?://\S+",
     }

@@ -121,8 +121,8 @@ class ChatModel(HttpStandIn):
             return Answer("", identity)
         scripted = self._answers.popleft() if self._answers else None
         if scripted is None:
-            wanted = prompt.schema is not None
-            text = json.dumps(example_of(prompt.schema or {}, prompt.text)) if wanted else echo(prompt)
+            given = None if prompt.schema is None else example_of(prompt.schema, prompt.text, names=prompt.names)
+            text = echo(prompt) if prompt.schema is None else json.dumps(given)
         else:
             text = scripted if isinstance(scripted, str) else json.dumps(scripted)
         if fault == "shortened":

@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +38,11 @@ class Prompt:
     def text(self) -> str:
         """What the last turn says."""
         return self.turns[-1][1]
+
+    @property
+    def names(self) -> list[str]:
+        """The names that the instructions list, each on a line `- name: what it is`."""
+        return re.findall(r"^- ([\w-]+): ", self.system, re.MULTILINE)
 
     def summary(self) -> dict[str, Any]:
         """Give what the recorder keeps: no picture, no schema."""
@@ -301,21 +306,26 @@ class Anthropic:
         return RefusalError(self.refusal(400, "invalid_request_error", text))
 
 
-def example_of(schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None) -> Any:
-    """Give the simplest value that fits a JSON schema; strings repeat `text`."""
+def example_of(
+    schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None, names: Sequence[str] = ()
+) -> Any:
+    """Give the simplest value that fits a JSON schema; strings repeat `text`, empty defaults take a name in it."""
     root = schema if root is None else root
     if reference := schema.get("$ref"):
         schema = root.get("$defs", {})[str(reference).rpartition("/")[2]]
     if choices := schema.get("anyOf") or schema.get("allOf"):
-        return example_of(choices[0], text, root)
+        return example_of(choices[0], text, root, names)
     fixed = [schema["const"]] if "const" in schema else schema.get("enum", [])
-    if fixed or "default" in schema:
-        return fixed[0] if fixed else schema["default"]
+    if fixed:
+        return fixed[0]
+    if "default" in schema:
+        default = schema["default"]
+        return next((name for name in names if name in text), "") if default == "" else default
     kind = schema.get("type")
     if kind == "object":
-        return {name: example_of(field, text, root) for name, field in schema.get("properties", {}).items()}
+        return {name: example_of(field, text, root, names) for name, field in schema.get("properties", {}).items()}
     if kind == "array":
-        return [example_of(schema.get("items", {}), text, root)]
+        return [example_of(schema.get("items", {}), text, root, names)]
     simple = {"integer": schema.get("minimum", 0), "number": schema.get("minimum", 0), "boolean": False, "null": None}
     return simple.get(str(kind), text)
 

@@ -83,8 +83,12 @@ function elementOf(entity, text) {
     link.rel = "noopener noreferrer";
     return link;
   }
-  if (TAGS[entity.type]) return make(TAGS[entity.type]);
-  return make("span", { spoiler: "spoiler", bot_command: "command", mention: "command" }[entity.type]);
+  if (entity.type === "bot_command") {
+    const button = makeButton("", () => say(text));
+    button.className = "command";
+    return button;
+  }
+  return make(TAGS[entity.type] || "span", entity.type);
 }
 
 function fill(parent, text, start, end, queue) {
@@ -205,7 +209,7 @@ function choose(id) {
   find("tries").replaceChildren(...chat.tries.map((text) => makeButton(text, () => say(text))));
   chat.news.textContent = "";
   showTyping(0);
-  return refresh();
+  return refresh().catch(tellLost);
 }
 
 function addChat(chat) {
@@ -251,10 +255,10 @@ function addSection(channel) {
 
 function makeForm(channel) {
   const form = make("form");
-  const label = make("label", "unseen", FORMS[channel].label);
+  const label = make("label", "", FORMS[channel].label);
   const input = make("input");
   input.id = label.htmlFor = "call-" + channel;
-  input.placeholder = FORMS[channel].label + ": " + FORMS[channel].hint;
+  input.placeholder = FORMS[channel].hint;
   input.autocomplete = "off";
   const trouble = make("p", "trouble");
   trouble.setAttribute("role", "alert");
@@ -293,6 +297,10 @@ function show(item) {
   place.count.textContent = place.total;
 }
 
+function tellLost() {
+  find("state").textContent = "Connection lost; trying again…";
+}
+
 async function follow() {
   for (;;) {
     try {
@@ -306,7 +314,7 @@ async function follow() {
       await hearBot(items.filter((item) => item.channel === "botchat"));
       find("state").textContent = "Live";
     } catch {
-      find("state").textContent = "Connection lost; trying again…";
+      tellLost();
       await new Promise((done) => setTimeout(done, 2000));
     }
   }
