@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.cli.env_template import default_text, env_template
@@ -36,8 +37,17 @@ MEASURES = {
     escaped_code_points: "characters once escaped",
 }
 
+# How the names of the settings of the chat model begin.
+MODEL_SETTINGS = ("CHAT_", "ANTHROPIC_", "OPENAI_")
+
 # Read and checked, but the part of the program that they are for does not exist yet.
-NOT_YET_USED = ("DASHBOARD_HOST", "DASHBOARD_PORT", "DASHBOARD_USER", "DASHBOARD_PASS", "WEBHOOK_REQUIRE_SIGNATURE")
+NOT_YET_USED = (
+    "DASHBOARD_HOST",
+    "DASHBOARD_PORT",
+    "DASHBOARD_USER",
+    "DASHBOARD_PASS",
+    "BOTCHAT_DEFAULT_CHAT_ID",
+)
 
 # action: what happened, and what its metadata holds besides the chain.
 ACTIONS = {
@@ -54,6 +64,39 @@ ACTIONS = {
         "`profile`, `ok`, and `targets`: for each one the metadata of a `msg.send`",
     ),
     "msg.test": ("The credentials of a channel were verified.", "`channel`, `ok`"),
+    "msg.receive": (
+        "An event came in that was not there before.",
+        "`event`, `channel`, `chat`, `sender`, `kind`, and `keys`, by which it is recognised when it comes again",
+    ),
+    "msg.reject": (
+        "A webhook call was not proved to come from the product. At most one a minute and address, 60 in all.",
+        "`channel`, `ip`, `request_id`, `reason`",
+    ),
+    "msg.handle": (
+        "The work on a received message failed: a command, a skill or the chat model did, or its answer can never be "
+        "sent.",
+        "`event`, `channel`, `chat`, `ok`",
+    ),
+    "msg.brake": ("A chat was muted for 5 minutes after too many replies: most likely a loop.", "`channel`, `chat`"),
+    "trigger.run": (
+        "A trigger has run for a received message.",
+        "`channel`, `chat`, `rule` (its number), `pattern`, `action`, `run`, `status`; neither text nor captures",
+    ),
+    "skill.run": (
+        "A skill has run, or one of its dependencies was missing. One that a trigger ran has a `trigger.run`, too.",
+        "`run`, `skill`, `mode`, in the mode `sandboxed` also `sandbox` (`bubblewrap` or `limits`), `trigger`, "
+        "`actor`, `status`, `ok`, `exit_code`, `duration_ms`; never its arguments",
+    ),
+    "bot.request": ("An unknown chat asked for access to the bot.", "`chat_id`"),
+    "bot.approve": (
+        "A chat was let in.",
+        "`chat_id`; when the admin chat decided also `actor` (`chat:` and its ID) and `user`, the person",
+    ),
+    "bot.deny": ("A chat was kept out.", "as `bot.approve`"),
+    "bot.remove": ("A chat was taken off the allowlist.", "`chat_id`"),
+    "intake.confirmed": ("A person confirmed a plan of skill mode.", "`plan`, `chat`"),
+    "intake.cancelled": ("A person cancelled a plan of skill mode.", "`plan`, `chat`"),
+    "intake.task_completed": ("One requirement of a plan was carried out.", "`plan`, `chat`, `skill`, `ok`"),
 }
 SOURCES = {
     "cli": "the `tocsin` command",
@@ -61,11 +104,19 @@ SOURCES = {
     "api": "the Python interface",
     "bus": "an entry of the bus",
     "queue": "the durable queue, which sends what was accepted before",
+    "inbox": "the inbox, which works off what was received; the metadata of what it queues has `event`",
+    "triggers": "a trigger, for a received message",
+    "bot": "a chat of the bot, or the bot itself",
+    "intake": "the bot, when it runs skills",
 }
 
 # code: when it is answered, what the caller does about it.
 ANSWERS = {
     "invalid-request": ("The body is not JSON in UTF-8, or the connection broke before it was complete.", "Fix it."),
+    "invalid-signature": (
+        "A webhook call has no valid signature, or the secret to check it with is not set. The log says which.",
+        "Compare the secret here with the one at the product, and the clocks.",
+    ),
     "unauthenticated": ("`GATEWAY_TOKEN` is set, and the request does not carry it.", "Send the bearer token."),
     "forbidden": ("HTTPS is enforced, and the request came in clear.", "Come through the TLS proxy."),
     "not-found": ("There is no such path, or no delivery has that id.", "See `GET /openapi.json`."),
@@ -156,6 +207,7 @@ def generated() -> dict[Path, str]:
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
+        ROOT / "docs" / "bot.md": filled(ROOT / "docs" / "bot.md", bot_blocks()),
     }
     for adapter in adapters:
         page = ROOT / "docs" / "channels" / f"{adapter.spec.kind}.md"
@@ -201,7 +253,8 @@ def settings_page(specs: Iterable[ChannelSpec]) -> str:
     lines += [
         "## Not used yet",
         f"{', '.join(f'`{name}`' for name in NOT_YET_USED)} are read and checked, but the parts that they are for "
-        "(dashboard, webhooks) do not exist yet. `tocsin init` sets a password so that it is never empty.",
+        "(the dashboard, notifications of scheduled jobs) do not exist yet. `tocsin init` sets a password so that it "
+        "is never empty.",
     ]
     return document(lines)
 
@@ -271,7 +324,7 @@ def command_section(name: str, parser: argparse.ArgumentParser, *, level: int) -
     yield str(parser.description)
     below = subparsers(parser)
     usage = " ".join([name, *(f"<{action.dest}>" for action in positionals), *(["[options]"] if options else [])])
-    if not below:
+    if not below or runs_alone(parser):
         yield fenced(usage, "text")
     if positionals:
         yield table(("Argument", "Meaning"), [(f"`{a.dest}`", described(a)) for a in positionals])
@@ -319,6 +372,11 @@ def actions(parser: argparse.ArgumentParser) -> Sequence[argparse.Action]:
     return parser._actions  # noqa: SLF001  # there is no public way
 
 
+def runs_alone(parser: argparse.ArgumentParser) -> bool:
+    """Whether a command with subcommands does something without one."""
+    return not all(action.required for action in actions(parser) if is_group(action))
+
+
 def is_group(action: argparse.Action) -> bool:
     """Whether an argument stands for the subcommands."""
     return isinstance(action, argparse._SubParsersAction)  # noqa: SLF001  # there is no public name
@@ -343,6 +401,7 @@ def channels_page(specs: Sequence[ChannelSpec]) -> str:
         "Longest text": [longest(spec) for spec in specs],
         "Split at": [split_at(spec) for spec in specs],
         "Formatting": [", ".join(spec.parse_modes) or "plain text" for spec in specs],
+        "Receives by": [", ".join(spec.inbound) or "–" for spec in specs],
         "Needs": [needs(spec) for spec in specs],
         "Further tries after a failure that delivered nothing": [str(spec.retry.transient) for spec in specs],
         "Further tries after “too many requests”": [rate_limited(spec) for spec in specs],
@@ -420,6 +479,17 @@ def modules_of(adapter: type[OutboundAdapter]) -> Iterator[Any]:
     yield module
     for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
         yield importlib.import_module(f"{module.__name__}.{found.name}")
+
+
+# The bot
+
+
+def bot_blocks() -> dict[str, str]:
+    """Return the tables of the page about the bot."""
+    rows = [(f"`/{name}`", description, "") for name, description in DESCRIPTIONS.items()]
+    rows += [(f"`/{name}`", description, "the admin chat") for name, description in ADMIN_DESCRIPTIONS.items()]
+    models = [v for v in CORE_VARIABLES if v.name.startswith(MODEL_SETTINGS)]
+    return {"commands": table(("Command", "What it does", "Only in"), rows), "model-settings": settings_table(models)}
 
 
 # The queue

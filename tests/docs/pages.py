@@ -61,5 +61,5 @@ def without_assignments(words: list[str]) -> list[str]:
 
 
 def as_pattern(path: str) -> str:
-    """Return what an address of this route looks like, with an id of a delivery in it."""
-    return re.escape(path).replace(r"\{id\}", "[0-9a-f-]{36}")
+    """Return what an address of this route looks like, with an id of a delivery or the name of a channel in it."""
+    return re.escape(path).replace(r"\{id\}", "[0-9a-f-]{36}").replace(r"\{channel\}", "[a-z]+")

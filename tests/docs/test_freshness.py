@@ -6,9 +6,14 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, as_pattern, name_of
 from tools import docs
 
+from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
+from tocsin.bot.desk import TOO_MANY
+from tocsin.bot.handler import PENDING
 from tocsin.channels.registry import discover
 from tocsin.cli.main import COMMANDS
 from tocsin.core.variables import CORE_VARIABLES
+from tocsin.messaging.inbox_model import Backlog
+from tocsin.web.metrics import Metrics
 from tocsin.web.openapi import describe_gateway
 from tocsin.web.problems import PROBLEMS
 
@@ -16,6 +21,10 @@ DOCS = {name_of(page): page.read_text("utf-8") for page in PAGES}
 CHANNELS = [adapter.spec for adapter in discover().classes]
 GATEWAY = "http://127.0.0.1:8100"
 ROUTES = [(path, method) for path, methods in describe_gateway([])["paths"].items() for method in methods]
+# All but those that the client adds for the process itself.
+METRICS = sorted(
+    set(re.findall(r"^# TYPE (tocsin_\w+?)(?:_created)? ", Metrics().text({}, Backlog(), 0).decode(), re.M))
+)
 VARIABLES = [v.name for v in (*CORE_VARIABLES, *(v for spec in CHANNELS for v in spec.variables))]
 
 
@@ -54,6 +63,21 @@ def test_every_problem_is_documented(code: str):
 @pytest.mark.parametrize("action", sorted(docs.audit_actions()))
 def test_every_audit_action_is_documented(action: str):
     assert f"| `{action}` |" in DOCS["docs/reference/audit-actions.md"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_documented(name: str):
+    assert f"| `{name}` |" in DOCS["docs/http.md"]
+
+
+@pytest.mark.parametrize("name", [*DESCRIPTIONS, *ADMIN_DESCRIPTIONS])
+def test_every_command_of_the_bot_is_documented(name: str):
+    assert f"| `/{name}` |" in DOCS["docs/bot.md"]
+
+
+@pytest.mark.parametrize("sentence", [TOO_MANY, PENDING])
+def test_what_the_bot_says_by_specification_is_documented_word_for_word(sentence: str):
+    assert sentence in DOCS["docs/bot.md"]
 
 
 def test_a_page_without_its_markers_is_refused(tmp_path):

@@ -32,7 +32,7 @@ COMMANDS = {
     "publish": ("deliveries", "put a message on the bus"),
     "triggers": ("triggers", "list the trigger rules and tell which one a message would fire"),
     "skills": ("skills", "list, show and run skills"),
-    "bot": ("bot", "decide who may talk to the bot"),
+    "bot": ("bot", "run the bot, and decide who may talk to it"),
     "voice": ("voice", "install the speech model for voice messages"),
     "ask": ("ask", "ask the configured chat model a question"),
     "audit": ("audit", "read, search and verify the audit log"),
