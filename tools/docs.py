@@ -46,7 +46,6 @@ NOT_YET_USED = (
     "DASHBOARD_PORT",
     "DASHBOARD_USER",
     "DASHBOARD_PASS",
-    "BOTCHAT_DEFAULT_CHAT_ID",
 )
 
 # action: what happened, and what its metadata holds besides the chain.

@@ -166,17 +166,18 @@ async def _open_bot(
     attachments = Attachments(
         files_of(inbound, app.settings), Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
     )
-    run_skill, list_skills = partial(_run_skill, app, skills), partial(_list_skills, skills)
+    list_skills = partial(_list_skills, skills)
     intake = Intake(
         Plans(app.database, app.clock),
         app.audit,
         inbound.api,
         provider=provider,
         list_skills=list_skills,
-        run_skill=run_skill,
+        run_skill=partial(_run_skill, app, skills, "intake"),
     )
     model = f"{app.settings[CHAT_MODEL]} ({app.settings[CHAT_PROVIDER]})" if app.settings[CHAT_PROVIDER] else ""
-    abilities = Abilities(list_skills, run_skill, partial(_status_lines, app), model, rules.max_history)
+    run_skill, status_lines = partial(_run_skill, app, skills, "bot"), partial(_status_lines, app)
+    abilities = Abilities(list_skills, run_skill, status_lines, model, rules.max_history)
     bot = build_bot(
         BotParts(
             rules=rules,
@@ -202,6 +203,7 @@ async def _open_bot(
 async def _run_skill(
     app: App,
     skills: "Skills",
+    source: str,
     name: str,
     *,
     args: tuple[str, ...],
@@ -213,7 +215,7 @@ async def _run_skill(
     from tocsin.features.skills.service import Call
     from tocsin.runs.model import RunTrigger
 
-    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, "intake", actor, args, input))
+    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, source, actor, args, input))
     return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 
 
@@ -245,8 +247,8 @@ def _tell_admin(app: App, bot: "Bot | None") -> Callable[[str], Awaitable[None]]
     async def tell_admin(text: str) -> None:
         from tocsin.core.ids import new_id
 
-        if bot is not None and bot.rules.admin:
-            await _tell(app)(bot.rules.admin, Reply(text), f"admin:{new_id()}")
+        if bot is not None and bot.rules.notices:
+            await _tell(app)(bot.rules.notices, Reply(text), f"admin:{new_id()}")
 
     return tell_admin
 

@@ -163,8 +163,9 @@ async def test_in_skill_mode_free_text_goes_to_whoever_handles_it(make_bench: Ma
     bench.prepared = lambda message: Prepared(message.text, notes=("I have read the file",))
     await bench.send("/mode skill")
     verdict = await bench.send("back up", thread_id="3")
-    assert [reply.text for reply in verdict.replies] == ["I have read the file", "did back up"]
+    assert [reply.text for reply in verdict.replies] == ["did back up"]
     assert [(target, reply.text) for target, reply in bench.told] == [
+        ("7/3", "I have read the file"),
         ("7/3", "looking for skills"),
         ("7/3", "running one"),
     ]

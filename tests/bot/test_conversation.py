@@ -295,7 +295,8 @@ async def test_pictures_and_texts_of_files_reach_the_provider_and_remarks_reach_
     picture = Image("image/png", b"png")
     bench.prepared = lambda message: Prepared(f"{message.text} [file]", (picture,), ("I have read the file",))
     verdict = await bench.send("look")
-    assert [reply.text for reply in verdict.replies] == ["I have read the file", "You said: look [file]"]
+    assert [reply.text for _, reply in bench.told] == ["I have read the file"]
+    assert [reply.text for reply in verdict.replies] == ["You said: look [file]"]
     assert bench.provider is not None
     assert bench.provider.calls[0].question.turns[-1].images == (picture,)
     assert (await bench.history())[0] == "user: look [file]"

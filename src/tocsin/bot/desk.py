@@ -118,7 +118,8 @@ async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
         log.warning("a message cannot be prepared", extra={"reason": error.sentence()})
         return failed(UNREADABLE, error.sentence())
     notes = tuple(Reply(note) for note in ready.notes)
-    if ready.text.strip() or ready.images:
-        verdict = await handle(work, ready)
-        return replace(verdict, replies=notes + verdict.replies)
-    return Verdict(Ending.ANSWERED, notes) if notes else ignored("nothing to answer")
+    if not ready.text.strip() and not ready.images:
+        return Verdict(Ending.ANSWERED, notes) if notes else ignored("nothing to answer")
+    for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
+        await work.say(note)
+    return await handle(work, ready)

@@ -15,6 +15,7 @@ class Rules:
 
     allowed: frozenset[str] = frozenset()
     admin: str = ""  # a chat ID; empty: nobody is asked
+    notices: str = ""  # a chat ID: where the bot's own notifications go; empty: nowhere
     per_chat: int = names.MAX_PER_CHAT.default
     overall: int = names.MAX_GLOBAL.default
     overflow: int = names.QUEUE_OVERFLOW.default
@@ -27,6 +28,7 @@ class Rules:
         return cls(
             allowed=values[names.ALLOWED_CHAT_IDS],
             admin=values[names.ADMIN_CHAT_ID],
+            notices=values[names.ADMIN_CHAT_ID] or values[names.DEFAULT_CHAT_ID],
             per_chat=values[names.MAX_PER_CHAT],
             overall=values[names.MAX_GLOBAL],
             overflow=values[names.QUEUE_OVERFLOW],

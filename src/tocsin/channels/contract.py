@@ -130,6 +130,7 @@ class ChannelSpec:
     secrets: tuple[Variable[Any], ...] = ()
     options: tuple[Variable[Any], ...] = ()
     receiving: tuple[Variable[Any], ...] = ()  # what only the inbound side needs; never `required`
+    proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
     target_format: str = ""
     max_length: int | None = None  # in units of `measure`; nothing means no limit
     chunk_at: int | None = None  # texts are split at so many units; nothing means never

@@ -110,7 +110,7 @@ class InboundMessage:
     chat_type: str = "private"  # private, group, channel
     sender_id: str | None = None
     sender_name: str = ""
-    sender_is_bot: bool = False
+    sender_is_bot: bool = False  # an adapter drops such messages, unless the operator asked to hear bots
     command: str | None = None  # without the slash, in lower case
     args: str = ""
     callback_id: str | None = None

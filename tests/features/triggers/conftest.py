@@ -19,8 +19,8 @@ from tocsin.features.triggers.rules import Triggers
 from tocsin.features.triggers.service import TriggerHandler
 from tocsin.messaging.handling import Received, Verdict
 from tocsin.runs.model import Run
-from tocsin.runs.service import Runs
 from tocsin.runs.schema import MIGRATIONS
+from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 
 MESSAGE = InboundMessage(

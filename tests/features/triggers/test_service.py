@@ -164,10 +164,9 @@ async def test_each_firing_leaves_one_audit_entry_without_the_message(triggered:
     [
         received("say hi", kind=MessageKind.EDIT),
         received("say hi", kind=MessageKind.CALLBACK),
-        received("say hi", sender_is_bot=True),
     ],
 )
-async def test_edits_buttons_and_bots_fire_nothing(triggered: Triggered, message):
+async def test_edits_and_buttons_fire_nothing(triggered: Triggered, message):
     assert await triggered.write(ECHO).handler()(message) is None
 
 
@@ -344,3 +343,9 @@ async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded
         assert await triggered.answer("go") == answer
     assert [(run.kind, run.status) for run in await triggered.all_runs()] == [(RunKind.TRIGGER, RunStatus.FAILED)] * 2
     assert [entry.metadata["status"] for entry in triggered.entries()] == ["failed"] * 2
+
+
+async def test_a_bot_that_the_operator_asked_to_hear_fires_like_anybody(triggered: Triggered):
+    verdict = await triggered.write(ECHO).handler()(received("say hi", sender_is_bot=True))
+    assert verdict is not None
+    assert verdict.ending is Ending.ANSWERED

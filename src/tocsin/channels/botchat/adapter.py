@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
-from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING
+from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
 from tocsin.core.errors import ChannelError
 from tocsin.core.ratelimit import Rate
@@ -70,6 +70,7 @@ class BotchatAdapter(OutboundAdapter):
         secrets=(BOT_TOKEN,),
         options=(API_URL, PARSE_MODE),
         receiving=RECEIVING,
+        proof=WEBHOOK_SECRET,
         target_format="numeric chat ID (groups: negative) or @channelusername; a topic as <chat>/<thread ID>",
         max_length=4_096,  # sendMessage, after the markup is parsed
         chunk_at=4_000,

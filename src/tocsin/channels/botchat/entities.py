@@ -117,7 +117,8 @@ def _stripped(text: str, spans: Sequence[Span]) -> Shown:
     if len(kept) > MOST_ENTITIES:
         kept = sorted(kept, key=lambda span: (_RANK.get(span.type, 4), span.begin))[:MOST_ENTITIES]
     wide = [found.start() for found in re.finditer("[\U00010000-\U0010ffff]", text)]
-    return Shown(text, tuple(_entity(span, wide) for span in sorted(reversed(kept), key=_outer_first)))
+    kept.reverse()  # of two with one range, the outer one ended last and comes first
+    return Shown(text, tuple(_entity(span, wide) for span in sorted(kept, key=_outer_first)))
 
 
 def _outer_first(span: Span) -> tuple[int, int, bool]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from tocsin.core.variables import Variable, boolean, choice, directory, integer
 
 LARGEST_CHAT_ID = 2**52 - 1  # Bot API: identifiers have at most 52 significant bits
+SHORTEST_WEBHOOK_SECRET = 16  # characters; fewer can be guessed
 
 
 def chat_id(value: str) -> str:
@@ -40,6 +41,21 @@ def webhook_url(value: str) -> str:
     return stripped
 
 
+def _weak_secret(value: str) -> str:
+    if len(value) >= SHORTEST_WEBHOOK_SECRET:
+        return ""
+    return f"BOTCHAT_WEBHOOK_SECRET has less than {SHORTEST_WEBHOOK_SECRET} characters; choose a longer, random one"
+
+
+def _weak_admin(chat: str) -> str:
+    if not chat.startswith("-"):
+        return ""
+    return (
+        "BOTCHAT_ADMIN_CHAT_ID is a group, and everybody in it may approve access requests; "
+        "name the private chat of one person"
+    )
+
+
 ALLOWED_CHAT_IDS: Variable[frozenset[str]] = Variable(
     "ALLOWED_CHAT_IDS",
     chat_ids,
@@ -47,9 +63,15 @@ ALLOWED_CHAT_IDS: Variable[frozenset[str]] = Variable(
     "Chats that the bot talks to, separated by commas; without any, every message is rejected.",
     shown_default="none",
 )
-DEFAULT_CHAT_ID = Variable("BOTCHAT_DEFAULT_CHAT_ID", chat_id, "", "Chat that gets the bot's own notifications.")
+DEFAULT_CHAT_ID = Variable(
+    "BOTCHAT_DEFAULT_CHAT_ID", chat_id, "", "Chat that gets the bot's own notifications where there is no admin chat."
+)
 ADMIN_CHAT_ID = Variable(
-    "BOTCHAT_ADMIN_CHAT_ID", chat_id, "", "Chat that is told of access requests and may approve them."
+    "BOTCHAT_ADMIN_CHAT_ID",
+    chat_id,
+    "",
+    "Chat that is told of access requests and may approve them.",
+    weakness=_weak_admin,
 )
 SESSION_TTL_S = Variable(
     "BOTCHAT_SESSION_TTL", integer(1, 10**9), 3600, "Seconds after which a silent chat's history is forgotten."
@@ -79,6 +101,7 @@ WEBHOOK_SECRET = Variable(
     "",
     "What every call to `/webhook/botchat` must carry; without it every call is rejected.",
     secret=True,
+    weakness=_weak_secret,
 )
 WEBHOOK_URL = Variable(
     "BOTCHAT_WEBHOOK_URL", webhook_url, "", "Public https address of `/webhook/botchat`, registered at start."

@@ -78,6 +78,7 @@ class GuildchatAdapter(OutboundAdapter):
         secrets=(BOT_TOKEN,),
         options=(API_URL, SPLIT),
         receiving=(PUBLIC_KEY,),
+        proof=PUBLIC_KEY,
         target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),

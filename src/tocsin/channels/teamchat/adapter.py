@@ -73,6 +73,7 @@ class TeamchatAdapter(OutboundAdapter):
         secrets=(BOT_TOKEN,),
         options=(API_URL, CHUNK_AT),
         receiving=(SIGNING_SECRET, HEAR_BOTS),
+        proof=SIGNING_SECRET,
         target_format="#channel, channel ID or user ID; a thread as C0123/1503435956.000247",
         max_length=40_000,
         chunk_at=4_000,

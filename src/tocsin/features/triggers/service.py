@@ -60,9 +60,9 @@ class TriggerHandler:
             return await self._fire(Firing(match, received))
 
     def _concerned(self, message: InboundMessage) -> bool:
-        """Whether rules are tried: never for edits, buttons and bots, nor where there is no text."""
+        """Whether rules are tried: never for edits and buttons, nor where there is no text."""
         typed = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
-        return typed and not message.sender_is_bot and bool(message.text) and self._may_trigger(message)
+        return typed and bool(message.text) and self._may_trigger(message)
 
     async def _find(self, text: str) -> Match | None:
         if len(text) <= _SHORT:
