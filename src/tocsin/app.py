@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 DATABASE_FILE = "tocsin.db"
 RUNS_FOLDER = "runs"
 SKILLS_FOLDER = "skills"
-TIDY_EVERY_S = 2.0
-PRUNE_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

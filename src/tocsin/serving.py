@@ -52,12 +52,16 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                     task.cancel()
                 for part in running:
                     part.stop()
-    except* TocsinError as problems:
+    except* Exception as problems:
         # One sentence for whoever started the program, not a tree of them.
-        failure = problems.exceptions[0]
+        failure = _first(problems)
     else:
         return
     raise failure
+
+
+def _first(problems: BaseException) -> BaseException:
+    return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
 
 
 def _gateway(app: App, receiving: "Receiving", bus: "Bus | None") -> "Service":

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tocsin.core.identity import is_alive, is_dead, own_identity
+from tocsin.core.identity import boot_id, is_alive, is_dead, own_identity
 
 TELL = "from tocsin.core.identity import own_identity; print(own_identity(), flush=True); input()"
 
@@ -30,6 +30,10 @@ def a_process() -> Iterator[tuple[subprocess.Popen[str], str]]:
 def changed(identity: str, **values: str) -> str:
     names = ("pid", "start", "namespace", "boot", "host")
     return ":".join(values.get(name, field) for name, field in zip(names, identity.split(":", 4), strict=True))
+
+
+def test_the_boot_of_this_machine_has_a_name_that_stays():
+    assert boot_id() == boot_id() != ""
 
 
 def test_a_process_that_runs_is_not_dead():

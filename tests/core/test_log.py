@@ -50,6 +50,13 @@ def test_a_json_line_holds_phrase_level_logger_time_and_fields(start: Start):
     }
 
 
+def test_a_field_named_like_the_phrase_does_not_take_its_place(start: Start):
+    stream = start("info", "json")
+    log.warning("a message was not handled", extra={"event": "0199", "channel": "bell"})
+    line = json.loads(stream.getvalue())
+    assert (line["event"], line["event_id"], line["channel"]) == ("a message was not handled", "0199", "bell")
+
+
 def test_auto_is_json_where_there_is_no_terminal(start: Start):
     stream = start("info", "auto")
     log.info("listening")

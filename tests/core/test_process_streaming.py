@@ -26,13 +26,9 @@ async def test_output_arrives_while_the_child_runs_with_its_stream_and_in_order(
         output.append((stream, data))
         arrived.set()
 
-    async with streaming(sh("for i in 1 2 3; do read line; echo $i; read line; echo e$i >&2; done"), take) as child:
-        assert await child.wait(0) is None  # its input ends at once only when there is none
-    output.clear()
     go = tmp_path / "go"
-    script = f"echo one; while ! [ -e {go} ]; do :; done; echo two >&2; exit 3"
+    script = f"echo one; while ! [ -e {go} ]; do sleep 0.01; done; echo two >&2; exit 3"
     async with streaming(sh(script), take) as child:
-        arrived.clear()
         await arrived.wait()
         assert output == [("stdout", b"one\n")]
         go.touch()
@@ -141,12 +137,12 @@ async def test_a_child_that_is_slowed_down_is_read_to_its_end():
 
 async def test_a_tree_has_the_leader_its_descendants_and_its_session(tmp_path: Path):
     left, below = tmp_path / "left", tmp_path / "below"
-    script = f"(sleep 60 & echo $! > {left}); setsid sleep 60 & echo $! > {below}; wait"
+    script = f"(sleep 60 & echo $! > {left}); setsid sh -c 'echo $$ > {below}; exec sleep 60' & wait"
     async with streaming(sh(script), lambda *_: None) as child:
         pids = {child.pid, await pid_in(left), await pid_in(below)}
         async with asyncio.timeout(10):  # the shell around the first one takes a moment to end
-            while {process.pid for process in tree_of(child.pid)} != pids:
-                await asyncio.sleep(0.005)  # it asks, nobody tells
+            while {process.pid for process in tree_of(child.pid)} != pids:  # noqa: ASYNC110  # nobody tells
+                await asyncio.sleep(0.005)
         assert all(process.resident_bytes >= 0 for process in tree_of(child.pid))
         child.kill()
         await child.wait()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tocsin.channels.botchat.settings import RECEIVING
 from tocsin.core.errors import ConfigError
 from tocsin.core.security import check_gateway_bind, is_loopback, validate_security
 from tocsin.core.settings import Settings
@@ -10,7 +11,7 @@ GOOD = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password", "
 
 
 def settings(**env: str) -> Settings:
-    return Settings.load(environ={**GOOD, **env})
+    return Settings.load(RECEIVING, environ={**GOOD, **env})
 
 
 def warnings(**env: str) -> list[str]:
@@ -53,6 +54,19 @@ def test_development_without_https_is_no_warning():
 def test_unsigned_webhooks_are_warned_of():
     (warning,) = warnings(WEBHOOK_REQUIRE_SIGNATURE="false")
     assert warning.startswith("DANGER: WEBHOOK_REQUIRE_SIGNATURE=false")
+
+
+def test_an_admin_chat_that_is_a_group_is_warned_of_because_everybody_in_it_decides():
+    (warning,) = warnings(BOTCHAT_ADMIN_CHAT_ID="-1001234567890")
+    assert warning.startswith("BOTCHAT_ADMIN_CHAT_ID is a group, and everybody in it may approve")
+    assert warnings(BOTCHAT_ADMIN_CHAT_ID="1001") == []
+
+
+def test_a_short_webhook_secret_is_warned_of_without_showing_it():
+    (warning,) = warnings(BOTCHAT_WEBHOOK_SECRET="fifteen-chars-x")
+    assert warning.startswith("BOTCHAT_WEBHOOK_SECRET has less than 16 characters; ")
+    assert "fifteen" not in warning
+    assert warnings(BOTCHAT_WEBHOOK_SECRET="sixteen-chars-xy") == []
 
 
 def test_production_enforces_https_unless_it_is_switched_off():

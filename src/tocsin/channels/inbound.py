@@ -4,17 +4,28 @@ An author writes `verify`, `receive` and `reply_target`. The route treats *any* 
 rejection, so a bug in a verifier fails closed. Source: channel fact book, section 8.
 """
 
+import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
     from tocsin.core.settings import Values
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# A webhook call is answered within a second; the products give up after three.
+SOON_S = 0.8
+ASK_AGAIN_S = 30.0
 
 
 class RejectedError(TocsinError):
@@ -201,6 +212,39 @@ class InboundAdapter(ABC):
 
     async def withdraw(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
         """Take back the sign that a direct answer is coming, because none is; may raise ChannelError."""
+
+
+class AskedOnce(Generic[T]):
+    """What the product tells about ourselves, such as the bot's own name: asked for once, when it first matters."""
+
+    def __init__(self, channel: str, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:
+        self.value: T | None = None
+        self._channel = channel
+        self._ask = ask
+        self._clock = clock
+        self._asking = asyncio.Lock()
+        self._not_before = float("-inf")
+
+    async def get(self) -> T:
+        """Return it, however long that takes; raises what asking raises."""
+        async with self._asking:
+            if self.value is None:
+                self.value = await self._ask()
+            return self.value
+
+    async def soon(self) -> T | None:
+        """Return it if it is known or told within `SOON_S`; after a failure nobody is asked for half a minute."""
+        if self.value is None and self._clock.monotonic() >= self._not_before:
+            try:
+                async with asyncio.timeout(SOON_S):
+                    return await self.get()
+            except (RemoteError, TimeoutError) as error:
+                self._not_before = self._clock.monotonic() + ASK_AGAIN_S
+                reason = error.sentence() if isinstance(error, RemoteError) else "no answer in time"
+                log.warning(
+                    "the product does not say who the bot is", extra={"channel": self._channel, "reason": reason}
+                )
+        return self.value
 
 
 async def answer_in_parts(parts: Sequence[str], post: Callable[[str], Awaitable[None]]) -> None:

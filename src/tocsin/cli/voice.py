@@ -13,8 +13,7 @@ from tocsin.cli.output import DONE, Output, is_terminal
 from tocsin.core.download import download
 from tocsin.core.errors import ConfigError
 from tocsin.core.variables import VOICE_MODEL_URL
-
-MODELS = "models"  # below the data directory
+from tocsin.receiving import MODELS_FOLDER
 
 
 def configure_voice(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +26,7 @@ def configure_voice(parser: argparse.ArgumentParser) -> None:
 def _install(_: argparse.Namespace, options: Options, out: Output) -> int:
     settings, _discovery = open_settings(options, out)
     model = replace(BASE_EN, url=settings[VOICE_MODEL_URL] or BASE_EN.url)
-    path = settings.data_dir / MODELS / model.file_name
+    path = settings.data_dir / MODELS_FOLDER / model.file_name
     if path.is_file() and path.stat().st_size == model.size and digest_of(path) == model.sha256:
         out.line(f"{path} is there and undamaged.")
     else:

@@ -1,7 +1,10 @@
 """Time as a part that is handed in, so that no test sleeps and no rule depends on the wall clock."""
 
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from asyncio import Event
 
 
 class Clock(Protocol):
@@ -37,3 +40,19 @@ class SystemClock:
         import asyncio
 
         await asyncio.sleep(seconds)
+
+
+async def rest(clock: Clock, seconds: float, until: "Event") -> None:
+    """Wait that long, or for the event; one whole turn of the event loop at least."""
+    import asyncio
+
+    if seconds <= 0:
+        await asyncio.sleep(0)
+        return
+    alarm = asyncio.create_task(clock.sleep(seconds))
+    ringing = asyncio.create_task(until.wait())
+    try:
+        await asyncio.wait((alarm, ringing), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        alarm.cancel()
+        ringing.cancel()

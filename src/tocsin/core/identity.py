@@ -31,7 +31,7 @@ def identity_of(pid: int) -> str:
     """Return what names a process of this machine; of one that has ended, nothing that another one has."""
     stat = _stat(pid)
     start = stat[_START] if len(stat) > _START else ""
-    return ":".join(_Identity(str(pid), start, _namespace(), _boot(), socket.gethostname()))
+    return ":".join(_Identity(str(pid), start, _namespace(), boot_id(), socket.gethostname()))
 
 
 def is_dead(identity: str) -> bool:
@@ -47,13 +47,21 @@ def is_alive(identity: str) -> bool:
     return _proved_end(identity) is False
 
 
+def boot_id() -> str:
+    """Return what names this boot of the machine; nothing where the system has no name for it."""
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return _boot_id_of_macos()
+
+
 def _proved_end(identity: str) -> bool | None:
     """Return whether it has ended, or nothing when that cannot be known."""
     fields = identity.split(":", len(_Identity._fields) - 1)
     if len(fields) != len(_Identity._fields):
         return None
     other = _Identity(*fields)
-    boot = _boot()
+    boot = boot_id()
     if other.host != socket.gethostname() or not boot or not other.boot:
         return None
     if other.boot != boot:
@@ -97,8 +105,9 @@ def _namespace() -> str:
         return ""
 
 
-def _boot() -> str:
-    try:
-        return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+def _boot_id_of_macos() -> str:
+    import ctypes
+
+    name, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
+    ask = getattr(ctypes.CDLL(None), "sysctlbyname", None)
+    return name.value.decode() if ask and ask(b"kern.bootsessionuuid", name, ctypes.byref(size), None, 0) == 0 else ""

@@ -38,7 +38,7 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        ExtraAdder(),
+        _Fields(),
         _drop_coloured_twin,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -62,6 +62,20 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
     root.setLevel(LEVELS[level])
     # It logs every rule that it tries, dozens of lines a message.
     logging.getLogger("markdown_it").setLevel(logging.INFO)
+
+
+class _Fields:
+    """Adds the fields of a record. One named `event` becomes `event_id`: it would take the place of the phrase."""
+
+    def __init__(self) -> None:
+        self._adder = ExtraAdder()
+
+    def __call__(self, logger: Any, name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        phrase = line["event"]
+        line = self._adder(logger, name, line)
+        if line["event"] is not phrase:
+            line["event_id"], line["event"] = line["event"], phrase
+        return line
 
 
 def _drop_coloured_twin(logger: object, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -47,7 +47,8 @@ def validate_security(settings: Settings) -> list[str]:
         warnings.append(
             "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: anybody can forge inbound messages; remove it outside debugging"
         )
-    return warnings
+    weak = ((variable.weakness, settings[variable]) for variable in settings.variables)
+    return [*warnings, *(said for look, value in weak if look and value and (said := look(value)))]
 
 
 def is_loopback(host: str) -> bool:

@@ -28,6 +28,8 @@ class Variable(Generic[T_co]):
     secret: bool = False
     required: bool = False  # by the channel it belongs to
     shape: str = ""  # regular expression of what the provider hands out; `doctor` warns of others
+    # Says what is weak about a value: a problem, "; " and what to do; the start and `doctor` warn of it.
+    weakness: Callable[[Any], str] | None = None
     shown_default: str = ""  # where the default is computed, such as a directory of the platform
 
 
@@ -261,7 +263,14 @@ CHAT_MODEL_CAPABLE = Variable(
     "What `vendor-capable-4` of a skill means.",
     shown_default="CHAT_MODEL",
 )
-ANTHROPIC_API_KEY = Variable("ANTHROPIC_API_KEY", token, "", "Key of Anthropic's API.", secret=True)
+ANTHROPIC_API_KEY = Variable(
+    "ANTHROPIC_API_KEY",
+    token,
+    "",
+    "Key of Anthropic's API.",
+    secret=True,
+    shape=r"sk-ant-[A-Za-z0-9_-]{20,}",
+)
 ANTHROPIC_BASE_URL = Variable(
     "ANTHROPIC_BASE_URL", base_url, "https://api.anthropic.com", "Address of Anthropic's API, or of a gateway to it."
 )
@@ -271,6 +280,7 @@ OPENAI_API_KEY = Variable(
     "",
     "Key of OpenAI's API, or of the service at OPENAI_BASE_URL where that asks for one.",
     secret=True,
+    shape=r"sk-[A-Za-z0-9_-]{20,}",
 )
 OPENAI_BASE_URL = Variable(
     "OPENAI_BASE_URL",

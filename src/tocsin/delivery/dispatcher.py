@@ -15,7 +15,7 @@ from random import random
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
-from tocsin.core.clock import Clock
+from tocsin.core.clock import Clock, rest
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.ratelimit import SHARE
@@ -136,17 +136,8 @@ class Dispatcher:
         return 0.0 if claimed else LEAST_WAIT_S
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """Wait that long, or for the event; one whole turn of the event loop at least."""
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        alarm = asyncio.create_task(self._clock.sleep(seconds))
-        ringing = asyncio.create_task(until.wait())
-        try:
-            await asyncio.wait((alarm, ringing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            alarm.cancel()
-            ringing.cancel()
+        """See `tocsin.core.clock.rest`."""
+        await rest(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()
 

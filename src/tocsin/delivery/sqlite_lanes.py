@@ -4,12 +4,10 @@ All waiting is kept in monotonic time, which no clock change moves; wall time st
 people, and for what was promised in wall time (`not_before`, `expires_at`).
 """
 
-import ctypes
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from tocsin.core.ratelimit import SHARE
 from tocsin.core.text import storable
@@ -269,23 +267,11 @@ def seconds_to_next(connection: sqlite3.Connection, rules: Mapping[str, ChannelR
     return min((max(0.0, at - base) for at, base in found if at is not None), default=None)
 
 
-def boot_id() -> str:
-    """Return what names this boot of the machine."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return _boot_id_of_macos()
-
-
-def _boot_id_of_macos() -> str:
-    """Ask the kernel; no name means that a reboot goes unnoticed, and retries wait longer than they should."""
-    name, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
-    ask = getattr(ctypes.CDLL(None), "sysctlbyname", None)
-    return name.value.decode() if ask and ask(b"kern.bootsessionuuid", name, ctypes.byref(size), None, 0) == 0 else ""
-
-
 def adopt(connection: sqlite3.Connection, boot_id: str, now: Now) -> None:
-    """After a reboot, translate all waiting to this boot's monotonic time, and end all leases."""
+    """After a reboot, translate all waiting to this boot's monotonic time, and end all leases.
+
+    Where the system names no boots, one goes unnoticed, and retries wait longer than they should.
+    """
     times = {"wall": now.wall, "mono": now.mono, "latest": now.mono + LEASE_S}
     # One that ends later than any can is from before a reboot, even where the system names no boots.
     connection.execute("UPDATE lanes SET lease_until = :mono WHERE worker <> '' AND lease_until > :latest", times)

@@ -10,6 +10,7 @@ from tocsin.core.batching import Batcher
 from tocsin.core.clock import Clock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.database_lazy import LazyDatabase
+from tocsin.core.identity import boot_id
 from tocsin.core.ids import new_id
 from tocsin.core.text import storable
 from tocsin.delivery import sqlite_lanes as lanes
@@ -25,7 +26,7 @@ from tocsin.delivery.model import (
     Status,
     pack_extra,
 )
-from tocsin.delivery.sqlite_lanes import Now, boot_id, to_delivery
+from tocsin.delivery.sqlite_lanes import Now, to_delivery
 from tocsin.delivery.sqlite_search import index_words, search
 from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
 

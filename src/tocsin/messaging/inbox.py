@@ -14,7 +14,7 @@ from typing import Any
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.clock import Clock
+from tocsin.core.clock import Clock, rest
 from tocsin.core.errors import TocsinError
 from tocsin.core.identity import is_alive, is_dead, own_identity
 from tocsin.messaging.inbox_lanes import Lanes
@@ -239,17 +239,9 @@ class Inbox:
             task.cancel()
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """Wait that long, or for the event; one whole turn of the event loop at least."""
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        alarm = asyncio.create_task(self._clock.sleep(seconds))
-        ringing = asyncio.create_task(until.wait())
-        try:
-            await asyncio.wait((alarm, ringing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            alarm.cancel()
-            ringing.cancel()
+        """See `tocsin.core.clock.rest`."""
+        await rest(self._clock, seconds, until)
+        # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()
 
     def _report(self, error: Exception, *, loud: bool) -> None:

@@ -42,6 +42,13 @@ from tocsin.core.http import Reply, Transport, connect_failed
 from tocsin.testing.inbound_bench import HOSTILE_BODIES, NOT_ASCII, build_receiver, deformed, replaced, run, spoilt
 from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
 
+UNREACHABLE = connect_failed("https://provider.example", "made-up")
+
+
+def unreachable() -> ScriptedTransport:
+    """Return a transport that gets through to nobody."""
+    return ScriptedTransport([UNREACHABLE])
+
 
 class InboundContract:
     """What every channel that receives promises. The attributes say how to reach the one under test."""
@@ -191,12 +198,12 @@ class InboundContract:
     @pytest.mark.parametrize("name", HOSTILE_BODIES)
     def test_a_hostile_body_gives_nothing_or_something_harmless(self, name: str) -> None:
         """The product would send it again and again if reading it failed."""
-        receiver = self.build()
+        receiver = self.build(http=unreachable())
         self.harmless(run(receiver.receive(WebhookRequest((), HOSTILE_BODIES[name]))), receiver)
 
     def test_no_value_of_a_message_makes_reading_fail(self) -> None:
-        """One value at a time is missing or of another type, size or alphabet."""
-        receiver = self.build()
+        """One value at a time is missing or of another type, size or alphabet; the product cannot be asked."""
+        receiver = self.build(http=unreachable())
         with asyncio.Runner() as runner:
             for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
                 for variant in self.variants(body):
@@ -204,7 +211,7 @@ class InboundContract:
 
     def test_no_bytes_make_reading_fail(self) -> None:
         """Bytes at random, and good bodies broken off or with something in between."""
-        receiver = self.build()
+        receiver = self.build(http=unreachable())
         good = st.sampled_from([call.body for call in self.good_calls()])
 
         @settings(max_examples=150, deadline=None)
@@ -281,7 +288,7 @@ class InboundContract:
 
     def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
         """Acknowledging, showing that work goes on, answering: no other exception gets out of them."""
-        for answer in (connect_failed("https://provider.example", "made-up"), Reply(500, {}, b"<h1>500</h1>")):
+        for answer in (UNREACHABLE, Reply(500, {}, b"<h1>500</h1>")):
             for body in self.messages.values():
                 receiver = self.build(http=ScriptedTransport([answer]))
                 message = self.message(body, receiver)

@@ -56,7 +56,8 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> Addressed:
     if found is None:
         return Addressed(text, bool(mentions))
     name, addressee, args = found[1], found[2], text[found.end() :].strip()
-    if addressee and not bot.is_called(addressee):
+    # While the own name is not known, a command is not lost: mostly, groups show a bot only those with its name.
+    if addressee and bot.username and not bot.is_called(addressee):
         return Addressed(text, bool(mentions), to_other_bot=True)
     spoken = f"/{name}{text[found.end() :]}"
     return Addressed(spoken, bool(mentions or addressee), command=name.lower(), args=args)

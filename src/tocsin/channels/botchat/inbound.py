@@ -1,6 +1,5 @@
 """Receive what people write to the bot: updates, by a webhook or fetched. Source: fact book, sections 2 and 9."""
 
-import asyncio
 import hmac
 import json
 import logging
@@ -12,7 +11,15 @@ from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.fields import number, record, words
 from tocsin.channels.botchat.settings import WEBHOOK_SECRET
 from tocsin.channels.botchat.updates import moved_chat, needs_username, read_update
-from tocsin.channels.inbound import Answer, InboundAdapter, InboundMessage, MessageKind, RejectedError, WebhookRequest
+from tocsin.channels.inbound import (
+    Answer,
+    AskedOnce,
+    InboundAdapter,
+    InboundMessage,
+    MessageKind,
+    RejectedError,
+    WebhookRequest,
+)
 from tocsin.core.errors import ChannelError, RemoteError
 
 if TYPE_CHECKING:
@@ -41,8 +48,7 @@ class BotchatInbound(InboundAdapter):
         self.api = BotApi(tools.http, config[API_URL], token)
         self.bot_id = int(token.partition(":")[0] or 0)
         self._has_token = bool(token)
-        self._identity: BotIdentity | None = None
-        self._asking = asyncio.Lock()
+        self._me = AskedOnce(self.name, self._ask_name, tools.clock)
         self._moved: list[Moved] = []
         self._reacts = True
 
@@ -64,31 +70,29 @@ class BotchatInbound(InboundAdapter):
             raise RejectedError("the secret is wrong")
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
-        """Return what the update in the body says. Raises as `read` does: then the product sends it again."""
+        """Return what the update in the body says, also while the bot's user name cannot be asked for.
+
+        Everything that has the secret is answered with success: another answer would hold up all later updates.
+        """
         try:
             update = json.loads(request.body)
         except (ValueError, RecursionError):
             log.warning("a webhook call is no JSON", extra={"channel": self.name})
             return None
-        return await self.read(update) if isinstance(update, dict) else None
+        if not isinstance(update, dict):
+            return None
+        if self._has_token and needs_username(update):
+            await self._me.soon()
+        return await self._read(update)
 
     async def read(self, update: Mapping[str, Any]) -> InboundMessage | None:
         """Return what `update` says, or nothing where it concerns nobody here.
 
         Raises RemoteError when the bot's user name matters and cannot be asked for.
         """
-        if moved := moved_chat(update):
-            await self._tell_moved(*moved)
-        bot = await self.identity() if self._has_token and needs_username(update) else self._known()
-        return read_update(update, bot, self.clock.now())
-
-    async def identity(self) -> BotIdentity:
-        """Return who the bot is, asked once. Raises RemoteError when the product cannot be asked."""
-        async with self._asking:
-            if self._identity is None:
-                me = record(await self.api.call("getMe"))
-                self._identity = BotIdentity(number(me.get("id")) or self.bot_id, words(me.get("username")))
-            return self._identity
+        if self._has_token and needs_username(update):
+            await self._me.get()
+        return await self._read(update)
 
     def answer_to(self, message: InboundMessage | None) -> Answer:
         """Return an empty object: one with the key `method` would be carried out as a call."""
@@ -114,6 +118,15 @@ class BotchatInbound(InboundAdapter):
         """Show "typing", which lasts 5 s."""
         thread = int(message.thread_id) if message.thread_id else None
         await self._sign("sendChatAction", chat_id=int(message.chat_id), message_thread_id=thread, action="typing")
+
+    async def _read(self, update: Mapping[str, Any]) -> InboundMessage | None:
+        if moved := moved_chat(update):
+            await self._tell_moved(*moved)
+        return read_update(update, self._me.value or BotIdentity(self.bot_id), self.clock.now())
+
+    async def _ask_name(self) -> BotIdentity:
+        me = record(await self.api.call("getMe"))
+        return BotIdentity(number(me.get("id")) or self.bot_id, words(me.get("username")))
 
     async def _answer_callback(self, callback_id: str) -> None:
         try:
@@ -144,9 +157,6 @@ class BotchatInbound(InboundAdapter):
             raise ChannelError(
                 str(error), hint=error.hint, kind=error.kind, provider_code=error.provider_code
             ) from error
-
-    def _known(self) -> BotIdentity:
-        return self._identity or BotIdentity(self.bot_id)
 
     async def _tell_moved(self, old: str, new: str) -> None:
         log.warning("a group has a new ID", extra={"channel": self.name, "old_id": old, "new_id": new})

@@ -59,7 +59,7 @@ ADVICE = {
 }
 TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
 THROTTLED = {"ratelimited", "rate_limited"}
-_TARGET = r"([CGDUW][A-Z0-9]{2,}|#[^\s#@,/]{1,80})(?:/(\d{1,12}\.\d{1,9}))?"
+_TARGET = r"([CGDUW][A-Z0-9]{1,63}|#[^\s#@,/]{1,80})(?:/(\d{1,12}\.\d{1,9}))?"
 
 
 class TeamchatAdapter(OutboundAdapter):

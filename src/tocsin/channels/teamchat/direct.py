@@ -1,4 +1,4 @@
-"""Answer at once: by the address that came with a command, or by a reaction. Source: fact book, section 1."""
+"""Calls besides sending: a `response_url`, a reaction, and who the bot is. Source: channel fact book, section 1."""
 
 import json
 import re
@@ -13,6 +13,7 @@ from tocsin.core.errors import ChannelError, RemoteError
 from tocsin.core.http import origin_of
 from tocsin.core.markup import PlainText, literal
 from tocsin.core.text import escaped_code_points
+from tocsin.core.untrusted import identifier
 
 if TYPE_CHECKING:
     from tocsin.core.clock import Clock
@@ -85,10 +86,8 @@ class ResponseUrl:
 async def react(message_ts: str, chat_id: str, config: "Values", http: "Transport") -> bool:
     """Put 👀 on a message; false when the bot may not react anywhere. Raises ChannelError for other failures."""
     body = {"channel": chat_id, "timestamp": message_ts, "name": "eyes"}
-    headers = {"Authorization": f"Bearer {config[BOT_TOKEN]}", "Content-Type": "application/json; charset=utf-8"}
-    url = f"{config[API_URL]}/reactions.add"
     try:
-        reply = await http.request("POST", url, headers=headers, body=json.dumps(body).encode())
+        reply = await _call("reactions.add", body, config, http)
     except RemoteError as failure:
         raise as_channel_error(failure) from None
     answer = reply.json_object() or {}
@@ -98,6 +97,21 @@ async def react(message_ts: str, chat_id: str, config: "Values", http: "Transpor
     if code in _HOPELESS:
         return False
     raise _refusal(reply, code, ADVICE.get(code, ""))
+
+
+async def own_ids(config: "Values", http: "Transport") -> tuple[str, ...]:
+    """Return the user ID and the bot ID that belong to the token; raises RemoteError."""
+    reply = await _call("auth.test", {}, config, http)
+    answer = reply.json_object() or {}
+    if answer.get("ok") is not True:
+        code = _code(answer.get("error"))
+        raise _refusal(reply, code, ADVICE.get(code, ""))
+    return tuple(own for name in ("user_id", "bot_id") if (own := identifier(answer.get(name))))
+
+
+async def _call(method: str, body: dict[str, str], config: "Values", http: "Transport") -> "Reply":
+    headers = {"Authorization": f"Bearer {config[BOT_TOKEN]}", "Content-Type": "application/json; charset=utf-8"}
+    return await http.request("POST", f"{config[API_URL]}/{method}", headers=headers, body=json.dumps(body).encode())
 
 
 def _check_taken(reply: "Reply") -> None:

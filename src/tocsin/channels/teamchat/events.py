@@ -2,13 +2,14 @@
 
 import re
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any
 
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
 from tocsin.channels.teamchat.wording import readable, without_mention
 from tocsin.core.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
 
-TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
+_TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
 
 _CHAT_ID = re.compile(r"[A-Z][A-Z0-9]{1,63}")
 _COMMAND = re.compile(r"/([a-z0-9][a-z0-9_-]{0,31})(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
@@ -37,13 +38,18 @@ class Threads:
         return thread in self._known
 
 
-def message_of(envelope: dict[str, Any], threads: Threads, *, now: float, hear_bots: bool) -> InboundMessage | None:
-    """Return the message that an `event_callback` brings, or nothing where it concerns nobody here."""
+def message_of(
+    envelope: dict[str, Any], threads: Threads, own_ids: Collection[str], *, now: float, hear_bots: bool
+) -> InboundMessage | None:
+    """Return the message that an `event_callback` brings, or nothing where it concerns nobody here.
+
+    `own_ids` are the bot's: its user ID, and its bot ID where that is known.
+    """
     event = within(envelope, "event")
     chat_id, ts = chat_id_of(event.get("channel")), timestamp(event.get("ts"))
     if event.get("type") not in ("message", "app_mention") or not chat_id or not ts:
         return None
-    thread_id, own_ids = timestamp(event.get("thread_ts")) or None, _own_ids(envelope)
+    thread_id = timestamp(event.get("thread_ts")) or None
     if _is_own(event, envelope, own_ids):
         if thread_id:
             threads.join(chat_id, thread_id)
@@ -87,7 +93,7 @@ def message_of(envelope: dict[str, Any], threads: Threads, *, now: float, hear_b
 
 def timestamp(value: object) -> str:
     """Return what names a message or a thread, or an empty text for anything else."""
-    return value if isinstance(value, str) and TIMESTAMP.fullmatch(value) else ""
+    return value if isinstance(value, str) and _TIMESTAMP.fullmatch(value) else ""
 
 
 def chat_id_of(*values: object) -> str:
@@ -107,14 +113,14 @@ def command_in(text: str) -> tuple[str | None, str]:
     return (found[1].lower(), (found[2] or "").strip()) if found else (None, "")
 
 
-def _own_ids(envelope: dict[str, Any]) -> tuple[str, ...]:
-    """Return the bot's own user IDs; an authorization of a person (`is_bot` false) is not the bot."""
+def own_ids_in(envelope: dict[str, Any]) -> tuple[str, ...]:
+    """Return the bot's own user IDs as an event names them; one of a person (`is_bot` false) is not the bot's."""
     bots = [one for one in objects(envelope.get("authorizations"), 10) if one.get("is_bot", True)]
     return tuple(own for one in bots if (own := identifier(one.get("user_id"))))
 
 
-def _is_own(event: dict[str, Any], envelope: dict[str, Any], own_ids: tuple[str, ...]) -> bool:
-    if event.get("user") in own_ids:
+def _is_own(event: dict[str, Any], envelope: dict[str, Any], own_ids: Collection[str]) -> bool:
+    if identifier(event.get("user")) in own_ids or identifier(event.get("bot_id")) in own_ids:
         return True
     own_app = identifier(envelope.get("api_app_id"))
     return bool(own_app) and own_app in (event.get("app_id"), within(event, "bot_profile").get("app_id"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tocsin.channels.inbound import (
     Answer,
+    AskedOnce,
     Handshake,
     InboundAdapter,
     InboundMessage,
@@ -15,8 +16,8 @@ from tocsin.channels.inbound import (
 )
 from tocsin.channels.teamchat import signature
 from tocsin.channels.teamchat.adapter import API_URL, BOT_TOKEN, HEAR_BOTS, SIGNING_SECRET
-from tocsin.channels.teamchat.direct import ResponseUrl, react
-from tocsin.channels.teamchat.events import TIMESTAMP, Threads, message_of
+from tocsin.channels.teamchat.direct import ResponseUrl, own_ids, react
+from tocsin.channels.teamchat.events import Threads, message_of, own_ids_in, timestamp
 from tocsin.channels.teamchat.forms import command_of, interaction_of
 from tocsin.core.untrusted import form_fields, json_object, written
 
@@ -36,6 +37,7 @@ class TeamchatInbound(InboundAdapter):
         super().__init__(config, tools)
         self._threads = Threads()
         self._may_react = bool(config[BOT_TOKEN])
+        self._me = AskedOnce(self.name, lambda: own_ids(config, tools.http), tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         """Check the signature over the raw body."""
@@ -48,7 +50,7 @@ class TeamchatInbound(InboundAdapter):
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         """Read an event (JSON), or a command or an interaction (form)."""
         if request.body[:64].lstrip()[:1] == b"{":
-            return self._event(json_object(request.body) or {})
+            return await self._event(json_object(request.body) or {})
         fields = form_fields(request.body)
         if fields.get("ssl_check") == "1":
             return Handshake(Answer())
@@ -64,15 +66,15 @@ class TeamchatInbound(InboundAdapter):
         """Return the chat, and in a channel the thread below the message; a private chat has no threads of its own."""
         thread_id = message.thread_id
         if not thread_id and message.chat_type != "private":
-            below = message.reply_to_id if message.kind is MessageKind.CALLBACK else message.id
-            thread_id = below if below and TIMESTAMP.fullmatch(below) else None
+            thread_id = timestamp(message.reply_to_id) if message.kind is MessageKind.CALLBACK else _posted_at(message)
         return f"{message.chat_id}/{thread_id}" if thread_id else message.chat_id
 
     async def acknowledge(self, message: InboundMessage) -> None:
         """Put 👀 on the message, where the bot may."""
-        if not self._may_react or not TIMESTAMP.fullmatch(message.id):
+        posted_at = _posted_at(message)
+        if not self._may_react or not posted_at:
             return
-        self._may_react = await react(message.id, message.chat_id, self.config, self.http)
+        self._may_react = await react(posted_at, message.chat_id, self.config, self.http)
         if not self._may_react:
             log.warning(
                 "reactions are off until the next start", extra={"channel": self.name, "scope": "reactions:write"}
@@ -90,7 +92,7 @@ class TeamchatInbound(InboundAdapter):
             return
         await address.answer(response, self.http, self.clock)
 
-    def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
+    async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")
         if sort == "url_verification":
             return Handshake(_json_answer({"challenge": written(envelope.get("challenge"), 1_000)}))
@@ -98,7 +100,12 @@ class TeamchatInbound(InboundAdapter):
             log.warning("the provider drops events, there are too many", extra={"channel": self.name})
         if sort != "event_callback":
             return None
-        return message_of(envelope, self._threads, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
+        own = own_ids_in(envelope)
+        if not own and self.config[BOT_TOKEN]:
+            # It was made for the person who installed the app: then only the token says who the bot is.
+            await self._me.soon()
+        known = (*own, *(self._me.value or ()))
+        return message_of(envelope, self._threads, known, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
 
     def _with_response_url(self, message: InboundMessage | None, url: object) -> InboundMessage | None:
         if message is None:
@@ -108,6 +115,11 @@ class TeamchatInbound(InboundAdapter):
         if address is None:
             return message
         return replace(message, reply_context={"response_url": address, "expires_at": address.expires_at})
+
+
+def _posted_at(message: InboundMessage) -> str:
+    """Return the time stamp of a message that stands in the chat; what has a trigger instead does not."""
+    return "" if f"trigger:{message.id}" in message.dedupe_keys else timestamp(message.id)
 
 
 def _json_answer(document: dict[str, Any]) -> Answer:

@@ -1,0 +1,90 @@
+"""doctor, what people wrote: profiles, trigger rules, skills; and the audit log."""
+
+from collections.abc import AsyncIterator, Collection, Iterator
+
+from tocsin.app import App, skills_of
+from tocsin.cli.doctor_findings import Finding, failure, first_of, number_of
+from tocsin.cli.doctor_machine import is_installed
+from tocsin.core.errors import TocsinError
+from tocsin.core.variables import CHAT_PROVIDER
+from tocsin.features.skills.model import Skill
+from tocsin.features.skills.service import Skills
+from tocsin.features.triggers.captures import notes_on
+from tocsin.features.triggers.rules import FILE_NAME, Action, Rule, Triggers
+
+
+def check_profiles(app: App) -> Iterator[Finding]:
+    """Check the notification profiles."""
+    profiles = app.profiles().all()
+    if problem := app.profiles().problem:
+        yield Finding("error", "profiles", str(problem), problem.hint or "correct the file")
+    for profile in profiles:
+        for mistake in profile.problems:
+            yield Finding("error", "profiles", f"{profile.name}: {mistake}", f"correct {app.profiles().path}")
+    if profiles and all(profile.valid for profile in profiles):
+        yield Finding("ok", "profiles", f"{len(profiles)} in {app.profiles().path}")
+
+
+def check_audit_log(app: App) -> Finding:
+    """Check that the audit log can be read."""
+    try:
+        newest = app.audit.log.tail(1)
+    except TocsinError as error:
+        return failure("audit log", error)
+    return Finding("ok", "audit log", f"last entry {newest[0].ts}" if newest else "empty")
+
+
+async def check_skills(app: App) -> AsyncIterator[Finding]:
+    """Check each skill: its files, and the programs that it needs."""
+    skills = skills_of(app)
+    found = skills.list()
+    for skill in found:
+        for mistake in skill.errors:
+            place = f"{skill.file}:{mistake}"
+            yield Finding("error", "skills", f"{skill.name} cannot be used: {place}", "correct the file")
+    async for finding in _check_dependencies(skills, found):
+        yield finding
+    valid = sum(skill.valid for skill in found)
+    if valid:
+        yield Finding("ok", "skills", f"{number_of(valid, 'skill')} in {found[0].path.parent}")
+
+
+async def _check_dependencies(skills: Skills, found: Collection[Skill]) -> AsyncIterator[Finding]:
+    for skill in found:
+        missing = [needed.name for needed in await skills.dependencies(skill) if not needed.found]
+        if missing:
+            detail = f"{skill.name} needs {', '.join(missing)}, which a sandboxed run does not find"
+            yield Finding(
+                "warning", "skills", detail, f"install {', '.join(missing)} where the system has its programs"
+            )
+
+
+def check_triggers(app: App) -> Iterator[Finding]:
+    """Check the trigger rules, and that what they run is there."""
+    path = app.settings.data_dir / FILE_NAME
+    if not is_installed("re2"):
+        return  # the package has a finding of its own
+    triggers = Triggers(path)
+    rules = triggers.all()
+    if problem := triggers.problem:
+        yield Finding("error", "triggers", str(problem), problem.hint or "correct the file")
+    for rule in rules:
+        for detail, fix in _doubts(rule, app):
+            yield Finding("warning", "triggers", f"rule {rule.number} (line {rule.line}): {detail}", fix)
+    if rules:
+        yield Finding("ok", "triggers", f"{number_of(len(rules), 'rule')} in {path}")
+
+
+def _doubts(rule: Rule, app: App) -> Iterator[tuple[str, str]]:
+    """Yield what is dangerous about a rule or keeps it from working, each with what to do."""
+    if rule.action is Action.SHELL:
+        for note in notes_on(rule.command):
+            detail, _, fix = note.partition(": ")
+            yield detail, fix
+    elif rule.action is Action.CLAUDE and not app.settings[CHAT_PROVIDER]:
+        yield "it asks a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
+    elif rule.action is Action.SKILL:
+        runnable = [skill.name for skill in skills_of(app).list() if skill.runnable]
+        if rule.words[0] not in runnable:
+            there = ", ".join(first_of(runnable)) or "none"
+            yield f"there is no skill {rule.words[0]} that can be run", f"correct the name; there are: {there}"

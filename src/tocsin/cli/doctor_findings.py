@@ -1,0 +1,44 @@
+"""What a check of doctor comes to, and how the checks are run."""
+
+from collections.abc import AsyncIterable, Iterator
+from dataclasses import dataclass
+
+from tocsin.core.errors import TocsinError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; `state` is ok, warning, error or off."""
+
+    state: str
+    subject: str
+    detail: str
+    fix: str = ""
+
+
+def failure(subject: str, error: TocsinError, state: str = "error") -> Finding:
+    """Return the finding of a check that ended with an error."""
+    return Finding(state, subject, str(error), error.hint)
+
+
+async def collect(subject: str, findings: AsyncIterable[Finding]) -> list[Finding]:
+    """Return what a check yields; an error that ends it is its last finding."""
+    found: list[Finding] = []
+    try:
+        async for finding in findings:
+            found.append(finding)  # noqa: PERF401  # what came before the error counts
+    except TocsinError as error:
+        found.append(failure(subject, error))
+    return found
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 rule` or `3 rules`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def first_of(words: list[str], shown: int = 5) -> Iterator[str]:
+    """Yield the first words, and how many more there are."""
+    yield from words[:shown]
+    if len(words) > shown:
+        yield f"and {len(words) - shown} more"

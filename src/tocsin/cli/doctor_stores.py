@@ -1,0 +1,66 @@
+"""doctor, what the program keeps: the queue, received messages, and the bus."""
+
+from collections.abc import AsyncIterator
+
+from tocsin.app import DATABASE_FILE, App
+from tocsin.cli.doctor_findings import Finding, failure, number_of
+from tocsin.core.errors import TocsinError
+from tocsin.core.variables import REDIS_URL
+
+# Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
+WAITS_S = 600
+
+
+def has_database(app: App) -> bool:
+    """Whether there is a database: to look into one must not make it."""
+    return (app.settings.data_dir / DATABASE_FILE).exists()
+
+
+async def check_queue(app: App) -> AsyncIterator[Finding]:
+    """Check that the queue can be relied on."""
+    health = await app.outbox.store.health()
+    try:
+        if has_database(app) or health.backend != "sqlite":
+            await app.outbox.store.counts()
+    except TocsinError as error:
+        yield failure("queue", error)
+    else:
+        yield Finding("ok" if health.ok else "error", "queue", health.backend)
+    for problem in health.problems:
+        state = "warning" if health.ok else "error"
+        yield Finding(state, "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
+
+
+async def check_bus(app: App) -> AsyncIterator[Finding]:
+    """Check that a Redis that was named answers."""
+    if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
+        yield Finding(
+            "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
+        )
+        return
+    from tocsin.core.redis_client import open_redis
+
+    client = open_redis(app.settings[REDIS_URL])
+    try:
+        await client.command("PING")
+        yield Finding("ok", "bus", f"{client.where} answers")
+    except TocsinError as error:
+        yield Finding("warning", "bus", str(error), error.hint or "start Redis, or set REDIS_URL=off")
+    finally:
+        await client.aclose()
+
+
+async def check_inbox(app: App) -> AsyncIterator[Finding]:
+    """Check that somebody works on what was received."""
+    if not has_database(app):
+        return
+    store = app.inbox_store()
+    backlog, counts = await store.backlog(), await store.counts()
+    failed = sum(count for status, count in counts.items() if status == "failed")
+    told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"
+    age_s = app.clock.now() - backlog.oldest_at if backlog.oldest_at is not None else 0.0
+    if age_s > WAITS_S:
+        detail = f"{number_of(backlog.open, 'received message')} not worked off, the oldest for {age_s / 60:.0f} min"
+        yield Finding("warning", "inbox", detail, "start `tocsin up`; if it runs, its log says why")
+    elif counts:
+        yield Finding("ok", "inbox", told)

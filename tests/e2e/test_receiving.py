@@ -1,0 +1,187 @@
+"""Receiving as people meet it: they write on a product, a real `tocsin up` works, they see the answer there."""
+
+import base64
+import json
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.station import WEBHOOK_SECRET, Station, open_station, until
+
+from tocsin.standins import teamchat_calls
+from tocsin.standins.botchat_world import FORUM_CHAT
+from tocsin.standins.guildchat import APPLICATION_ID, GENERAL
+
+AT_ONCE = 32  # messages of one chat that are worked off side by side
+
+pytestmark = pytest.mark.timeout(120)
+
+ADMIN, BOB = 1001, 1002
+READER, PAINTER, RUNNER, PLANNER, STRANGER = 2001, 2002, 2003, 2004, 2005
+ALLOWED = ",".join(map(str, (ADMIN, BOB, READER, PAINTER, RUNNER, PLANNER, FORUM_CHAT)))
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+    """One service for all tests; each has a chat of its own."""
+    with open_station(tmp_path_factory.mktemp("station"), allowed=ALLOWED, admin=str(ADMIN)) as station:
+        yield station
+
+
+# --- triggers
+
+
+def test_a_teamchat_message_that_comes_twice_is_answered_once_in_its_thread(station: Station):
+    thread = station.town.teamchat.next_ts()
+    event = {"type": "message", "user": "U00ALICE1", "text": "uptime web", "channel": "C00000OPS", "thread_ts": thread}
+    event |= {"ts": station.town.teamchat.next_ts(), "channel_type": "channel"}
+    calls = station.teamchat(lambda caller: caller.event(event, event_id="Ev0TWICE"))
+    # Signed anew, as a call is that comes again after a minute.
+    calls += station.teamchat(lambda caller: caller.event(event | {"again": True}, event_id="Ev0TWICE"))
+    assert [call.status for call in calls] == [200, 200]
+    station.wait_until_quiet()
+    assert answers(station, "teamchat", "C00000OPS") == [("up web", thread)]
+
+
+def test_a_botchat_message_that_comes_by_poll_and_by_webhook_is_answered_once_in_its_topic(station: Station):
+    update = station.say(FORUM_CHAT, "uptime db", thread_id=7)
+    again = json.dumps(update).encode()
+    assert station.call("botchat", again, X_Botchat_Bot_Api_Secret_Token=WEBHOOK_SECRET) == 200
+    station.wait_until_quiet()
+    assert answers(station, "botchat", str(FORUM_CHAT)) == [("up db", "7")]
+
+
+def test_a_guildchat_command_is_deferred_and_answered_once_in_place(station: Station):
+    token, call = station.guildchat(lambda caller: caller.slash("uptime", host="cache"))
+    assert (call.status, json.loads(call.body)["type"]) == (200, 5)
+    station.wait_until_quiet()
+    place = f"{station.town.guildchat.api_url}/webhooks/{APPLICATION_ID}/{token}/messages/@original"
+    look = urllib.request.Request(place, headers={"User-Agent": "DiscordBot (https://example.org, 1)"})
+    with urllib.request.urlopen(look, timeout=10) as answer:
+        assert json.load(answer)["content"] == "up cache"
+    assert answers(station, "guildchat", GENERAL) == [("up cache", "")]
+
+
+def answers(station: Station, channel: str, target: str = "") -> list[tuple[str, str]]:
+    """Return text and thread of all that was sent."""
+    return [(item.text, item.thread) for item in station.town.recorder.of(channel, target=target)]
+
+
+# --- strangers
+
+
+def test_a_call_that_proves_nothing_has_no_effect(station: Station):
+    update = {"update_id": 900_000_000, "message": {"message_id": 1, "date": 1, "text": "uptime forged"}}
+    update["message"] |= {"chat": {"id": BOB, "type": "private"}, "from": {"id": BOB, "is_bot": False}}
+    before = len(station.stored()), len(station.audited("msg.receive")), len(station.audited("msg.reject"))
+    forged = {
+        "botchat": {"X_Telegram_Bot_Api_Secret_Token": "a-guess"},
+        "teamchat": {"X_Slack_Signature": f"v0={'0' * 64}", "X_Slack_Request_Timestamp": "1700000000"},
+        "guildchat": {"X_Signature_Ed25519": "0" * 128, "X_Signature_Timestamp": "1700000000"},
+    }
+    for channel, proof in forged.items():
+        assert station.call(channel, json.dumps(update).encode(), **proof) == 401
+        assert station.call(channel, b"{}") == 401
+    after = len(station.stored()), len(station.audited("msg.receive")), len(station.audited("msg.reject"))
+    assert after == (before[0], before[1], before[2] + 3), "the reason is told once a minute"
+    assert not any("forged" in item.text for item in station.town.recorder.items)
+
+
+def test_a_stranger_asks_and_is_answered_once_the_admin_has_pressed_approve(station: Station):
+    station.say(STRANGER, "uptime early", sender_name="Zoe")
+    station.say(STRANGER, "/start", sender_name="Zoe")
+    station.wait_for(STRANGER, "access request pending")
+    request = station.wait_for(ADMIN, f"/approve {STRANGER}")
+    assert "name: Zoe" in request["text"]
+    station.press(request, "Approve")
+    station.wait_for(STRANGER, "Access granted")
+    station.wait_for(ADMIN, f"Chat {STRANGER} is now allowed")
+    station.say(STRANGER, "uptime late", sender_name="Zoe")
+    station.wait_for(STRANGER, "up late")
+    assert not any("early" in message["text"] for message in station.shown(STRANGER))
+
+
+# --- conversation
+
+
+def test_the_chat_model_sees_the_photo_and_its_caption(station: Station):
+    file_id = station.town.botchat.add_file(PIXEL, path="photos/file_1.png")
+    sizes = [{"file_id": file_id, "file_unique_id": "u", "width": 1, "height": 1, "file_size": len(PIXEL)}]
+    station.say(PAINTER, photo=sizes, caption="What is on it?")
+    answer = station.wait_for(PAINTER, "Images: 1")
+    assert "What is on it?" in answer["text"]
+    question = next(q for q in station.town.recorder.of("chatmodel", kind="question") if "on it" in q.text)
+    assert isinstance(question.body, dict)
+    assert question.body["images"] == 1
+
+
+def test_the_chat_model_reads_the_text_of_a_document(station: Station):
+    content = b"The bell rings at noon.\n"
+    file_id = station.town.botchat.add_file(content, path="documents/bell.txt")
+    document = {"file_id": file_id, "file_unique_id": "u", "file_name": "bell.txt", "mime_type": "text/plain"}
+    station.say(READER, document=document | {"file_size": len(content)}, caption="When?")
+    answer = station.wait_for(READER, "The bell rings at noon.")
+    assert "When?" in answer["text"]
+    assert "bell.txt" in answer["text"]
+
+
+# --- skills
+
+
+def test_the_button_of_a_skill_runs_it_and_shows_its_result(station: Station):
+    station.say(RUNNER, "/skills")
+    keyboard = station.wait_for(RUNNER, "Installed skills:")
+    station.press(keyboard, "hello")
+    station.wait_for(RUNNER, "hello everybody")
+    (entry,) = [e for e in station.audited("skill.run") if e["metadata"]["actor"] == f"chat:{RUNNER}"]
+    assert (entry["metadata"]["mode"], entry["metadata"]["ok"]) == ("sandboxed", True)
+
+
+def test_skill_mode_proposes_a_plan_carries_it_out_once_confirmed_and_reports(station: Station):
+    station.say(PLANNER, "/mode skill")
+    station.wait_for(PLANNER, "Skill mode")
+    wanted = [{"requirement": "greet the team", "skill": "hello"}, {"requirement": "make tea", "skill": ""}]
+    station.town.chatmodel.will_answer({"requirements": wanted})
+    station.say(PLANNER, "Greet the team and make tea")
+    plan = station.wait_for(PLANNER, "Shall I do this?")
+    assert "1. greet the team → hello\n2. make tea → no skill for this" in plan["text"]
+    assert not [e for e in station.audited("skill.run") if e["metadata"]["actor"] == f"chat:{PLANNER}"]
+    station.press(plan, "Run")
+    report = station.wait_for(PLANNER, "✓ 1. greet the team\nhello everybody\ngreet the team")
+    assert "– 2. make tea" in report["text"]
+    assert report["message_id"] == plan["message_id"], "the report takes the place of the plan"
+    actions = ("intake.confirmed", "intake.task_completed")
+    assert [len(station.audited(action)) for action in actions] == [1, 1]
+
+
+# --- the end of a process
+
+
+def test_what_a_stopped_process_had_not_answered_the_next_one_answers_and_nothing_twice(tmp_path: Path):
+    with open_station(tmp_path, allowed=str(BOB), admin=str(ADMIN)) as station:
+        words = [f"w{number}" for number in range(AT_ONCE + 8)]
+
+        async def send(caller: teamchat_calls.Caller) -> None:
+            for word in words:
+                _, calls = await caller.message(f"hold {word}")
+                assert [call.status for call in calls] == [200]
+
+        station.say(BOB, "hold bob")
+        station.teamchat(send)
+        until(lambda: station.stored().count("working") == AT_ONCE + 1, "everybody works")
+        station.ask_to_end()
+        until(lambda: "Finished server process" in station.log.read_text(), "nothing new comes in")
+        station.open_gate()
+        station.wait_for_end()
+        assert station.stored().count("new") == 8, "it stopped in the middle"
+        station.say(BOB, "hold meanwhile")
+        station.start()
+        station.wait_until_quiet()
+        assert set(station.stored()) == {"answered"}
+        sent = Counter(text for channel in ("teamchat", "botchat") for text, _ in answers(station, channel))
+    assert sent == Counter(f"done {word}" for word in (*words, "bob", "meanwhile"))
