@@ -1,7 +1,7 @@
 """The chaos suite in its full size: `make chaos`, or `python -m tools.chaos [name …]` for some scenarios.
 
 Starts real processes, kills them, breaks what they stand on, and checks the ledger after every run. Prints a
-table of all figures; ends with 1 when one of them is not what it must be. Takes about 20 minutes.
+table of all figures; ends with 1 when one of them is not what it must be. Takes about 30 minutes.
 """
 
 import argparse
@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.chaos import faults, kills, limits, redis_faults
+from tests.chaos import faults, kills, limits, redis_faults, webhook_burst
 from tests.chaos.figures import Figure
+from tests.web import webhook_fuzz
 
 Scenario = Callable[[Path], list[Figure]]
 
@@ -38,6 +39,10 @@ SCENARIOS: dict[str, Scenario] = {
     "mail": faults.survive_mail_faults,
     "pace": lambda place: limits.keep_the_pace(place, seconds=60),
     "full-disk": _full_disk,
+    "webhook-burst": lambda place: webhook_burst.survive_burst(place, seconds=30, channels=2_000),
+    "webhook-fuzz-teamchat": lambda place: webhook_fuzz.fuzz(place, "teamchat", calls=200_000),
+    "webhook-fuzz-guildchat": lambda place: webhook_fuzz.fuzz(place, "guildchat", calls=200_000),
+    "webhook-fuzz-botchat": lambda place: webhook_fuzz.fuzz(place, "botchat", calls=200_000),
 }
 
 

@@ -52,7 +52,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                     task.cancel()
                 for part in running:
                     part.stop()
-    except* Exception as problems:
+    except* Exception as problems:  # noqa: BLE001  # raised again, alone
         # One sentence for whoever started the program, not a tree of them.
         failure = _first(problems)
     else:

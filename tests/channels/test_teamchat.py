@@ -110,7 +110,7 @@ def test_an_escaped_text_holds_no_markup_of_the_provider_and_is_measured_before(
 
 
 @pytest.mark.parametrize(
-    "target", ["#ops", "#öffentlich-1", "C0GENERAL", "G0PRIVATE", "D0DIRECT1", "U00ALICE1", "W00BOB"]
+    "target", ["#ops", "#öffentlich-1", "C0GENERAL", "G0PRIVATE", "D0DIRECT1", "U00ALICE1", "W00BOB", "C1"]
 )
 async def test_a_channel_by_name_or_id_and_a_person_by_id_are_targets(target: str):
     http = answers(POSTED)

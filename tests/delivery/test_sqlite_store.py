@@ -32,7 +32,7 @@ from tocsin.core.clock import Clock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.ids import new_id
 from tocsin.delivery.model import LEASE_S, SCHEDULE_S, Policy, Rate, Status
-from tocsin.delivery.sqlite_lanes import FULL_S, TIDY_BATCH, Now, boot_id, seconds_to_next
+from tocsin.delivery.sqlite_lanes import FULL_S, TIDY_BATCH, Now, seconds_to_next
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_search import search
 from tocsin.delivery.sqlite_store import UNWELL_S, SqliteStore
@@ -174,10 +174,6 @@ async def test_a_lease_that_ends_later_than_any_can_is_from_a_boot_that_nobody_n
     async with opened(path, Rebooted(1.0), "") as store:
         assert await store.seconds_to_next(RULES) == 0
         assert messages(await store.claim_due("w2", 1, RULES)) == ["hello"]
-
-
-def test_the_boot_of_this_machine_has_a_name_that_stays():
-    assert boot_id() == boot_id() != ""
 
 
 # Time is taken when the write is made

@@ -28,9 +28,9 @@ ENV = {"BOTCHAT_BOT_TOKEN": TOKEN, "BOTCHAT_WEBHOOK_SECRET": SECRET}
 NOW = 1_700_000_000.0
 
 
-def receiver(http: Transport | None = None, **env: str) -> BotchatInbound:
+def receiver(http: Transport | None = None, clock: FakeClock | None = None, **env: str) -> BotchatInbound:
     settings = Settings.load(BotchatAdapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
-    tools = Tools(http or ScriptedTransport(), FakeClock(NOW))
+    tools = Tools(http or ScriptedTransport(), clock or FakeClock(NOW))
     return BotchatInbound(settings.only(BotchatAdapter.spec.variables), tools)
 
 
@@ -146,13 +146,43 @@ async def test_the_bots_user_name_is_asked_for_once_and_only_when_it_matters(bot
     assert botchat.requests == 1
 
 
-async def test_while_the_user_name_cannot_be_asked_for_the_update_is_not_lost():
+async def test_a_webhook_call_is_read_at_once_also_while_the_user_name_cannot_be_asked_for(
+    caplog: pytest.LogCaptureFixture,
+):
+    http = ScriptedTransport().will_raise(connect_failed("https://x", "unreachable"))
+    inbound, command = receiver(http, **ENV), call(update("/run@tocsin_bot"))
+    messages = [await inbound.receive(command) for _ in range(3)]
+    assert [message and message.command for message in messages] == ["run"] * 3
+    assert len(http.sent) == 1
+    assert caplog.text.count("the product does not say who the bot is") == 1
+
+
+async def test_the_user_name_is_asked_for_again_half_a_minute_later():
+    http, clock = ScriptedTransport().will_raise(connect_failed("https://x", "unreachable")), FakeClock(NOW)
+    http.will_answer({"ok": True, "result": {"id": 7000000001, "username": "tocsin_bot"}})
+    inbound = receiver(http, clock=clock, **ENV)
+    assert await inbound.receive(call(update("/run@other_bot"))) is not None
+    clock.advance(30)
+    assert await inbound.receive(call(update("/run@other_bot"))) is None
+
+
+async def test_a_webhook_call_does_not_wait_for_a_product_that_does_not_say_who_the_bot_is():
+    class Silent(ScriptedTransport):
+        async def request(self, *args: Any, **more: Any) -> Any:
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(2):
+        message = await receiver(Silent(), **ENV).receive(call(update("mail me@example.org")))
+    assert message is not None
+
+
+async def test_while_the_user_name_cannot_be_asked_for_a_fetched_update_is_fetched_again():
     http = ScriptedTransport().will_raise(connect_failed("https://x", "unreachable"))
     http.will_answer({"ok": True, "result": {"id": 7000000001, "username": "tocsin_bot"}})
-    inbound, command = receiver(http, **ENV), call(update("/run@tocsin_bot"))
+    inbound, command = receiver(http, **ENV), update("/run@tocsin_bot")
     with pytest.raises(Exception, match="could not connect"):
-        await inbound.receive(command)
-    message = await inbound.receive(command)
+        await inbound.read(command)
+    message = await inbound.read(command)
     assert message is not None
     assert message.command == "run"
 

@@ -194,8 +194,10 @@ def test_commands_for_other_bots_are_ignored(chat: dict[str, Any]):
     assert read({"message": message("/run@other_bot now", chat)}) is None
 
 
-def test_a_command_for_a_named_bot_is_ignored_while_the_own_name_is_not_known():
-    assert read({"message": message("/run@tocsin_bot")}, BotIdentity(7)) is None
+def test_a_command_for_a_named_bot_is_not_lost_while_the_own_name_is_not_known():
+    found = read({"message": message("/run@tocsin_bot now")}, BotIdentity(7))
+    assert found is not None
+    assert (found.command, found.text) == ("run", "/run now")
 
 
 def test_the_own_name_is_needed_only_where_somebody_is_named():

@@ -125,8 +125,20 @@ async def test_each_kind_of_call_has_its_own_answer():
     assert await answered(b"no json") == 204
 
 
+async def test_an_event_of_nothing_is_no_ping():
+    assert await answered(b'{"version":1,"application_id":"1","type":1,"event":{}}') == 204
+    assert await answered(b'{"version":1,"application_id":"1","type":1}') == {"type": 1}
+
+
+@pytest.mark.parametrize("sort", [2, 3, 5])
+async def test_an_interaction_without_a_channel_is_answered_by_its_token(sort: int):
+    body = interaction(1, sort, {**ASK, **FORM}, channel_id=None, channel=None, message={"id": "9"})
+    assert await answered(body) == (DEFERRED_UPDATE if sort == 3 else DEFERRED)
+    assert "interaction" in (await read(body)).reply_context
+
+
 async def test_an_interaction_that_nobody_could_answer_says_so_at_once_and_to_one_person_only():
-    answer = await answered(interaction(1, 2, ASK, channel_id=None, channel=None))
+    answer = await answered(interaction(1, 2, {**ASK, "name": None}))
     assert (answer["type"], answer["data"]["flags"]) == (4, 64)
     assert "could not be read" in answer["data"]["content"]
 

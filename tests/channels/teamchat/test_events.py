@@ -8,6 +8,7 @@ from tests.channels.teamchat.calls import FILES, event
 from tocsin.channels.inbound import Attachment, InboundAdapter, InboundMessage, MessageKind, WebhookRequest
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.channels.teamchat.events import Threads
+from tocsin.testing import ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
 
 THREAD = "1700000000.000001"
@@ -96,6 +97,36 @@ async def test_other_bots_are_heard_where_the_operator_wants_it_but_never_oursel
     assert (message.sender_is_bot, message.sender_id, message.sender_name) == (True, "B0CI", "ci")
     for own in ({"user": "U0BOT"}, {"app_id": "A0TOCSIN"}, {"bot_profile": {"app_id": "A0TOCSIN"}}):
         assert await heard(receiver, bot_id="B0BOT", **own) is None
+
+
+TOKEN = {"TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example"}
+ME = {"ok": True, "url": "https://acme.slack.com/", "user": "bot", "user_id": "U0BOT", "bot_id": "B0BOT"}
+ANNAS = (b'"user_id": "U0BOT", "is_bot": true', b'"user_id": "U0ANNA", "is_bot": false')
+
+
+async def test_where_an_event_does_not_say_who_the_bot_is_the_token_does_and_once():
+    http = ScriptedTransport().will_answer(ME)
+    receiver = build_receiver(TeamchatAdapter, {**TOKEN, "TEAMCHAT_HEAR_BOTS": "true"}, http=http)
+    said = ({"text": "<@U0BOT> ping"}, {"user": "U0BOT"}, {"bot_id": "B0BOT"})
+    calls = [WebhookRequest((), event(number, **fields).replace(*ANNAS)) for number, fields in enumerate(said)]
+    mention, own, posted = [await receiver.receive(call) for call in calls]
+    assert isinstance(mention, InboundMessage)
+    assert (mention.text, mention.mentions_bot, own, posted) == ("ping", True, None, None)
+    assert [request.url.rpartition("/")[2] for request in http.sent] == ["auth.test"]
+
+
+async def test_an_event_is_taken_in_also_while_nobody_says_who_the_bot_is():
+    http = ScriptedTransport().will_answer({"ok": False, "error": "invalid_auth"})
+    receiver = build_receiver(TeamchatAdapter, TOKEN, http=http)
+    for number in (1, 2):
+        assert await receiver.receive(WebhookRequest((), event(number).replace(*ANNAS))) is not None
+    assert len(http.sent) == 1
+
+
+async def test_an_event_that_names_the_bot_asks_nobody():
+    http = ScriptedTransport()
+    await build_receiver(TeamchatAdapter, TOKEN, http=http).receive(WebhookRequest((), event(1)))
+    assert http.sent == []
 
 
 async def test_a_person_who_installed_the_app_is_not_taken_for_the_bot(receiver):

@@ -49,6 +49,10 @@ async def test_a_command_knows_the_type_of_its_chat_and_is_answered_there(fields
     assert target_of(message) == fields.get("channel_id", "C0OPS")
 
 
+async def test_a_trigger_that_looks_like_a_time_stamp_is_none():
+    assert target_of(await read(slash(trigger_id="12466734323.1395"))) == "C0OPS"
+
+
 async def test_without_a_trigger_the_body_names_the_command():
     first, second = await read(slash(trigger_id="")), await read(slash(trigger_id="", text="other"))
     assert first.dedupe_keys != second.dedupe_keys

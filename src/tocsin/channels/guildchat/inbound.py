@@ -16,7 +16,7 @@ from tocsin.channels.inbound import (
     MessageKind,
     WebhookRequest,
 )
-from tocsin.core.untrusted import json_object, within
+from tocsin.core.untrusted import json_object
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -45,12 +45,12 @@ class GuildchatInbound(InboundAdapter):
         return signature.replay_key(request)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
-        """Read an interaction, or an event: that has no token, and an `event` or the type 0."""
+        """Read an interaction, or an event: that has no token, and an `event`, be it empty, or the type 0."""
         call = json_object(request.body) or {}
         sort = call.get("type")
         if isinstance(sort, bool) or not isinstance(sort, int):
             return None
-        if within(call, "event"):
+        if "token" not in call and isinstance(call.get("event"), dict):
             return events.message_of(call, request.body, now=self.clock.now())
         if sort == 0:
             return Handshake(Answer(204))

@@ -19,12 +19,14 @@ _MAX_LEVELS = 3  # group, command, option
 
 
 def message_of(interaction: dict[str, Any], *, now: float) -> InboundMessage | None:
-    """Return what a person called, pressed, chose or filled in; nothing where ID or channel is missing."""
+    """Return what a person called, pressed, chose or filled in; nothing where the ID, or the name of it, is missing."""
     sort, data = interaction.get("type"), within(interaction, "data")
     interaction_id = snowflake(interaction.get("id"))
     chat_id = snowflake(interaction.get("channel_id")) or snowflake(within(interaction, "channel").get("id"))
+    # The answer goes by the token: a channel is needed only where that has run out.
+    chat_id = chat_id or interaction_id
     read = {COMMAND: _command, COMPONENT: _component, MODAL: _modal}.get(sort if isinstance(sort, int) else 0)
-    said = read(interaction, data) if read and interaction_id and chat_id else None
+    said = read(interaction, data) if read and interaction_id else None
     if said is None:
         return None
     user = within(interaction, "member", "user") or within(interaction, "user")
