@@ -633,6 +633,20 @@ class StoreContract:
         clock.advance(0.01 + TINY_S)
         assert messages(await store.claim_due("w2", 10, RULES)) == ["2"]
 
+    async def test_a_target_that_was_throttled_outside_the_queue_is_held_and_no_other(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1", "a"), new("2", "b"))
+        await store.hold("bell", "a", 40)
+        await store.hold("bell", "a", 5)  # the longer promise counts
+        (other,) = await store.claim_due("w1", 10, RULES)
+        assert other.message == "2"
+        await store.finish("w1", other.id, SENT)
+        clock.advance(39.9)
+        assert await store.claim_due("w1", 10, RULES) == []
+        clock.advance(0.1 + TINY_S)
+        assert messages(await store.claim_due("w1", 10, RULES)) == ["1"]
+
     async def test_a_throttled_account_holds_every_lane_of_the_channel_and_no_other(
         self, store: DeliveryStore, clock: TwoClocks
     ):

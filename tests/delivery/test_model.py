@@ -11,6 +11,7 @@ from tocsin.delivery.model import (
     LEAST_THROTTLE_S,
     OPEN,
     REPLAYABLE,
+    PROMPT_SCHEDULE_S,
     SCHEDULE_S,
     WAITING,
     Delivery,
@@ -70,6 +71,21 @@ def test_a_failure_ends_as_its_kind_and_the_policy_say(
 def test_the_waits_are_those_of_the_schedule(kind: FailureKind):
     waits = [judged(Failure(kind, ""), delivery(failures=n)).wait_s for n in range(len(SCHEDULE_S))]
     assert waits == [5, 30, 120, 600, 1800, 7200, 21600, 43200]
+
+
+@pytest.mark.parametrize("source", ["inbox", "bot"])
+def test_an_answer_that_somebody_waits_for_is_tried_again_soon_after_any_outage(source: str):
+    waits = [judged(Failure(TRANSIENT, ""), replace(delivery(failures=n), source=source)).wait_s for n in range(70)]
+    assert waits[:6] == [1] * 6
+    for n, wait_s in enumerate(waits):
+        assert wait_s <= max(1.0, 0.15 * sum(waits[:n]))
+    assert sum(waits) > 43200
+
+
+def test_an_answer_that_cannot_be_sent_for_a_day_is_given_up():
+    spent = replace(delivery(failures=len(PROMPT_SCHEDULE_S)), source="inbox")
+    assert judged(Failure(TRANSIENT, ""), spent).status is Status.DEAD
+    assert 86_400 <= sum(PROMPT_SCHEDULE_S) <= 1.2 * 86_400
 
 
 def test_jitter_makes_a_wait_of_the_schedule_longer_and_never_shorter():

@@ -36,11 +36,30 @@ HEARTBEAT_S = 3.0
 IDEMPOTENCY_S = 24 * 3600.0  # after that, a key that comes again makes a new delivery
 # Waiting between tries after failures that may pass; then the delivery is dead.
 SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
+# Where a person waits for an answer: always after 15 % of the time that it has been failing, so that an
+# outage of 20 s is over for them 3 s after its end, and one of a day costs the provider no more tries than this.
+PROMPT_SOURCES = frozenset({"inbox", "bot"})
+_PROMPT_SHARE, _PROMPT_LEAST_S, _PROMPT_WHOLE_S = 0.15, 1.0, 86_400.0
 # Later, never earlier: a wait that was asked for is a promise.
 JITTER = 0.1
 # Who says "wait 0 s" again and again is not asked in a loop. Below the second that we may be late.
 LEAST_THROTTLE_S = 0.5
 MAX_EXTRA_BYTES = 16 * 1024
+
+
+def _prompt_schedule() -> tuple[float, ...]:
+    waits: list[float] = []
+    while (so_far := sum(waits)) < _PROMPT_WHOLE_S:
+        waits.append(max(_PROMPT_LEAST_S, so_far * _PROMPT_SHARE))
+    return tuple(waits)
+
+
+PROMPT_SCHEDULE_S = _prompt_schedule()
+
+
+def schedule_of(source: str) -> tuple[float, ...]:
+    """Return the waits between the tries of what `source` queued."""
+    return PROMPT_SCHEDULE_S if source in PROMPT_SOURCES else SCHEDULE_S
 
 
 class Status(StrEnum):
@@ -176,9 +195,10 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
     if failure.kind is FailureKind.AMBIGUOUS and holds_back(delivery, recognises_repeats=recognises_repeats):
         return replace(dead, status=Status.UNCERTAIN)
-    if delivery.failures >= len(SCHEDULE_S):
+    schedule_s = schedule_of(delivery.source)
+    if delivery.failures >= len(schedule_s):
         return dead
-    wait_s = SCHEDULE_S[delivery.failures] * (1 + JITTER * jitter)
+    wait_s = schedule_s[delivery.failures] * (1 + JITTER * jitter)
     return replace(retry, wait_s=max(wait_s, told_s or 0.0))
 
 
@@ -194,7 +214,7 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> Outcome:
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
     if holds_back(delivery, recognises_repeats=recognises_repeats):
         return unknown
-    if delivery.failures >= len(SCHEDULE_S):
+    if delivery.failures >= len(schedule_of(delivery.source)):
         return replace(unknown, status=Status.DEAD)
     return replace(unknown, status=Status.QUEUED, error="the worker died while sending; sent again")
 

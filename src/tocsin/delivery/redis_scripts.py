@@ -233,6 +233,16 @@ return {at, 1}
     flags=ALWAYS,
 )
 
+# ARGV: …, channel, target, wait.
+HOLD = script(
+    r"""
+keep_time()
+block(pace_key('lane', ARGV[3], ARGV[4]), at + tonumber(ARGV[5]))
+return {at}
+""",
+    flags=ALWAYS,
+)
+
 # ARGV: …, worker, id, status, wait, throttled, whole account, then names and values to keep.
 FINISH = script(
     r"""

@@ -29,6 +29,7 @@ from tocsin.delivery.redis_scripts import (
     ENQUEUE,
     FINISH,
     GET,
+    HOLD,
     PROGRESS,
     PRUNE,
     RECORD,
@@ -115,6 +116,10 @@ class RedisStore:
         """See `DeliveryStore.pace`."""
         args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
         return int((await self._run(PACE, args))[0]) / MICRO
+
+    async def hold(self, channel: str, target: str, wait_s: float) -> None:
+        """See `DeliveryStore.hold`."""
+        await self._run(HOLD, [plain(channel), plain(target), micro(wait_s)])
 
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""

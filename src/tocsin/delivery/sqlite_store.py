@@ -116,6 +116,10 @@ class SqliteStore:
         """See `DeliveryStore.pace`."""
         return await self._write(lambda c, now: lanes.take(c, channel, target, rules, now))
 
+    async def hold(self, channel: str, target: str, wait_s: float) -> None:
+        """See `DeliveryStore.hold`."""
+        await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, now))
+
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""
 

@@ -103,6 +103,10 @@ class DeliveryStore(Protocol):
         """
         ...
 
+    async def hold(self, channel: str, target: str, wait_s: float) -> None:
+        """Hand nothing out for `target` during the next seconds: the provider said so outside the queue."""
+        ...
+
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
         """Carry out what one try came to and free the lane; false when the lease was lost."""
         ...
