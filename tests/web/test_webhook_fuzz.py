@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.figures import must_be_met
-from tests.web.webhook_calls import PRODUCTS
 from tests.web.webhook_fuzz import fuzz
+from tests.web.webhook_products import PRODUCTS
 
 
 @pytest.mark.parametrize("kind", PRODUCTS)

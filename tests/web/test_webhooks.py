@@ -240,6 +240,16 @@ async def test_the_reason_of_a_refusal_is_in_log_and_audit_only(door: Door, capl
     assert "very private" not in caplog.text + str(entry)
 
 
+async def test_each_reason_of_an_address_is_told_so_that_trying_out_what_is_wrong_shows(door: Door):
+    for headers in (REFUSALS["wrong"], REFUSALS["wrong"], REFUSALS["missing"], REFUSALS["empty"]):
+        await door.call({}, *headers, peer="192.0.2.1")
+    assert [entry["reason"] for entry in door.audit("msg.reject")][::-1] == [
+        "the signature is wrong",
+        "x-bell-signature is missing",
+        "x-bell-signature is empty or not printable ASCII",
+    ]
+
+
 async def test_a_bug_of_a_verifier_is_logged_with_its_trace(door: Door, caplog: pytest.LogCaptureFixture):
     await door.call({"text": "hello"}, ("X-Bell-Signature", "crash"))
     assert "ZeroDivisionError: very internal" in caplog.text

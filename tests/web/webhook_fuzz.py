@@ -20,7 +20,8 @@ from typing import Any
 from starlette.types import ASGIApp, Message
 from tests.chaos.figures import Figure, none_of
 from tests.web.conftest import SCHEMAS, make_app
-from tests.web.webhook_calls import PRODUCTS, Call, Product, Stranger
+from tests.web.webhook_calls import Call, Stranger
+from tests.web.webhook_products import PRODUCTS, Product
 
 from tocsin.app import App
 from tocsin.core.clock import Clock
