@@ -20,7 +20,7 @@ from tocsin.testing.parts import build_adapter
 MOST_MS = 15.0
 # A line that no message holds is cut.
 LONGEST_LINE = 4_000
-# The server takes a blank at the start of a block of code out of it; a no-break space stays and looks the same.
+# The server trims texts: at the start of a message, a no-break space stays in the place of a blank.
 KEPT_BLANK = "\u00a0"
 
 
@@ -52,7 +52,7 @@ def show_corpus(how_many: int = 400) -> list[Figure]:
         none_of("refused parts", refused),
         Figure("code lines", lines_total),
         none_of("changed code lines", changed),
-        Figure("blocks of code with a no-break space as their first blank", blanks_kept),
+        Figure("messages with a no-break space as the first blank of their code", blanks_kept),
         Figure("processor time for a document, median", percentile(costs, 0.5), unit="ms"),
         Figure("processor time for a document, p99", percentile(costs, 0.99), "≤", MOST_MS, "ms"),
         Figure("processor time for a document, mean", sum(costs) / len(costs), "≤", MOST_MS, "ms"),
@@ -62,7 +62,7 @@ def show_corpus(how_many: int = 400) -> list[Figure]:
 def _as_shown(text: str, entities: Sequence[object]) -> Shown:
     """Return what people see of a part; raises where the server would refuse it, or repair it in silence."""
     shown, kept = formatted({"text": text, "entities": list(entities)}, max_chars=MAX_TEXT, utf16=True, strict=True)
-    return Shown(shown.replace("\t", " "), tuple(kept))  # tdlib, clean_input_string: no control character stays
+    return Shown(shown, tuple(kept))
 
 
 def _code_lines(source: str) -> list[str]:
@@ -89,10 +89,11 @@ def _missing(lines: Sequence[str], parts: Sequence[Shown]) -> list[str]:
         for code in _code_of(part):
             first, *others = code.split("\n")
             blank = first.startswith(KEPT_BLANK)
-            shown.update(_plain(line) for line in (f" {first[1:]}" if blank else first, *others))
+            firsts = (f" {first[1:]}", f"\t{first[1:]}") if blank else (first,)
+            shown.update(_plain(line) for line in (*firsts, *others))
     return list((Counter(_plain(line) for line in lines) - shown).elements())
 
 
 def _plain(line: str) -> str:
-    """Return a line as a person sees it: a tab is four blanks, and nobody sees those at the end."""
-    return line.expandtabs(4).rstrip()
+    """Return a line without the blanks at its end, which nobody sees."""
+    return line.rstrip()

@@ -13,8 +13,8 @@ def entity(kind, offset, length, **fields):
 
 
 def test_blanks_are_taken_out_of_the_start_of_entities():
-    entities = [entity("pre", 0, 8), entity("bold", 8, 2), entity("code", 11, 2)]
-    assert cleaned("  \n code  \n😀", entities) == [entity("pre", 4, 4), entity("code", 11, 2)]
+    entities = [entity("italic", 0, 8), entity("bold", 8, 2), entity("code", 11, 2)]
+    assert cleaned("  \n code  \n😀", entities) == [entity("italic", 4, 4), entity("code", 11, 2)]
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,20 @@ Entity = dict[str, Any]
 
 MOST_ENTITIES = 100  # of one message take effect
 VERBATIM = frozenset({"code", "pre"})
+HOLD_CODE = frozenset({"pre", "blockquote"})
 KINDS = VERBATIM | {"bold", "italic", "underline", "strikethrough", "spoiler", "text_link", "blockquote"}
 
 
 def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
-    """Take blanks out of the start of entities, drop those without anything else.
+    """Take blanks out of the start of entities but blocks of code, drop those without anything else.
 
     That the product also makes a blank of every tab is left out: tests shall see what was sent.
     """
     kept = []
     for entity in entities:
         shown = shown_by(text, entity)
-        blanks = len(shown) - len(shown.lstrip(" \n"))
-        if blanks < len(shown):
+        blanks = 0 if entity["type"] in HOLD_CODE else len(shown) - len(shown.lstrip(" \n"))
+        if shown.strip(" \n"):
             moved = {"offset": entity["offset"] + blanks, "length": entity["length"] - blanks}
             kept.append({**entity, **moved} if blanks else entity)
     return kept

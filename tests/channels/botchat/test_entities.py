@@ -67,14 +67,14 @@ def test_entities_carry_language_and_address():
     )
 
 
-def test_the_server_leaves_code_alone_that_begins_with_blanks():
-    text, found = entities("```\n    a\n  b\n```\n\nc\n\n```\n\n  d\n```")
-    assert found == [("pre", "\u00a0   a\n  b"), ("pre", "\u00a0\n  d")]
-    assert text == "\u00a0   a\n  b\n\nc\n\n\u00a0\n  d"
+def test_code_is_sent_as_it_is_with_its_blanks_and_tabs():
+    text, found = entities("c\n\n```make\n\n  all:\n\tb\n```")
+    assert found == [("pre", "\n  all:\n\tb")]
+    assert text == "c\n\n\n  all:\n\tb"
 
 
-def test_a_tab_in_code_is_shown_as_blanks_because_the_server_would_make_one_of_it():
-    assert entities("```\na\n\tb\n  \tc\n```") == ("a\n    b\n    c", [("pre", "a\n    b\n    c")])
+def test_code_that_a_message_begins_with_keeps_its_indentation_although_the_server_trims():
+    assert entities("```\n    a\n  b\n```") == ("\u00a0   a\n  b", [("pre", "\u00a0   a\n  b")])
 
 
 def test_a_quote_that_is_cut_goes_on_as_a_quote():
@@ -107,6 +107,12 @@ def test_above_a_hundred_entities_the_styles_go_first_and_code_blocks_and_links_
 def test_literal_text_has_no_entities_and_keeps_its_lines():
     (part,) = literal("*a*\n  _b_\n```\n[c](d)", Entities(4_000))
     assert part == ("*a*\n  _b_\n```\n[c](d)", ())
+
+
+def test_code_that_begins_with_a_blank_is_marked_from_its_first_character():
+    (part,) = render("*`\n|---|:-:|--:|\n*`", Entities(40))
+    assert part == ("* |---|:-:|--:| *", ({"type": "code", "offset": 2, "length": 15},))
+    check(part.text, part.markup)
 
 
 @given(markdown_soup(), st.sampled_from([40, 200, 4_000]))

@@ -19,10 +19,10 @@ LONGEST_LANGUAGE = 64
 _TYPES = {BOLD.kind: "bold", ITALIC.kind: "italic", STRIKE.kind: "strikethrough", CODE.kind: "code", LINK: "text_link"}
 # What a reader misses most when there are too many comes first.
 _RANK = {"pre": 0, "blockquote": 1, "text_link": 2, "code": 3}
-TAB_COLUMNS = 4  # the server would make one blank of a tab
-# The server takes a blank at the start of a block of code out of it; this one it leaves alone.
+# The server trims texts: code that a message begins with keeps its indentation by a blank that stays.
 _KEPT_BLANK = "\u00a0"
 _BLANKS = " \n\t"
+_HOLD_CODE = ("pre", "blockquote")
 
 
 class Span(NamedTuple):
@@ -49,11 +49,9 @@ class Entities(Dialect):
     def show(self, block: Block) -> Shown:
         """Return text and spans."""
         if block.code is not None:
-            code = block.code.expandtabs(TAB_COLUMNS)
-            if code.startswith(tuple(_BLANKS)):
-                code = _KEPT_BLANK + code[code[0] != "\n" :]
             language = block.language[:LONGEST_LANGUAGE]
-            return Shown(code, (Span(0, len(code), "pre", (("language", language),) if language else ()),))
+            detail = (("language", language),) if language else ()
+            return Shown(block.code, (Span(0, len(block.code), "pre", detail),))
         runs = with_mark(block.runs, BOLD) if block.heading else block.runs
         runs = settle(map(_simple, runs), by_line=False)
         first, following = self.indents(block)
@@ -107,13 +105,17 @@ def _spans(runs: Iterable[Run]) -> Iterator[Span]:
 
 def _stripped(text: str, spans: Sequence[Span]) -> Shown:
     """Strip the text as the server would, and return it with its entities in UTF-16 units."""
+    if text[:1] in tuple(_BLANKS) and any(span.type == "pre" and span.begin == 0 for span in spans):
+        text = _KEPT_BLANK + text[text[0] != "\n" :]
     cut = len(text) - len(text.lstrip(_BLANKS))
     text = text.strip(_BLANKS)
     kept = []
     for span in spans:
         begin, end = max(0, span.begin - cut), min(len(text), span.end - cut)
-        if begin < end and text[begin:end].strip():
-            kept.append(span._replace(begin=begin, end=end))
+        inside = text[begin:end]
+        if inside.strip():  # the server takes blanks at its start out of a range; those of code are code
+            blanks = 0 if span.type in _HOLD_CODE else len(inside) - len(inside.lstrip(_BLANKS))
+            kept.append(span._replace(begin=begin + blanks, end=end))
     if len(kept) > MOST_ENTITIES:
         kept = sorted(kept, key=lambda span: (_RANK.get(span.type, 4), span.begin))[:MOST_ENTITIES]
     wide = [found.start() for found in re.finditer("[\U00010000-\U0010ffff]", text)]
