@@ -58,7 +58,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     """
     from tocsin.bot.contract import CHANNEL
     from tocsin.bot.handler import nobody_home
-    from tocsin.bot.source import inbound_of, source_of
+    from tocsin.bot.source import inbound_of, outbound_of, source_of
 
     provider = _provider(app, stack)
     skills = skills_of(app)
@@ -69,6 +69,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     bot = await _open_bot(app, stack, provider, skills)
     inbound = inbound_of(app.registry)
     inbound.on_moved(bot.access.record_move)
+    outbound_of(app.registry).on_moved(bot.access.record_move)
     inbox = inbox_of(app, [bot.access_handler, triggers, bot.handler], bot)
     tell_admin = _tell_admin(app, bot)
     source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell_admin) if fetch else None
@@ -114,6 +115,7 @@ def _provider(app: App, stack: AsyncExitStack) -> "Callable[[], Awaitable[ChatPr
 
 
 def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills") -> "TriggerHandler":
+    from tocsin.bot.contract import CHANNEL
     from tocsin.features.skills.model import Mode
     from tocsin.features.skills.service import Call
     from tocsin.features.triggers.actions import Means
@@ -131,10 +133,13 @@ def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]"
         text = prompt if message in prompt else f"{prompt}\n\n{message}"
         return (await chat.ask(Question((Turn("user", text),)))).text
 
-    async def run_skill(name: str, args: Sequence[str], input: str, actor: str) -> "Run":  # noqa: A002
-        return await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.WEBHOOK, "triggers", actor, args, input))
+    async def run_skill(name: str, args: Sequence[str], input: str, actor: str, cause: RunTrigger) -> "Run":  # noqa: A002
+        return await skills.run(name, Call(Mode.SANDBOXED, cause, "triggers", actor, args, input))
 
-    means = Means(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill)
+    def cause_of(message: InboundMessage) -> RunTrigger:
+        return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
+
+    means = Means(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill, cause_of)
     triggers = Triggers(app.settings.data_dir / FILE_NAME)
     return TriggerHandler(triggers, means, app.audit, indicating=_indicating(app))
 
@@ -190,6 +195,7 @@ async def _open_bot(
             target_of=inbound.reply_target,
             abilities=abilities,
             provider=provider,
+            hold=app.outbox.store.hold,
             indicating=_indicating(app),
             prepare=attachments.prepare,
             free_form={Mode.SKILL: intake.propose},

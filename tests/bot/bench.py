@@ -222,7 +222,7 @@ class Bench:
 
     async def settle(self) -> None:
         """Let everything happen that can: whatever waits for the database has its answer after some turns."""
-        for _ in range(15):
+        for _ in range(25):
             await asyncio.gather(*(self.database.read(lambda _: None) for _ in range(READERS)))
             await self.database.write(lambda _: None)
             await asyncio.sleep(0)

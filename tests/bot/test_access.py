@@ -9,6 +9,7 @@ from tests.bot.conftest import MakeBench
 
 from tocsin.bot.access import Access, AccessError
 from tocsin.bot.access_store import AccessStore, Standing
+from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.handler import BotAccessHandler
 from tocsin.bot.rules import Rules
 from tocsin.channels.inbound import MessageKind
@@ -71,7 +72,7 @@ async def test_a_rejected_chat_is_logged_once_with_its_id(bench: Bench, caplog: 
 
 
 async def test_the_memory_of_rejected_chats_is_bounded(bench: Bench, caplog: pytest.LogCaptureFixture):
-    door = BotAccessHandler(bench.bot.access, refuse, logged_chats=2)
+    door = BotAccessHandler(bench.bot.access, refuse, Arrivals(bench.clock), logged_chats=2)
     for chat in ("11", "12", "12", "13", "11"):
         await door(bench.received("hello", chat=chat))
     assert [vars(record)["chat_id"] for record in caplog.records] == ["11", "12", "13", "11"]
@@ -126,9 +127,13 @@ async def test_a_request_that_was_cut_off_before_the_admin_was_told_is_completed
     assert len(set(told)) == 1
 
 
-async def test_without_an_admin_chat_the_request_waits_in_the_list(make_bench: MakeBench):
+async def test_without_an_admin_chat_the_request_waits_in_the_list_and_is_logged_once(
+    make_bench: MakeBench, caplog: pytest.LogCaptureFixture
+):
     bench = make_bench(Rules())
-    assert text_of(await bench.send("/start", chat="9")) == "access request pending"
+    for _ in range(3):
+        assert text_of(await bench.send("/start", chat="9")) == "access request pending"
+    assert caplog.text.count("a chat asks for access") == 1
     assert bench.told == []
     assert [(item.chat_id, item.standing) for item in await bench.bot.access.listing()] == [("9", Standing.PENDING)]
 

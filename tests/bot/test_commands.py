@@ -235,10 +235,21 @@ async def test_all_commands_are_registered_and_the_admins_for_the_admin_alone(be
 
 async def test_an_admin_chat_that_is_not_there_yet_keeps_no_menu_from_the_others(bench: Bench):
     bench.api.failures = [BotApiError(400, "Bad Request: chat not found")]
-    assert await register_commands(bench.api, ADMIN) == ""
+    assert await register_commands(bench.api, bench.clock, ADMIN) == ""
     assert len(bench.api.calls) == 2
 
 
 async def test_a_menu_that_cannot_be_registered_is_a_problem_to_show_and_no_error(bench: Bench):
-    bench.api.failures = [BotApiError(500)]
-    assert "HTTP 500" in await register_commands(bench.api)
+    bench.api.failures = [BotApiError(404, "Not Found")]
+    assert "404 Not Found" in await register_commands(bench.api, bench.clock)
+    assert len(bench.api.calls) == 1
+
+
+async def test_commands_are_registered_as_soon_as_the_service_is_there(bench: Bench):
+    bench.api.failures = [BotApiError(502), BotApiError(429, "Too Many Requests", {"retry_after": 40})]
+    registering = asyncio.create_task(register_commands(bench.api, bench.clock))
+    for seconds, calls in ((5, 2), (39, 2), (1, 3)):
+        await bench.settle()
+        await bench.clock.advance(seconds)
+        assert len(bench.api.calls) == calls
+    assert await registering == ""

@@ -72,7 +72,11 @@ async def test_a_question_sees_the_earlier_ones_that_are_still_being_answered(be
     await bench.settle()
     second = start(bench, "what is my name?")
     await bench.settle()
-    assert provider.calls[1].turns == ["user: my name is Anna\n\nwhat is my name?"]
+    assert provider.calls[1].turns == [
+        "user: my name is Anna",
+        "assistant: (I answer this in a message of its own.)",
+        "user: what is my name?",
+    ]
     for call in provider.calls:
         call.answer("Anna")
     await asyncio.gather(first, second)
@@ -111,6 +115,26 @@ async def test_a_window_that_begins_with_an_answer_is_shown_from_its_first_quest
     await bench.send("hello")
     assert bench.provider is not None
     assert bench.provider.calls[0].turns == ["user: hello"]
+
+
+async def test_a_question_that_got_no_answer_is_not_answered_with_the_next_one(
+    bench: Bench, provider: ScriptedProvider
+):
+    await bench.sessions.add("7", "user", "one")
+    asking = start(bench, "two")
+    await bench.settle()
+    assert provider.calls[0].turns == ["user: one", "assistant: (I could not answer this.)", "user: two"]
+    provider.calls[0].answer("2")
+    await asking
+
+
+async def test_the_model_is_shown_no_more_messages_than_the_window_holds(make_bench: MakeBench):
+    bench = make_bench(Rules(allowed=frozenset({"7"}), max_history=4))
+    assert bench.provider is not None
+    for number in range(4):
+        await bench.send(f"{number}")
+    assert bench.provider.calls[-1].turns == ["user: 2", "assistant: You said: 2", "user: 3"]
+    assert len(await bench.history()) == 4
 
 
 async def test_two_of_a_chat_are_answered_at_a_time_ten_wait_and_the_next_gets_the_sentence(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
 from tocsin.bot.desk import Desk, Work
 from tocsin.bot.gate import Gate
@@ -91,7 +92,7 @@ class Room:
         self.database = Database(directory / "tocsin.db", SCHEMAS)
         self.audit = AuditTrail(AuditLog(directory / "audit.log"))
         previews = Previews(None, Memory(self.database, self.clock), self.clock)
-        self.desk = Desk(Gate(2, 5, 10), previews, tell=self.tell, target_of=lambda m: m.chat_id)
+        self.desk = Desk(Gate(2, 5, 10), previews, Arrivals(self.clock), tell=self.tell, target_of=lambda m: m.chat_id)
 
         async def provider() -> Model | None:
             return self.model

@@ -169,18 +169,34 @@ async def test_what_people_write_is_stored_in_order_and_then_confirmed(bench: Be
     assert poller.state.status is Status.STOPPED
 
 
-async def test_the_first_poll_comes_back_at_once_later_ones_wait_30_s_and_all_name_the_kinds_of_updates(
+async def test_polls_come_back_at_once_until_nothing_waits_then_they_wait_30_s_and_all_name_the_kinds_of_updates(
     bench: Bench, until: Until
 ):
-    wire = Wire([update(7)])
+    wire = Wire([update(7)], [])
     async with bench.running(http=wire):
-        await until(lambda: len(wire.sent) == 2)
+        await until(lambda: len(wire.sent) == 3)
     kinds = ["message", "edited_message", "callback_query", "my_chat_member"]
-    assert wire.sent[:2] == [
+    assert wire.sent[:3] == [
         ("getUpdates", {"limit": 100, "timeout": 0, "allowed_updates": kinds}),
+        ("getUpdates", {"offset": 8, "limit": 100, "timeout": 0, "allowed_updates": kinds}),
         ("getUpdates", {"offset": 8, "limit": 100, "timeout": 30, "allowed_updates": kinds}),
     ]
-    assert wire.timeouts[:2] == [10, 40]
+    assert wire.timeouts[:3] == [10, 10, 40]
+
+
+async def test_what_came_while_nobody_was_there_is_known_and_what_comes_later_too(bench: Bench, until: Until):
+    gone = connect_failed("https://x", "unreachable")
+    wire = Wire([update(1)], [update(2)], [], [update(3)], gone, [update(4)], [], [update(5)])
+    async with bench.running(http=wire):
+        await until(lambda: len(bench.inbox.texts) == 5)
+    assert [message.waited for message in bench.inbox.messages] == [True, True, False, True, False]
+
+
+async def test_a_server_that_does_not_wait_is_asked_four_times_a_second(bench: Bench, until: Until):
+    wire = Wire([], *[[]] * 5, [update(7)])
+    async with bench.running(http=wire):
+        await until(lambda: bench.inbox.texts)
+    assert bench.clock.slept == [0.25] * 5
 
 
 async def test_after_a_restart_the_poll_goes_on_where_the_store_stopped(bench: Bench, until: Until):

@@ -6,6 +6,7 @@ import pytest
 from tests.bot.bench import Bench, Call, ScriptedProvider, text_of
 from tests.bot.conftest import MakeBench
 
+from tocsin.bot.preview import EVERY_S, FIRST_AFTER_S
 from tocsin.bot.rules import Rules
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import COMMONMARK
@@ -37,14 +38,46 @@ class Streaming:
             self.call.write(piece)
         await self.bench.clock.advance(after_s)
 
+    async def begin(self, *pieces: str) -> None:
+        """Write so early that there is a preview."""
+        await self.write(*pieces)
+        await self.bench.clock.advance(FIRST_AFTER_S)
+
     async def end(self, text: str) -> Verdict:
         self.call.answer(text)
+        return await self.verdict()
+
+    async def verdict(self) -> Verdict:
+        """Return what it came to, a second after its end."""
+        await self.bench.settle()
+        await self.bench.clock.advance(EVERY_S)
         return await self.task
+
+
+async def test_an_answer_that_is_whole_within_a_second_has_no_preview(bench: Bench):
+    stream = Streaming(bench)
+    await stream.write("Once ", after_s=0.9)
+    stream.call.answer("Once upon a time.")
+    verdict = await stream.task
+    assert (text_of(verdict), verdict.replies[0].extra, bench.api.calls) == ("Once upon a time.", {}, [])
+    await bench.clock.advance(10)
+    assert bench.api.calls == []
+
+
+async def test_the_answer_follows_the_last_edit_after_a_second_and_holds_up_no_slot_meanwhile(bench: Bench):
+    stream = Streaming(bench)
+    await stream.begin("Once ")
+    stream.call.answer("Once upon a time.")
+    await bench.settle()
+    assert not stream.task.done()
+    assert bench.bot.state() == {"running": 0, "waiting": 0}
+    await bench.clock.advance(EVERY_S)
+    assert (await stream.task).replies[0].extra == {"edit_message_id": 500}
 
 
 async def test_the_first_piece_is_a_message_and_the_next_ones_edit_it(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("Once ")
+    await stream.begin("Once ")
     await stream.write("upon ", after_s=1)
     await stream.write("a time", after_s=1)
     assert bench.api.texts("sendMessage") == ["Once"]
@@ -55,7 +88,7 @@ async def test_the_first_piece_is_a_message_and_the_next_ones_edit_it(bench: Ben
 
 async def test_the_answer_takes_the_previews_place_once_and_no_call_comes_after_it(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("Once ")
+    await stream.begin("Once ")
     await stream.write("upon ")
     verdict = await stream.end("Once upon a time.")
     (reply,) = verdict.replies
@@ -66,9 +99,9 @@ async def test_the_answer_takes_the_previews_place_once_and_no_call_comes_after_
 
 async def test_a_chat_sees_at_most_one_call_a_second(bench: Bench):
     stream = Streaming(bench)
-    for _ in range(20):
+    for _ in range(24):
         await stream.write("x", after_s=0.25)
-    assert len(bench.api.calls) == 5
+    assert len(bench.api.calls) == 5  # the first one came after a second
     await stream.end("x")
 
 
@@ -80,6 +113,7 @@ async def test_two_answers_in_one_chat_share_its_second_and_other_chats_have_the
     streams.append(Streaming(bench, chat="8"))
     for stream in streams:
         await stream.write("x")
+    await bench.clock.advance(FIRST_AFTER_S)
     assert [params["chat_id"] for _, params in bench.api.calls] == [7, 8]
     await bench.clock.advance(1)
     assert [params["chat_id"] for _, params in bench.api.calls] == [7, 8, 7]
@@ -89,7 +123,7 @@ async def test_two_answers_in_one_chat_share_its_second_and_other_chats_have_the
 
 async def test_what_changed_within_a_second_is_one_edit(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("a", "b")
+    await stream.begin("a", "b")
     await stream.write("c")
     await stream.write("d", after_s=1)
     assert bench.api.texts("sendMessage") + bench.api.texts("editMessageText") == ["ab", "abcd"]
@@ -98,14 +132,14 @@ async def test_what_changed_within_a_second_is_one_edit(bench: Bench):
 
 async def test_blank_pieces_show_nothing(bench: Bench):
     stream = Streaming(bench)
-    await stream.write(" \n", after_s=1)
+    await stream.begin(" \n")
     assert bench.api.calls == []
     await stream.end("x")
 
 
 async def test_a_preview_is_plain_text_in_the_topic_of_the_question_with_a_button_to_cancel(bench: Bench):
     stream = Streaming(bench, chat_type="group", mentions_bot=True, thread_id="3", id="event")
-    await stream.write("**x**")
+    await stream.begin("**x**")
     ((_, params),) = bench.api.calls
     assert params["message_thread_id"] == 3
     assert params["reply_parameters"]["allow_sending_without_reply"] is True
@@ -116,7 +150,7 @@ async def test_a_preview_is_plain_text_in_the_topic_of_the_question_with_a_butto
 
 async def test_a_preview_never_exceeds_one_message(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("😀" * 3_000)
+    await stream.begin("😀" * 3_000)
     (shown,) = bench.api.texts("sendMessage")
     assert utf16_units(shown) <= 4_000
     await stream.write("more", after_s=1)
@@ -126,7 +160,7 @@ async def test_a_preview_never_exceeds_one_message(bench: Bench):
 
 async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("a")
+    await stream.begin("a")
     bench.api.failures = [FLOOD]
     await stream.write("b", after_s=1)
     await stream.write("c", after_s=6.9)
@@ -136,9 +170,26 @@ async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench
     await stream.end("abc")
 
 
+async def test_too_many_requests_that_the_preview_meets_hold_the_queue_and_not_the_work(make_bench: MakeBench):
+    held: list[tuple[str, str, float]] = []
+
+    async def hold(channel: str, target: str, seconds: float) -> None:
+        held.append((channel, target, seconds))
+
+    bench = make_bench(hold=hold)
+    stream = Streaming(bench, thread_id="3")
+    await stream.begin("a")
+    bench.api.failures = [FLOOD]
+    await stream.write("b", after_s=1)
+    stream.call.answer("ab")
+    await bench.settle()
+    assert stream.task.done()
+    assert held == [("botchat", "7/3", 7)]
+
+
 async def test_what_too_many_requests_held_back_is_shown_without_another_piece(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("a")
+    await stream.begin("a")
     bench.api.failures = [FLOOD]
     await stream.write("b", after_s=1)
     await bench.clock.advance(7)
@@ -155,7 +206,7 @@ async def test_what_too_many_requests_held_back_is_shown_without_another_piece(b
 )
 async def test_any_other_failure_ends_the_preview_silently(bench: Bench, failure: RemoteError):
     stream = Streaming(bench)
-    await stream.write("a")
+    await stream.begin("a")
     bench.api.failures = [failure]
     await stream.write("b", after_s=1)
     await stream.write("c", after_s=10)
@@ -168,24 +219,24 @@ async def test_any_other_failure_ends_the_preview_silently(bench: Bench, failure
 async def test_a_preview_that_could_not_be_sent_leaves_an_ordinary_answer(bench: Bench):
     bench.api.failures = [BotApiError(403, "Forbidden: bot was blocked by the user")]
     stream = Streaming(bench)
-    await stream.write("a")
+    await stream.begin("a")
     assert (await stream.end("abc")).replies[0].extra == {}
 
 
 async def test_the_answer_waits_for_a_call_that_is_on_its_way(bench: Bench):
     bench.api.hold = asyncio.Event()
     stream = Streaming(bench)
-    await stream.write("a")
+    await stream.begin("a")
     stream.call.answer("abc")
     await bench.settle()
     assert not stream.task.done()
     bench.api.hold.set()
-    assert (await stream.task).replies[0].extra == {"edit_message_id": 500}
+    assert (await stream.verdict()).replies[0].extra == {"edit_message_id": 500}
 
 
 async def test_a_second_attempt_after_a_crash_goes_on_with_the_same_message(bench: Bench):
     first = Streaming(bench, id="event")
-    await first.write("half an ans")
+    await first.begin("half an ans")
     first.task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first.task
@@ -199,7 +250,7 @@ async def test_a_second_attempt_after_a_crash_goes_on_with_the_same_message(benc
 
 async def test_the_second_attempt_takes_the_place_of_the_preview_also_without_streaming(bench: Bench):
     first = Streaming(bench, id="event")
-    await first.write("half an ans")
+    await first.begin("half an ans")
     first.task.cancel()
     await asyncio.wait([first.task])
     await bench.restart(Rules(allowed=frozenset({"7"}), streaming=False))
@@ -210,7 +261,7 @@ async def test_the_second_attempt_takes_the_place_of_the_preview_also_without_st
 
 async def test_once_answered_the_preview_is_forgotten(bench: Bench):
     stream = Streaming(bench, id="event")
-    await stream.write("a")
+    await stream.begin("a")
     await stream.end("abc")
     verdict = await bench.send("/help", id="event", attempt=2)
     assert verdict.replies[0].extra == {}
@@ -219,9 +270,9 @@ async def test_once_answered_the_preview_is_forgotten(bench: Bench):
 
 async def test_a_cancelled_answer_is_sealed_as_far_as_it_was_written(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("half an ans")
+    await stream.begin("half an ans")
     await bench.send("/cancel")
-    verdict = await stream.task
+    verdict = await stream.verdict()
     (reply,) = verdict.replies
     assert verdict.ending is Ending.ANSWERED
     assert (reply.text, reply.extra) == ("half an ans\n\n(cancelled)", {"edit_message_id": 500})
@@ -230,9 +281,9 @@ async def test_a_cancelled_answer_is_sealed_as_far_as_it_was_written(bench: Benc
 
 async def test_a_bug_leaves_no_half_answer(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("half an ans")
+    await stream.begin("half an ans")
     stream.call.outcome.set_exception(ZeroDivisionError())
-    verdict = await stream.task
+    verdict = await stream.verdict()
     assert verdict.ending is Ending.FAILED
     assert verdict.replies[0].extra == {"edit_message_id": 500}
     assert "half" not in text_of(verdict)
@@ -240,7 +291,7 @@ async def test_a_bug_leaves_no_half_answer(bench: Bench):
 
 async def test_an_answer_that_begins_anew_is_shown_from_its_beginning(bench: Bench):
     stream = Streaming(bench)
-    await stream.write("the first mod")
+    await stream.begin("the first mod")
     assert stream.call.on_restart is not None
     stream.call.on_restart()
     await stream.write("the fallback", after_s=1)

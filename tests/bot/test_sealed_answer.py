@@ -4,6 +4,7 @@ import asyncio
 
 from tests.bot.conftest import MakeBench
 
+from tocsin.bot.preview import EVERY_S, FIRST_AFTER_S
 from tocsin.bot.rules import Rules
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
@@ -26,6 +27,8 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
         while not bench.provider.calls:
             await bench.settle()
         bench.provider.calls[0].write("A **bold** ans")
+        await bench.settle()
+        await bench.clock.advance(FIRST_AFTER_S)
         while not botchat.world.messages:
             await bench.settle()
         (preview,) = botchat.world.messages.values()
@@ -33,6 +36,8 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
         assert preview["reply_markup"]["inline_keyboard"][0][0]["text"] == "Cancel"
 
         bench.provider.calls[0].answer("A **bold** answer")
+        await bench.settle()
+        await bench.clock.advance(EVERY_S)
         (reply,) = (await asking).replies
         adapter = build_adapter(BotchatAdapter, env, http=http)
         outgoing = Outgoing(str(CHAT), reply.text, parse_mode=reply.parse_mode, extra=reply.extra)

@@ -305,3 +305,16 @@ class Answers(ScriptedTransport):
     @property
     def methods(self) -> list[str]:
         return [sent.url.rsplit("/", 1)[-1] for sent in self.sent]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [({"ok": False, "error_code": 404, "description": "Not Found"}, 404), ({"ok": True, "result": True}, 200)],
+)
+async def test_a_server_that_cannot_tell_what_it_knows_of_the_webhook_is_believed(answer: dict[str, Any], status: int):
+    http = ScriptedTransport().will_answer({"ok": True, "result": True}).will_answer(answer, status)
+    bench = Bench(BotApi(http, "https://x", TOKEN))
+    async with bench.running() as (registration, clock):
+        assert registration.state.status is Status.OK
+    assert [request.url.rsplit("/", 1)[-1] for request in http.sent] == ["setWebhook", "getWebhookInfo"]
+    assert clock.slept == [300.0]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.adapter import without_tags
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http import Transport, connect_failed, outcome_unknown
 from tocsin.core.http_direct import DirectTransport
 from tocsin.core.http_pooled import PooledTransport
@@ -388,6 +388,20 @@ async def test_a_group_with_a_new_id_gets_the_message_there_and_later_ones_direc
     assert [body["chat_id"] for body in http.bodies] == [-2001, -1002000000001, -1002000000001]
     assert first == SendResult(True, "botchat", "-2001", message="id=45 (the group has a new ID, use -1002000000001)")
     assert (second.ok, second.target) == (True, "-2001")
+
+
+async def test_who_wants_to_know_is_told_once_of_a_groups_new_id_and_cannot_stop_the_message():
+    http = Wire().refuses(400, UPGRADED, migrate_to_chat_id=-1002).sends(45).sends(46)
+    bot, moves = adapter(http), []
+
+    async def note(old_id: str, new_id: str) -> None:
+        moves.append((old_id, new_id))
+        raise StoreUnavailableError("the disk is full")
+
+    bot.on_moved(note)
+    assert (await bot.send("-2001", "one")).ok
+    assert (await bot.send("-2001", "two")).ok
+    assert moves == [("-2001", "-1002")]
 
 
 async def test_a_group_that_keeps_moving_is_followed_once():

@@ -134,6 +134,10 @@ class Station:
         """Return the states of all received events, in their order."""
         return self._column("SELECT status FROM inbox ORDER BY seq")
 
+    def last_cause(self) -> str:
+        """Return why the latest run ran."""
+        return self._column("SELECT triggered_by FROM runs ORDER BY id DESC LIMIT 1")[0]
+
     def wait_until_quiet(self) -> None:
         """Return when all that was received is worked off, and all that came of it is sent."""
         updates = self.town.botchat.updates
@@ -147,7 +151,8 @@ class Station:
 
     def audited(self, action: str) -> list[dict[str, Any]]:
         """Return the audit entries of one action, the oldest first."""
-        lines = (self.data_dir / "audit.log").read_text().splitlines()
+        log = self.data_dir / "audit.log"
+        lines = log.read_text().splitlines() if log.exists() else []
         return [entry for line in lines if (entry := json.loads(line))["action"] == action]
 
     # --- the workplace chat

@@ -97,6 +97,7 @@ class Ear(InboundAdapter):
         self.acknowledged: list[str] = []
         self.indicated: list[str] = []
         self.answered: list[tuple[str, str]] = []
+        self.answered_in: list[str] = []
         self.on_acknowledge: Step | None = None
         self.on_answer: Step | None = None
 
@@ -121,10 +122,11 @@ class Ear(InboundAdapter):
         self.indicated.append(message.text)
         raise ChannelError("nobody sees it")
 
-    async def send_response(self, message: InboundMessage, response: str) -> None:
+    async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         if self.on_answer:
             await self.on_answer(message)
         self.answered.append((message.text, response))
+        self.answered_in.append(parse_mode)
 
 
 def message(text: str = "hello", chat: str = "tower", *keys: str, **values: Any) -> InboundMessage:

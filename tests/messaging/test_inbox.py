@@ -24,7 +24,7 @@ from tests.messaging.inbox_hall import (
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.database import DatabaseError
-from tocsin.core.errors import ChannelError
+from tocsin.core.errors import ChannelError, StoreUnavailableError
 from tocsin.messaging.handling import Ending, Handler, Received, Reply, Verdict
 from tocsin.messaging.inbox import DRAIN_S, SILENCE_S, SWEEP_S
 from tocsin.messaging.inbox_lanes import OF_ONE_CHAT
@@ -231,6 +231,21 @@ async def test_the_program_decides_who_learns_that_it_is_there(hall: Hall):
     assert hall.ear.acknowledged == ["a"]
 
 
+async def test_the_spinner_of_a_button_ends_for_everybody(hall: Hall):
+    async def nobody(_: InboundMessage) -> bool:
+        return False
+
+    async def ignore(_: Received) -> Verdict:
+        return Verdict(Ending.IGNORED)
+
+    inbox = hall.inbox(ignore, may_acknowledge=nobody)
+    async with running(inbox):
+        await inbox.accept([message("button", kind=MessageKind.CALLBACK, callback_id="9"), message("text")])
+        await hall.ended(2)
+    assert hall.ear.acknowledged == ["button"]
+    assert await hall.replies() == []
+
+
 async def test_an_acknowledgement_is_under_way_before_the_work_begins(hall: Hall):
     order: list[str] = []
 
@@ -285,6 +300,41 @@ async def test_a_handler_that_fails_is_logged_and_the_person_is_told_without_int
     [failure] = hall.audit("msg.handle")
     assert (facts(failure)["ok"], facts(failure)["event"]) == (False, entry.id)
     assert "very internal" not in failure.detail
+
+
+async def test_who_shall_not_know_that_we_are_there_is_not_told_of_a_failure_either(hall: Hall):
+    async def broken(_: Received) -> Verdict:
+        raise ZeroDivisionError
+
+    async def nobody(_: InboundMessage) -> bool:
+        return False
+
+    inbox = hall.inbox(broken, may_acknowledge=nobody)
+    async with running(inbox):
+        await inbox.accept([message()])
+        assert statuses(await hall.ended()) == ["failed"]
+    assert await hall.replies() == []
+
+
+async def test_a_store_that_is_away_for_a_moment_costs_no_message(hall: Hall, caplog: pytest.LogCaptureFixture):
+    asked: list[str] = []
+
+    async def unlucky(received: Received) -> Verdict:
+        asked.append(received.message.text)
+        if len(asked) < 3:
+            raise StoreUnavailableError("the disk is full")
+        return await echo(received)
+
+    inbox = hall.inbox(unlucky)
+    async with running(inbox):
+        await inbox.accept([message()])
+        for number in (1, 2):
+            await until(lambda number=number: len(asked) == number)
+            await until(lambda number=number: caplog.text.count("waits for the store") == number)
+            await asyncio.sleep(0)
+            hall.clock.advance(1)
+        assert statuses(await hall.ended()) == ["answered"]
+    assert await hall.replies() == [("tower", "hello")]
 
 
 async def test_who_did_not_speak_to_us_is_not_told_of_a_failure(hall: Hall):
@@ -432,14 +482,24 @@ async def test_what_came_before_the_start_or_was_sent_before_it_is_known_as_back
     async with running(inbox):
         now = hall.clock.now()
         await inbox.accept(
-            [message("sent before", sent_at=now - 1), message("sent now", sent_at=now), message("undated")]
+            [
+                message("sent before", sent_at=now - 1),
+                message("sent now", sent_at=now),
+                message("undated"),
+                message("sent long before, so it did not wait for us", sent_at=now - 3 * 86400),
+                message("fetched late", sent_at=now, waited=True),
+                message("fetched at once", sent_at=now - 1, waited=False),
+            ]
         )
-        await hall.ended(4)
+        await hall.ended(7)
     assert {received.message.text: received.backlog for received in gate.came} == {
         "stored before": True,
         "sent before": True,
         "sent now": False,
         "undated": False,
+        "sent long before, so it did not wait for us": False,
+        "fetched late": True,
+        "fetched at once": False,
     }
 
 
@@ -498,6 +558,22 @@ async def test_a_single_plain_reply_goes_the_direct_way_that_came_with_the_messa
         await inbox.accept([message(reply_context=CONTEXT)])
         assert statuses(await hall.ended()) == ["answered"]
     assert (hall.ear.answered, await hall.replies()) == ([("hello", "hello")], [])
+    [entry] = hall.audit("msg.send")
+    assert {name: value for name, value in facts(entry).items() if name != "event"} == {
+        "channel": "bell",
+        "target": "tower",
+        "ok": True,
+    }
+    assert "hello" not in entry.detail
+
+
+async def test_markdown_goes_the_direct_way_of_a_channel_that_can_show_it(hall: Hall):
+    inbox = hall.inbox(saying(Reply("*x*", COMMONMARK)))
+    hall.ear.answers_markdown = True  # type: ignore[misc]  # of this one
+    async with running(inbox):
+        await inbox.accept([message(reply_context=CONTEXT)])
+        await hall.ended()
+    assert (hall.ear.answered, hall.ear.answered_in, await hall.replies()) == ([("hello", "*x*")], [COMMONMARK], [])
 
 
 @pytest.mark.parametrize(

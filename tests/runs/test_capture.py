@@ -198,8 +198,9 @@ def test_lines_are_those_of_each_stream_however_the_output_is_cut(
         assert {line.n: line.text for line in lines} == by_number
     for stream in ("stdout", "stderr"):
         whole = b"".join(data for name, data in chunks if name == stream)
-        expected = [part.decode(errors="replace").removesuffix("\r") for part in whole.split(b"\n")]
-        expected = expected if expected[-1] else expected[:-1]
+        parts = whole.split(b"\n")
+        ended = parts if parts[-1] else parts[:-1]
+        expected = [part.decode(errors="replace").removesuffix("\r") for part in ended]
         assert [line.text for line in log.seen if line.stream == stream] == expected
 
 

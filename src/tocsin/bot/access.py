@@ -92,6 +92,8 @@ class Access:
             return Standing.UNKNOWN
         if is_new:
             self._note("bot.request", f"access requested by chat {record.chat_id}", record.chat_id, Caller("bot"))
+            if not self.admin:
+                log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
         if record.standing is Standing.PENDING and not record.admin_told:
             await self._ask_admin(record)
         return record.standing
@@ -155,7 +157,6 @@ class Access:
 
     async def _ask_admin(self, record: Record) -> None:
         if not self.admin:
-            log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
             return
         key = f"access:{record.chat_id}:request:{record.changed_at:.6f}"
         if await self._queue(self.admin, request_text(record), key, decision_keyboard(record.chat_id)):

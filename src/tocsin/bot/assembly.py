@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from tocsin.bot.access import Access
 from tocsin.bot.access_store import AccessStore
 from tocsin.bot.albums import Albums
+from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.commands import Abilities, Commands
 from tocsin.bot.contract import (
     CHANNEL,
     BotCalls,
     FindProvider,
+    Hold,
     Mode,
     OnButton,
     Prepare,
@@ -53,6 +55,7 @@ class BotParts:
     target_of: TargetOf  # the inbound adapter's `reply_target`
     abilities: Abilities
     provider: FindProvider
+    hold: Hold | None = None  # the queue's
     indicating: Indicating | None = None  # `messaging/indicator.py`, with the inbound adapter
     prepare: Prepare = text_only
     free_form: Mapping[Mode, FreeForm] = field(default_factory=dict)  # of every mode but chat
@@ -68,6 +71,7 @@ class Bot:
     handler: BotHandler  # behind triggers
     desk: Desk
     api: BotCalls
+    clock: Clock
     rules: Rules
 
     async def may_acknowledge(self, message: InboundMessage) -> bool:
@@ -76,7 +80,7 @@ class Bot:
 
     async def start(self) -> str:
         """Register the commands and return what went wrong, for the status; it stops nothing."""
-        return await register_commands(self.api, self.rules.admin)
+        return await register_commands(self.api, self.clock, self.rules.admin)
 
     def state(self) -> dict[str, int]:
         """Return how much is being worked on, and waits, for all chats."""
@@ -103,12 +107,14 @@ def build_bot(parts: BotParts) -> Bot:
     """Put the bot together; nothing is opened, called or sent."""
     rules, kept = parts.rules, Memory(parts.database, parts.clock)
     access = build_access(rules, parts.database, parts.clock, parts.audit, parts.tell)
-    previews = Previews(parts.api if rules.streaming else None, kept, parts.clock)
+    previews = Previews(parts.api if rules.streaming else None, kept, parts.clock, parts.hold)
     gate = Gate(rules.per_chat, rules.overall, rules.overflow)
-    desk = Desk(gate, previews, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating)
-    window = Window(parts.sessions)
+    arrivals = Arrivals(parts.clock)
+    desk = Desk(gate, previews, arrivals, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating)
+    window = Window(parts.sessions, rules.max_history)
     commands = Commands(desk, kept, parts.sessions, window, parts.abilities, rules.admin)
     conversation = Conversation(desk, window, parts.provider, parts.prepare)
     talk = Talk(conversation, kept, desk, parts.prepare, parts.free_form)
-    handler = BotHandler(commands, talk, Albums(parts.clock), window, parts.on_button)
-    return Bot(access, BotAccessHandler(access, commands.status), handler, desk, parts.api, rules)
+    handler = BotHandler(commands, talk, Albums(parts.clock), window, arrivals, parts.on_button)
+    door = BotAccessHandler(access, commands.status, arrivals)
+    return Bot(access, door, handler, desk, parts.api, parts.clock, rules)

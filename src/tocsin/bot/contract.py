@@ -114,6 +114,8 @@ class RunSkill(Protocol):
 
 # Queues one reply durably for a target that need not be the chat a message came from; the key makes it one of a kind.
 Tell = Callable[[str, Reply, str], Awaitable[None]]
+# Keeps the queue from sending to a target for so many seconds; channel, target, seconds.
+Hold = Callable[[str, str, float], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
 # Nothing means that no chat model is set up.
 FindProvider = Callable[[], Awaitable[ChatProvider | None]]

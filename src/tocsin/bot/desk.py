@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
+from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.contract import Prepare, Prepared, Tell, failed, ignored
 from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.jobs import JobCancelledError, Jobs
@@ -53,6 +54,7 @@ class Desk:
         self,
         gate: Gate,
         previews: Previews,
+        arrivals: Arrivals,
         *,
         tell: Tell,
         target_of: Callable[[InboundMessage], str],
@@ -61,6 +63,7 @@ class Desk:
         self.gate = gate
         self.jobs = Jobs()
         self._previews = previews
+        self._arrivals = arrivals
         self._tell = tell
         self._target_of = target_of
         self._indicating = indicating or (lambda _: nullcontext())
@@ -72,6 +75,7 @@ class Desk:
         work = Work(received, preview, self._tell, self._target_of(message))
         # Who was promised an answer before a crash is not turned away after it.
         patient = received.backlog or received.attempt > 1
+        await self._arrivals.turn(received)  # from here to the gate nothing is awaited
         try:
             with self.jobs.running(message.chat_id, received.id):
                 async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
@@ -86,6 +90,7 @@ class Desk:
             # Half an answer must not stay there beside the message that it failed.
             log.exception("work that was shown has failed", extra={"event": received.id})
             verdict = failed(BROKEN, f"unexpected {type(error).__name__}")
+        await preview.settled()
         return self._sealed(verdict, received, preview)
 
     def _sealed(self, verdict: Verdict, received: Received, preview: Preview) -> Verdict:

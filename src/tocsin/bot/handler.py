@@ -9,6 +9,7 @@ from tocsin.bot import keyboards
 from tocsin.bot.access import Access, Change
 from tocsin.bot.access_store import Standing
 from tocsin.bot.albums import Albums
+from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.commands import Command, Commands
 from tocsin.bot.contract import (
     CHANNEL,
@@ -43,9 +44,12 @@ async def nobody_home(received: Received) -> Verdict | None:
 class BotAccessHandler:
     """Comes first: lets nobody through who is not allowed, and answers what belongs to access itself."""
 
-    def __init__(self, access: Access, status: Command, *, logged_chats: int = LOGGED_CHATS) -> None:
+    def __init__(
+        self, access: Access, status: Command, arrivals: Arrivals, *, logged_chats: int = LOGGED_CHATS
+    ) -> None:
         self._access = access
         self._status = status
+        self._arrivals = arrivals
         self._logged_chats = logged_chats
         self._logged: OrderedDict[str, None] = OrderedDict()
 
@@ -56,6 +60,15 @@ class BotAccessHandler:
             return None
         if message.sender_is_bot:
             return ignored("sent by a bot")
+        if message.kind is MessageKind.MESSAGE:
+            self._arrivals.begin(received)
+        verdict = await self._let_in(received)
+        if verdict is not None:
+            self._arrivals.leave(received)
+        return verdict
+
+    async def _let_in(self, received: Received) -> Verdict | None:
+        message = received.message
         standing = await self._access.standing(message.chat_id)
         if message.chat_id == self._access.admin and (verdict := await self._for_admin(received, standing)):
             return verdict
@@ -143,12 +156,19 @@ class BotHandler:
     """Comes last: commands, buttons and conversation of chats that the door let in."""
 
     def __init__(
-        self, commands: Commands, talk: Talk, albums: Albums, window: Window, on_button: OnButton | None = None
+        self,
+        commands: Commands,
+        talk: Talk,
+        albums: Albums,
+        window: Window,
+        arrivals: Arrivals,
+        on_button: OnButton | None = None,
     ) -> None:
         self._commands = commands
         self._talk = talk
         self._albums = albums
         self._window = window
+        self._arrivals = arrivals
         self._on_button = on_button
 
     async def __call__(self, received: Received) -> Verdict | None:
@@ -165,7 +185,10 @@ class BotHandler:
             case MessageKind.COMMAND:
                 return await self._commands(received)
             case MessageKind.MESSAGE:
-                return await self._albums.handle(received, self._converse)
+                try:
+                    return await self._albums.handle(received, self._converse)
+                finally:
+                    self._arrivals.leave(received)
 
     async def _converse(self, received: Received) -> Verdict:
         if received.message.chat_type != "private" and not received.message.mentions_bot:

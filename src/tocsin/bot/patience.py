@@ -38,11 +38,6 @@ class Patience:
         self._conflicts = 0
         self._conflict_at = 0.0
 
-    @property
-    def failing(self) -> bool:
-        """Whether the last try failed, a conflict aside."""
-        return self._failures > 0
-
     def succeeded(self, now: float) -> bool:
         """Forget failures; say whether there has been no conflict either for a while. `now` is monotonic."""
         self._failures = 0

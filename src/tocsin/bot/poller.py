@@ -6,6 +6,7 @@ An update is confirmed to the provider only after it is stored, so a kill at any
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ POLL_TIMEOUT_S = 30  # spec 5.6
 ANSWER_TIMEOUT_S = 10  # on top of it: the provider must have answered by then
 WATCHDOG_S = 90.0
 MOST_UPDATES = 100  # getUpdates, limit
+LEAST_POLL_S = 0.25  # between two polls that bring nothing
 LOCK_EVERY_S = 3.0
 CONFIRM_S = 3.0
 
@@ -74,6 +76,7 @@ class Poller:
         self._offset: int | None = None
         self._offset_known = False
         self._limit = MOST_UPDATES
+        self._behind = True  # what comes now has waited for us
         self._webhook_removed = False
 
     @property
@@ -122,9 +125,10 @@ class Poller:
         """Fetch and store once; say whether the poll came to an end."""
         if not self._offset_known:
             self._offset, self._offset_known = await self._inbox.cursor(self._cursor), True
-        # The first poll, also after an outage, comes back at once, so that the state is right and not 30 s late.
-        unsure = self._patience.failing or self.state.status is Status.STARTING
-        timeout_s = 0 if unsure else POLL_TIMEOUT_S
+        # While we are behind, at the start and after an outage, a poll comes back at once: the state is right then,
+        # and not 30 s late, and an empty answer says that nothing waits any more.
+        timeout_s = 0 if self._behind and self.state.status is not Status.CONFLICT else POLL_TIMEOUT_S
+        begun_at = self._clock.monotonic()
         try:
             updates = await self._halt.or_done(self._fetch(timeout_s))
         except BotApiError as refusal:
@@ -136,6 +140,9 @@ class Poller:
             return False
         if updates:
             await self._store(updates)
+        elif timeout_s and self._clock.monotonic() - begun_at < LEAST_POLL_S:
+            await self._liveness.pause(LEAST_POLL_S, self._halt)  # a server, or a proxy, that does not wait
+        self._behind = self._behind and bool(updates)
         self._limit = min(self._limit * 2, MOST_UPDATES)
         return True
 
@@ -162,7 +169,8 @@ class Poller:
         last = number(updates[-1].get("update_id"))
         if last is None:
             raise _broken("an update has no number")
-        messages = [message for update in updates if (message := await self._inbound.read(update))]
+        read = [message for update in updates if (message := await self._inbound.read(update))]
+        messages = [replace(message, waited=self._behind) for message in read]
         await self._inbox.accept(messages, cursor=(self._cursor, last + 1))
         repeated, self._offset = self._offset == last + 1, last + 1
         if repeated:
@@ -180,6 +188,7 @@ class Poller:
         await self._liveness.good()
 
     async def _endure(self, error: Exception) -> None:
+        self._behind = True
         if isinstance(error, RemoteError) and error.kind is FailureKind.AMBIGUOUS:
             # The answer may have been too large to read: long texts, a hundred at once.
             self._limit = max(1, self._limit // 2)
@@ -195,7 +204,8 @@ class Poller:
             async with asyncio.timeout(self._confirm_s):
                 await self._api.call("getUpdates", offset=self._offset, limit=1, timeout=0)
         except (RemoteError, TimeoutError) as error:
-            log.info("the last updates are not confirmed", extra={"reason": str(error)})
+            reason = str(error) or "no answer in time"
+            log.info("the last updates are not confirmed", extra={"reason": reason})
 
 
 def _broken(what: str) -> ChannelError:

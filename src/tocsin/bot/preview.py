@@ -1,5 +1,6 @@
 """An answer while it is being written: one message, edited at most once a second in each chat.
 
+What is whole within a second is never shown as a preview: it would only be one more message, and flicker.
 A preview is a courtesy. Whatever goes wrong with it ends it, and nothing else. The answer itself leaves through the
 durable queue and takes the preview's place; a message ID is kept before the first edit, so that a second attempt
 after a crash goes on with the same message.
@@ -11,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tocsin.bot.contract import BotCalls
+from tocsin.bot.contract import CHANNEL, BotCalls, Hold, history_key
 from tocsin.bot.keyboards import cancel_keyboard
 from tocsin.bot.memory import Memory
 from tocsin.channels.inbound import InboundMessage
@@ -22,6 +23,7 @@ from tocsin.messaging.handling import Received
 
 log = logging.getLogger(__name__)
 
+FIRST_AFTER_S = 1.0  # after the first piece
 EVERY_S = 1.0  # fact book, "Pace per token": one a second in each chat
 MAX_UNITS = 4_000  # where answers are cut: the first part takes the preview's place
 USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
@@ -31,9 +33,14 @@ _REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
 class Pace:
     """When the next call for each chat may be made; shared by all previews."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, hold: Hold | None = None) -> None:
         self._clock = clock
+        self._hold = hold
         self._free_at: dict[str, float] = {}
+
+    async def linger(self, seconds: float) -> None:
+        """Let time pass, for no chat in particular."""
+        await self._clock.sleep(seconds)
 
     async def wait(self, chat: str) -> None:
         """Return when the chat is free, and take it for a second."""
@@ -47,6 +54,12 @@ class Pace:
         if len(self._free_at) >= _REMEMBERED:
             self._free_at = {known: at for known, at in self._free_at.items() if at > now}
         self._free_at[chat] = max(self._free_at.get(chat, 0.0), now + seconds)
+
+    async def throttle(self, message: InboundMessage, seconds: float) -> None:
+        """Keep to what the provider said, here and in the queue: the answer must not come before it either."""
+        self.pause(message.chat_id, seconds)
+        if self._hold is not None:
+            await self._hold(CHANNEL, history_key(message), seconds)
 
 
 class Preview:
@@ -64,7 +77,7 @@ class Preview:
         self._text = ""
         self._shown = ""
         self._changed = asyncio.Event()
-        self._ended = self._calling = False
+        self._ended = self._calling = self._throttled = False
 
     @property
     def wanted(self) -> bool:
@@ -103,7 +116,14 @@ class Preview:
             if not task.cancelled() and (bug := task.exception()):
                 log.error("preview ended unexpectedly", exc_info=bug)
 
+    async def settled(self) -> None:
+        """Return when the message may be edited once more: the answer keeps the pace of its preview."""
+        if self._api is not None and self.message_id is not None and not self._throttled:
+            await self._pace.wait(self._message.chat_id)
+
     async def _show_changes(self, api: BotCalls) -> None:
+        await self._changed.wait()
+        await self._pace.linger(FIRST_AFTER_S)
         while not self._ended:
             await self._changed.wait()
             await self._pace.wait(self._message.chat_id)
@@ -118,14 +138,25 @@ class Preview:
                 if error.kind is not FailureKind.RATE_LIMITED:
                     self._give_up(error)
                     return
-                wait_s = error.retry_after_s
-                self._pace.pause(self._message.chat_id, USUAL_PAUSE_S if wait_s is None else wait_s)
-                self._changed.set()
+                if not await self._keep_to(error):
+                    return
             except TocsinError as error:  # the ID could not be kept
                 self._give_up(error)
                 return
             finally:
                 self._calling = False
+
+    async def _keep_to(self, error: RemoteError) -> bool:
+        """Wait as long as the provider said; false when the queue cannot be told."""
+        self._throttled = True
+        wait_s = error.retry_after_s
+        try:
+            await self._pace.throttle(self._message, USUAL_PAUSE_S if wait_s is None else wait_s)
+        except TocsinError as failure:
+            self._give_up(failure)
+            return False
+        self._changed.set()
+        return True
 
     async def _show(self, api: BotCalls, text: str) -> None:
         buttons = [[{"text": label, "callback_data": data} for label, data in r] for r in cancel_keyboard(self._id)]
@@ -153,10 +184,10 @@ class Preview:
 class Previews:
     """Makes previews, and knows which message has one."""
 
-    def __init__(self, api: BotCalls | None, memory: Memory, clock: Clock) -> None:
+    def __init__(self, api: BotCalls | None, memory: Memory, clock: Clock, hold: Hold | None = None) -> None:
         self._api = api
         self._memory = memory
-        self._pace = Pace(clock)
+        self._pace = Pace(clock, hold)
 
     async def open(self, received: Received) -> Preview:
         """Return the preview of the answer to `received`; after a crash, the one that is in the chat already."""

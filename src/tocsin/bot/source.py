@@ -9,6 +9,7 @@ from tocsin.bot.liveness import TellAdmin
 from tocsin.bot.poller import Inbox, Poller
 from tocsin.bot.sessions import Sessions
 from tocsin.bot.webhook import WebhookRegistration, hook_of
+from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN
 from tocsin.channels.botchat.files import BotFiles
 from tocsin.channels.botchat.inbound import BotchatInbound
@@ -26,6 +27,14 @@ def inbound_of(registry: Registry) -> BotchatInbound:
     if not isinstance(inbound, BotchatInbound):
         raise TypeError(f"the inbound side of {CHANNEL} is a {type(inbound).__name__}")
     return inbound
+
+
+def outbound_of(registry: Registry) -> BotchatAdapter:
+    """Return the outbound side of the bot's channel."""
+    outbound = registry.adapter(CHANNEL)
+    if not isinstance(outbound, BotchatAdapter):
+        raise TypeError(f"the outbound side of {CHANNEL} is a {type(outbound).__name__}")
+    return outbound
 
 
 def files_of(inbound: BotchatInbound, settings: Values) -> Fetch:

@@ -12,7 +12,7 @@ from typing import Any
 from tocsin.bot.halt import Halt
 from tocsin.bot.liveness import Liveness, ReceivingState, Status, TellAdmin
 from tocsin.bot.patience import Patience
-from tocsin.channels.botchat.api import BotApi
+from tocsin.channels.botchat.api import BotApi, BotApiError
 from tocsin.channels.botchat.fields import count, record, time_s, words
 from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
 from tocsin.channels.botchat.updates import ALLOWED_UPDATES
@@ -91,16 +91,25 @@ class WebhookRegistration:
         fresh = not self._registered
         if fresh:
             await self._register()
-        info = record(await self._api.call("getWebhookInfo"))
+        info = await self._info()
         self._patience.succeeded(self._clock.monotonic())
         self._liveness.pending = count(info.get("pending_update_count"))
-        if words(info.get("url")) != self._hook.url:
+        if "url" in info and words(info.get("url")) != self._hook.url:
             return await self._taken_away(fresh=fresh)
         if problem := self._problem(info):
             await self._liveness.bad(Status.FAILING, problem)
             return CHECK_SOON_S
         await self._liveness.good()
         return CHECK_EVERY_S
+
+    async def _info(self) -> Mapping[str, Any]:
+        """Return what the provider knows of the webhook; a server that cannot tell takes nothing away from it."""
+        try:
+            return record(await self._api.call("getWebhookInfo"))
+        except BotApiError as refusal:
+            if refusal.error_code != 404:
+                raise
+            return {}
 
     async def _register(self) -> None:
         # Also when the address is there already: the secret may be another one.

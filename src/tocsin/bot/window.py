@@ -1,6 +1,6 @@
 """What the provider is shown: the history, and the questions whose answers are still being written."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from tocsin.bot.contract import Sessions
@@ -9,6 +9,9 @@ from tocsin.providers.contract import Image, Turn
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 _OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
+# In the place of answers that a question does not have, so that the model does not answer it with the next one.
+IN_WORK = "(I answer this in a message of its own.)"
+UNANSWERED = "(I could not answer this.)"
 
 
 @dataclass(eq=False, slots=True)
@@ -30,8 +33,9 @@ class Exchange:
 class Window:
     """Adds question and answer to the history together, once the answer is durably on its way."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, max_turns: int) -> None:
         self._sessions = sessions
+        self._max_turns = max_turns  # the question included
         self._open: dict[str, list[Exchange]] = {}
 
     def ask(self, key: str, message_id: str, question: str) -> Exchange:
@@ -48,11 +52,9 @@ class Window:
         for other in self._open.get(exchange.key, []):
             if other is exchange:
                 break
-            turns.append(Turn(USER, other.question))
-            if other.answer:
-                turns.append(Turn(ASSISTANT, other.answer))
+            turns += [Turn(USER, other.question), Turn(ASSISTANT, other.answer or IN_WORK)]
         turns.append(Turn(USER, exchange.question, images))
-        return _alternating(turns)
+        return _alternating(turns[-self._max_turns :])
 
     async def close(self, exchange: Exchange) -> None:
         """Add the exchange to the history; without an answer, the question alone."""
@@ -94,14 +96,14 @@ def _turn(role: str, text: str) -> Turn:
 
 
 def _alternating(turns: list[Turn]) -> tuple[Turn, ...]:
-    """Join neighbours of one role, and leave out answers whose question the window has lost."""
-    joined: list[Turn] = []
+    """Fill gaps, join answers in a row, and leave out an answer whose question the window has lost."""
+    shown: list[Turn] = []
     for turn in turns:
-        if not joined and turn.role == ASSISTANT:
-            continue
-        if joined and joined[-1].role == turn.role:
-            before = joined.pop()
-            text = "\n\n".join(part for part in (before.text, turn.text) if part)
-            turn = replace(before, text=text, images=before.images + turn.images)  # noqa: PLW2901
-        joined.append(turn)
-    return tuple(joined)
+        before = shown[-1].role if shown else ASSISTANT
+        if turn.role == USER and before == USER:
+            shown.append(Turn(ASSISTANT, UNANSWERED))
+        if USER in {turn.role, before}:
+            shown.append(turn)
+        elif shown:
+            shown[-1] = Turn(ASSISTANT, f"{shown[-1].text}\n\n{turn.text}")
+    return tuple(shown)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from tocsin.channels.contract import PLAIN
 from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 
@@ -132,6 +133,7 @@ class InboundMessage:
     album_id: str | None = None  # of several messages that a person sent as one
     sent_at: float = 0.0
     received_at: float = 0.0
+    waited: bool | None = None  # whether it came while nobody was there to take it; nothing: `sent_at` tells
     sender_username: str = ""  # where the product has one beside the name
     sender_language: str = ""  # as the product tells it, such as `de`
     # Addresses that answer this event, such as a response_url: in memory only, never stored or logged.
@@ -161,6 +163,8 @@ class InboundAdapter(ABC):
 
     name: ClassVar[str]
     supports_streaming: ClassVar[bool] = False
+    # Whether `send_response` takes the parse mode COMMONMARK, too; else what a model wrote goes through the queue.
+    answers_markdown: ClassVar[bool] = False
     # How often the indicator is shown anew while work goes on; nothing means that once is enough.
     indicator_every_s: ClassVar[float | None] = None
 
@@ -202,9 +206,10 @@ class InboundAdapter(ABC):
     async def start_processing_indicator(self, message: InboundMessage) -> None:  # noqa: B027
         """Show that somebody works on an answer; may raise ChannelError."""
 
-    async def send_response(self, message: InboundMessage, response: str) -> None:
+    async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         """Answer by what `reply_context` has, at once and not through the queue.
 
+        `response` is text as it is, or with `COMMONMARK` Markdown; see `answers_markdown`.
         Raises PartlyAnsweredError when some of it went out or may have, and any other ChannelError when
         that is not possible (any more): then the answer goes through the queue.
         """

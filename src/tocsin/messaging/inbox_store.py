@@ -39,11 +39,6 @@ class InboxStore:
         self._max_keys = max_keys
         self._max_rows = max_rows
 
-    @property
-    def problem(self) -> str:
-        """Why it cannot be written now."""
-        return self._database.problem
-
     async def accept(
         self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None
     ) -> list[Ticket | None]:

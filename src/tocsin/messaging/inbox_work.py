@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeVar
 
-from tocsin.channels.contract import PLAIN
+from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 MAX_ATTEMPTS = 3
 BACK_OFF_S = (0.5, 1.0, 2.0)
+# What was sent earlier than that before the start did not wait for us: products send again for a day at most.
+BACKLOG_S = 2 * 86400.0
 # An acknowledgement that takes longer is given up once the work is done.
 ACKNOWLEDGE_S = 5.0
 
@@ -138,17 +140,18 @@ class InboxWork:
 
     async def _acknowledge(self, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
-            if await self._duties.may_acknowledge(message):
+            # The spinner of a button ends for everybody: who sees the button knows of us already.
+            if message.callback_id or await self._duties.may_acknowledge(message):
                 await adapter.acknowledge(message)
         except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
             log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
 
     async def _judge(self, entry: Entry, message: InboundMessage) -> Verdict:
         """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
-        backlog = entry.accepted_at < self.started_at or 0 < message.sent_at < self.started_at
+        backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts > MAX_ATTEMPTS:
-            return _failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
+            return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
         if not backlog and self._brake.is_muted(chat):
             return Verdict(Ending.IGNORED, reason="the chat is muted")
         verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts))
@@ -158,10 +161,18 @@ class InboxWork:
             return Verdict(Ending.IGNORED, reason="too many replies in a minute")
         return verdict
 
+    def _is_backlog(self, entry: Entry, message: InboundMessage) -> bool:
+        """Whether it came while nobody was there: who fetched it knows best, else its time tells."""
+        if entry.accepted_at < self.started_at:
+            return True
+        if message.waited is not None:
+            return message.waited
+        return 0 < self.started_at - message.sent_at < BACKLOG_S
+
     async def _ask(self, received: Received) -> Verdict:
         try:
             for handler in self._duties.handlers:
-                if (verdict := await handler(received)) is not None:
+                if (verdict := await self._patiently(handler, received)) is not None:
                     encode(verdict.replies)  # what cannot be kept fails here
                     return verdict
         except (Exception, asyncio.CancelledError, SystemExit, GeneratorExit) as error:
@@ -170,8 +181,28 @@ class InboxWork:
                 raise
             # A handler is code of others; its failure must neither end the rest nor show to the person.
             log.exception("a handler failed", extra={"event": received.id})
-            return _failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
+            return await self._failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
         return Verdict(Ending.IGNORED, reason="no handler takes it")
+
+    async def _patiently(self, handler: Handler, received: Received) -> Verdict | None:
+        """Ask a handler, again when the store was away: that costs no message, and whatever it began begins anew."""
+        for pause_s in BACK_OFF_S:
+            try:
+                return await handler(received)
+            except StoreUnavailableError as error:
+                facts = {"event": received.id, "reason": error.sentence()}
+                log.warning("the work on a message waits for the store", extra=facts)
+            await self._clock.sleep(pause_s)
+        return await handler(received)
+
+    async def _failure(self, message: InboundMessage, told: str, reason: str) -> Verdict:
+        """Return the verdict of what cannot be handled; told is only who spoke to us and may know that we are there."""
+        try:
+            may_know = is_addressed(message) and await self._duties.may_acknowledge(message)
+        except Exception:
+            log.exception("a failure is told to nobody", extra={"channel": message.channel})
+            may_know = False
+        return Verdict(Ending.FAILED, (Reply(told),) if may_know else (), reason)
 
     async def _mute(self, chat: Chat) -> None:
         channel, chat_id = chat
@@ -202,13 +233,15 @@ class InboxWork:
         if len(verdict.replies) != 1 or not message.reply_context:
             return verdict
         (reply,) = verdict.replies
-        if reply.extra or reply.parse_mode != PLAIN:
+        if reply.extra or not _can_answer(adapter, reply.parse_mode):
             return verdict
         facts = {"event": entry.id, "channel": entry.channel}
+        mode = {} if reply.parse_mode == PLAIN else {"parse_mode": reply.parse_mode}
         try:
-            await adapter.send_response(message, reply.text)
+            await adapter.send_response(message, reply.text, **mode)
         except PartlyAnsweredError as error:
             log.warning("a direct answer broke off", extra={**facts, "reason": error.sentence()})
+            self._note_direct(entry, error.sentence())
             unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
             rest = replace(verdict, replies=unsent, reason=verdict.reason or str(error))
             await self._keep(entry, owner, rest)
@@ -219,7 +252,15 @@ class InboxWork:
         except Exception:
             log.exception("an answer goes through the queue", extra=facts)
             return verdict
+        self._note_direct(entry, "")
         return replace(verdict, replies=())
+
+    def _note_direct(self, entry: Entry, problem: str) -> None:
+        """Leave the audit entry of a message that went out without the queue."""
+        facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
+        told = f"broke off ({problem})" if problem else "sent"
+        detail = f"{told} on {entry.channel} to {entry.chat}, as the answer to what came in"
+        self._audit.record("msg.send", detail, source="inbox", metadata=facts)
 
     async def _withdraw(self, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
@@ -284,9 +325,8 @@ class InboxWork:
         raise AssertionError("count() never ends")
 
 
-def _failure(message: InboundMessage, told: str, reason: str) -> Verdict:
-    """Return the verdict of what cannot be handled; only who spoke to us is told."""
-    return Verdict(Ending.FAILED, (Reply(told),) if is_addressed(message) else (), reason)
+def _can_answer(adapter: InboundAdapter, parse_mode: str) -> bool:
+    return parse_mode == PLAIN or (parse_mode == COMMONMARK and adapter.answers_markdown)
 
 
 def _lost(entry: Entry) -> bool:

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 def failure_of(error: Exception, endpoint: Endpoint, redact: Callable[[str], str]) -> ProviderError:
     """Return the ProviderError that says what `error` of an SDK means."""
-    if own := next((cause for cause in _causes(error) if isinstance(cause, ProviderError)), None):
+    if own := next((cause for cause in chain_of(error) if isinstance(cause, ProviderError)), None):
         return own
     if isinstance(error, ModelHTTPError):
         return _refusal(error, endpoint, redact)
@@ -130,7 +130,7 @@ def _kind(status: int) -> FailureKind:
 
 def _transport_failure(error: Exception, endpoint: Endpoint) -> ProviderError | None:
     """Return what happened to the connection, or nothing when it was not that."""
-    causes = list(_causes(error))
+    causes = list(chain_of(error))
     if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):
         host, reason = host_of(endpoint.base_url), _reason(causes)
         return ProviderError(
@@ -168,7 +168,7 @@ def _quoted(body: object, redact: Callable[[str], str]) -> str:
     return f": {line if len(line) <= MAX_QUOTED_CHARS else line[: MAX_QUOTED_CHARS - 1] + '…'}"
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def chain_of(error: BaseException) -> Iterator[BaseException]:
     """Yield the error, what it came from, what that came from."""
     cause: BaseException | None = error
     while cause is not None:

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import warnings
 from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import httpx2
@@ -26,9 +28,10 @@ from pydantic_ai.models import Model as SdkModel
 
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import Endpoint
-from tocsin.providers.failures import declined, failed, failure_of, refused, unreadable
+from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
 from tocsin.providers.remote import Limits
 from tocsin.providers.showing import Showing
+from tocsin.providers.unstreamed import UnstreamedError, completion_of, was_to_stream
 
 T = TypeVar("T")
 
@@ -114,6 +117,9 @@ class Model:
                 raise self._failure(error, showing) from None
             raise failed(self._endpoint, "stalled", "has fallen silent", "try again in a few minutes") from None
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
+            if whole := next((cause for cause in chain_of(error) if isinstance(cause, UnstreamedError)), None):
+                showing(whole.completion.text)
+                return whole.completion
             raise self._failure(error, showing) from None
 
     async def extract(self, question: Question, shape: type[T]) -> T:
@@ -134,6 +140,8 @@ class Model:
         clock = asyncio.get_running_loop().time
         pieces: list[str] = []
         length = 0
+        ending = _Ending()
+        _ENDING.set(ending)
         async with model_request_stream(self._model, messages_of(question)) as stream:
             async for event in stream:
                 patience.reschedule(clock() + self._limits.between_pieces_s)
@@ -143,17 +151,17 @@ class Model:
                         raise failed(self._endpoint, "endless", "does not stop writing")
                     pieces.append(piece)
                     showing(piece)
-            return self._completion("".join(pieces), stream.get())
+            return self._completion("".join(pieces), stream.get(), is_whole=ending.seen)
 
-    def _completion(self, text: str, response: ModelResponse) -> Completion:
+    def _completion(self, text: str, response: ModelResponse, *, is_whole: bool) -> Completion:
         """Return the answer; raises ProviderError where it is not whole or there is none."""
         endpoint = self._endpoint
         filtered = response.finish_reason == "content_filter"
         # Both interfaces say why they stop; pydantic-ai supposes a reason where there was none, but not here.
-        if not filtered and not (response.provider_details or {}).get("finish_reason"):
-            if not text:
-                raise unreadable(endpoint)
-            raise failed(endpoint, "cut", "stopped in the middle of its answer", "try again")
+        reason = (response.provider_details or {}).get("finish_reason")
+        if not filtered and not reason and not (is_whole and text):
+            cut = failed(endpoint, "cut", "stopped in the middle of its answer", "try again")
+            raise cut if text else unreadable(endpoint)
         if not text.strip():
             raise declined(endpoint) if filtered else failed(endpoint, "empty", "answers with nothing", "try again")
         return Completion(
@@ -185,7 +193,10 @@ def messages_of(question: Question) -> list[ModelMessage]:
     return messages
 
 
-def _content(turn: Turn) -> list[UserContent]:
+def _content(turn: Turn) -> str | list[UserContent]:
+    """Return words as a text, which every service takes; some take no lists."""
+    if not turn.images:
+        return turn.text
     text: list[UserContent] = [turn.text] if turn.text.strip() else []
     return [*text, *(BinaryContent(image.data, media_type=image.media_type) for image in turn.images)]
 
@@ -204,6 +215,18 @@ def _name(told: object) -> str:
     return told if isinstance(told, str) and told.isprintable() and len(told) <= 200 else ""
 
 
+@dataclass(slots=True)
+class _Ending:
+    """Whether a stream said that it is over; some services leave it at that and give no reason."""
+
+    seen: bool = False
+
+
+# Of the call that is made in this task: the hooks of the client are the same for all calls.
+_ENDING: ContextVar[_Ending | None] = ContextVar("ending", default=None)
+_OVER = b"\ndata: [DONE]"
+
+
 class _Bounds:
     """Refuses a redirect, and what unpacks to more than it seems; bounds the rest."""
 
@@ -215,18 +238,25 @@ class _Bounds:
             raise refused(response.status_code, self._endpoint)
         if response.headers.get("content-encoding", "identity") != "identity":
             raise unreadable(self._endpoint)
-        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
+        ending = _ENDING.get() or _Ending()
+        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), ending)
+        if was_to_stream(response):
+            whole = completion_of(await response.aread(), self._endpoint)
+            raise UnstreamedError(whole) if whole else unreadable(self._endpoint)
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body of which only so much is read."""
+    """A body of which only so much is read, and whose end is looked for."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, ending: _Ending) -> None:
         self._stream = stream
+        self._ending = ending
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_ANSWER_BYTES
+        left, before = MAX_ANSWER_BYTES, b""
         async for chunk in self._stream:
+            self._ending.seen = self._ending.seen or _OVER in before + chunk
+            before = (before + chunk)[-len(_OVER) :]
             left -= len(chunk)
             if left < 0:
                 raise httpx2.ReadError("the answer does not end")

@@ -99,12 +99,12 @@ class Webhooks:
         )
 
     def _tell(self, scope: Scope, kind: str, error: Exception) -> None:
-        """Write the reason to log and audit, once a minute for an address."""
+        """Write the reason to log and audit, once a minute for an address: whoever tries out what is wrong sees it."""
         address = scope["tocsin.client"]
-        if not self._told_of_address.take(f"{kind} {bucket_of(address)}") or not self._told_of_all.take(""):
-            return
         expected = isinstance(error, TocsinError)
         reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
+        if not self._told_of_address.take(f"{kind} {bucket_of(address)} {reason}") or not self._told_of_all.take(""):
+            return
         facts = {"channel": kind, "ip": address, "request_id": scope["tocsin.request_id"], "reason": reason}
         level = logging.WARNING if expected else logging.ERROR
         log.log(level, "a webhook call was rejected", exc_info=None if expected else error, extra=facts)

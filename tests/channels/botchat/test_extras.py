@@ -33,6 +33,10 @@ class Wire(ScriptedTransport):
         self.will_answer({"ok": False, "error_code": 400, "description": f"Bad Request: {description}"}, 400)
         return self
 
+    def knows_no_such_method(self) -> "Wire":
+        self.will_answer({"ok": False, "error_code": 404, "description": "Not Found"}, 404)
+        return self
+
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
         """List method and parameters of every call."""
         return [(request.url.rpartition("/")[2], request.json()) for request in self.sent]
@@ -87,13 +91,21 @@ async def test_an_edit_that_changes_nothing_is_done():
     assert (await send(http, edit_message_id=16)).result.message == "id=16"
 
 
-@pytest.mark.parametrize("reason", ["message can't be edited", "message to edit not found", "MESSAGE_ID_INVALID"])
+@pytest.mark.parametrize(
+    "reason", ["message can't be edited", "message to edit not found", "MESSAGE_ID_INVALID", "in words of tomorrow"]
+)
 async def test_a_message_that_cannot_be_edited_any_more_is_followed_by_a_new_one(reason: str):
     http = Wire().refuses(reason).sends(43)
     assert (await send(http, edit_message_id=16, buttons=BUTTONS, reply_to=15)).result.message == "id=43"
     (_, edit), (method, body) = http.calls()
     assert (method, body["text"], body["entities"]) == ("sendMessage", "hi", edit["entities"])
     assert (body["reply_markup"], body["reply_parameters"]["message_id"]) == (KEYBOARD, 15)
+
+
+async def test_a_server_that_knows_no_edits_gets_a_new_message():
+    http = Wire().knows_no_such_method().sends(43)
+    assert (await send(http, edit_message_id=16)).result.message == "id=43"
+    assert [method for method, _ in http.calls()] == ["editMessageText", "sendMessage"]
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,13 @@ async def test_while_the_user_name_cannot_be_asked_for_a_fetched_update_is_fetch
     assert message.command == "run"
 
 
+async def test_a_server_that_never_says_who_the_bot_is_holds_up_no_fetched_update():
+    http = ScriptedTransport().will_answer({"ok": False, "error_code": 404, "description": "Not Found"}, 404)
+    message = await receiver(http, **ENV).read(update("mail me@example.org"))
+    assert message is not None
+    assert message.text == "mail me@example.org"
+
+
 async def test_without_a_token_updates_are_still_read():
     inbound = receiver(BOTCHAT_WEBHOOK_SECRET=SECRET)
     message = await inbound.receive(call(update("mail me@example.org")))

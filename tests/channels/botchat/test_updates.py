@@ -205,6 +205,8 @@ def test_the_own_name_is_needed_only_where_somebody_is_named():
     assert needs_username({"message": message("/run@tocsin_bot now")})
     assert needs_username({"edited_message": message(None, caption="see @tocsin_bot")})
     assert not needs_username({"callback_query": {"data": "@"}})
+    assert needs_username({"message": message("yes", reply_to_message={"from": {"id": 8, "is_bot": True}})})
+    assert not needs_username({"message": message("yes", reply_to_message={"from": ALICE})})
 
 
 # Mentions and replies
@@ -239,6 +241,14 @@ def test_a_mention_without_user_name_is_known_by_the_bots_number():
     assert said(text, entities=[mark("text_mention", text, "Tocsin", user={"id": 7})]).text == "hello"
     other = said(text, entities=[mark("text_mention", text, "Tocsin", user={"id": 8})])
     assert (other.text, other.mentions_bot) == (text, False)
+
+
+def test_without_any_marks_the_bots_name_is_found_in_the_text():
+    found = said("😀 hey @Tocsin_bot, what is up?", GROUP)
+    assert (found.text, found.mentions_bot) == ("😀 hey , what is up?", True)
+    for text in ("me@tocsin_bot", "@tocsin_bot_2 hello", "see t.me/@tocsin_bot"):
+        assert (said(text, GROUP).text, said(text, GROUP).mentions_bot) == (text, False)
+    assert not said("@tocsin_bot as code", GROUP, entities=[{"type": "code", "offset": 0, "length": 11}]).mentions_bot
 
 
 def test_mentions_of_others_stay():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.channels.endpoint import Endpoint, webhook
 from tests.channels.guildchat.calls import ANNA, APPLICATION_ID, ASK, CHANNEL_ID, event, interaction
 
+from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.guildchat.adapter import MAX_CHARS, GuildchatAdapter
 from tocsin.channels.guildchat.direct import escaped_at_most
 from tocsin.channels.guildchat.direct import shown as as_shown
@@ -197,6 +198,24 @@ async def test_what_is_sent_is_exactly_what_the_product_wants():
     assert sent.json() == {"content": "hello", "allowed_mentions": {"parse": []}, "flags": 4}
     assert sent.headers["User-Agent"].startswith("DiscordBot (")
     assert "Authorization" not in sent.headers
+
+
+async def test_what_a_model_wrote_is_answered_in_place_with_its_formatting():
+    http = ScriptedTransport().will_answer({"id": "1"})
+    receiver, message = await scripted(http)
+    await receiver.send_response(message, "**bold** and a_b\n\n| a | b |\n|---|---|\n| 1 | 2 |", COMMONMARK)
+    [sent] = http.sent
+    assert (sent.method, sent.url) == ("PATCH", ORIGINAL)
+    assert sent.json()["content"].startswith("**bold** and a_b\n\n```\n")
+
+
+async def test_of_formatted_text_the_rest_follows_and_what_broke_off_is_known():
+    http = ScriptedTransport().will_answer({"id": "1"}).will_raise(connect_failed(URL, "made-up"))
+    receiver, message = await scripted(http)
+    with pytest.raises(PartlyAnsweredError) as failure:
+        await receiver.send_response(message, "a" * 1_990 + "\n\n" + "*b*" * 100, COMMONMARK)
+    assert [sent.method for sent in http.sent] == ["PATCH", "POST"]
+    assert failure.value.unsent.startswith("*b*")
 
 
 async def test_without_an_answer_the_first_part_is_sent_again_into_the_same_place():

@@ -51,7 +51,7 @@ class TestGuildchatReceives(InboundContract):
         "a whole PING": interaction(9, 1),
         "the event address is checked": b'{"version":1,"application_id":"200000000000000001","type":0}',
         "a suggestion is asked for": interaction(10, 4, ASK),
-        "a command without a channel": interaction(11, 2, ASK, channel_id=None, channel=None),
+        "a command without a name": interaction(11, 2, {"id": "1"}),
     }
 
     def signed(self, body: bytes, now: float) -> WebhookRequest:

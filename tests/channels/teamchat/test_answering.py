@@ -7,6 +7,7 @@ import pytest
 from tests.channels.endpoint import Endpoint, webhook
 from tests.channels.teamchat.calls import interactive, slash
 
+from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.core.errors import ChannelError, FailureKind
@@ -114,6 +115,24 @@ async def test_a_command_is_answered_where_it_was_typed_as_plain_text(caller, en
         "text": "Disk &lt;91 %&gt; &amp; *rising*",
     }
     assert "Authorization" not in response.headers
+
+
+async def test_what_a_model_wrote_is_answered_with_its_formatting(caller, endpoint, receiver, slack):
+    await caller.slash("/ask", "why")
+    await receiver.send_response(endpoint.messages[0], "**Because** <of> it", COMMONMARK)
+    [response] = slack.recorder.of("teamchat", kind="response")
+    assert response.body == {
+        "response_type": "in_channel",
+        "replace_original": False,
+        "text": "*Because* &lt;of&gt; it",
+    }
+
+
+async def test_formatted_text_of_several_parts_goes_another_way(caller, endpoint, receiver, slack):
+    await caller.slash("/ask", "why")
+    with pytest.raises(ChannelError):
+        await receiver.send_response(endpoint.messages[0], "*a*\n\n" * 2_000, COMMONMARK)
+    assert slack.recorder.of("teamchat", kind="response") == []
 
 
 async def test_a_button_is_answered_in_its_thread(caller, endpoint, receiver, slack):

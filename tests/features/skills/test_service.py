@@ -16,11 +16,11 @@ from tocsin.runs.model import RunStatus, RunTrigger
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
 BOTH = pytest.mark.parametrize("mode", list(Mode))
 # What shells set themselves.
-SHELLS = {"PWD", "OLDPWD", "SHLVL", "_"}
+SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})
 
 
-def names(output: str) -> set[str]:
-    return {line.partition("=")[0] for line in output.splitlines()} - SHELLS
+def names(output: str, shells: frozenset[str] = SHELLS) -> set[str]:
+    return {line.partition("=")[0] for line in output.splitlines()} - shells
 
 
 # --- what a skill gets
@@ -45,16 +45,23 @@ async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Worksho
     assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM"}
 
 
-async def test_a_sandboxed_run_has_four_variables(workshop: Workshop):
+async def test_a_sandboxed_run_has_four_variables_and_not_even_those_of_the_shell(workshop: Workshop):
     run = await workshop.run("env", Mode.SANDBOXED)
-    assert names(run.output.tail) == {"PATH", "HOME", "LANG", "TERM"}
+    # bash cannot be kept from that one.
+    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM"}
     assert "TERM=vt100" in run.output.tail
+
+
+@BOTH
+async def test_a_command_may_still_name_its_folder(workshop: Workshop, mode: Mode):
+    run = await workshop.run('echo "$PWD"', mode)
+    assert run.output.tail == str(workshop.folder / "skills" / "it")
 
 
 async def test_without_bubblewrap_a_sandboxed_run_has_four_variables_too(workshop: Workshop):
     workshop.sandbox = Sandbox(bwrap="")
     run = await workshop.run("env", Mode.SANDBOXED)
-    assert names(run.output.tail) == {"PATH", "HOME", "LANG", "TERM"}
+    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM"}
     assert run.params["sandbox"] == "limits"
 
 

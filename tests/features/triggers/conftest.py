@@ -46,6 +46,7 @@ class Triggered:
     data_dir: Path
     runs: Runs
     audit: AuditTrail
+    database: Database
     env: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"], "HOME": "/nowhere"})
     means: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +86,7 @@ async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
     runs = Runs(RunStore(database), tmp_path / "runs", SystemClock(), own_identity(), poll_s=0.05)
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
-    yield Triggered(tmp_path, runs, audit)
+    yield Triggered(tmp_path, runs, audit, database)
     await runs.aclose()
     audit.log.close()
     await database.aclose()

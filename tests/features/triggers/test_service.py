@@ -11,7 +11,7 @@ from tests.features.triggers.conftest import Triggered, received
 
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.messaging.handling import Ending, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Ended, Order, Run, RunKind, RunStatus, RunTrigger
@@ -179,13 +179,6 @@ async def test_a_slash_command_is_matched_as_it_was_typed(triggered: Triggered):
     assert await triggered.answer("/disk home", kind=MessageKind.COMMAND, command="disk", args="home") == "home"
 
 
-async def test_a_chat_that_does_not_count_fires_nothing(triggered: Triggered):
-    triggered.options["may_trigger"] = lambda message: message.chat_id == "C1"
-    triggered.write(ECHO)
-    assert await triggered.handle("say hi", chat_id="C2") is None
-    assert await triggered.answer("say hi", chat_id="C1") == "hi"
-
-
 async def test_the_indicator_is_shown_while_the_action_runs_and_only_then(triggered: Triggered):
     shown: list[str] = []
 
@@ -223,6 +216,27 @@ async def test_a_firing_that_is_cut_off_leaves_no_process_and_one_entry(triggere
         await task
     assert not await alive(int((triggered.data_dir / "pid").read_text()))
     assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
+
+
+async def test_a_run_that_cannot_be_recorded_starts_nothing_and_may_be_asked_for_again(triggered: Triggered):
+    triggered.write("- {pattern: go, command: touch begun}")
+    await triggered.database.aclose()
+    with pytest.raises(StoreUnavailableError):
+        await triggered.handle("go")
+    assert not (triggered.data_dir / "begun").exists()
+    assert not (triggered.data_dir / "audit.log").exists()
+
+
+async def test_what_has_run_is_answered_also_where_its_record_cannot_be_read_any_more(triggered: Triggered):
+    triggered.write("- pattern: go\n  command: echo > begun; while [ ! -e free ]; do sleep 0.02; done; echo done\n")
+    task = asyncio.create_task(triggered.handle("go"))
+    await until((triggered.data_dir / "begun").exists)
+    await triggered.database.aclose()
+    (triggered.data_dir / "free").touch()
+    verdict = await task
+    assert verdict is not None
+    assert [reply.text for reply in verdict.replies] == ["done"]
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["succeeded"]
 
 
 async def test_an_edited_file_is_in_force_with_the_next_message(triggered: Triggered):
@@ -279,11 +293,11 @@ class Skills:
     """Skills as another part of the program would run them."""
 
     def __init__(self, triggered: Triggered, ended: Ended) -> None:
-        self.called: list[tuple[str, list[str], str, str]] = []
+        self.called: list[tuple[str, list[str], str, str, RunTrigger]] = []
         self._triggered, self._ended = triggered, ended
 
-    async def __call__(self, name: str, arguments: Sequence[str], text: str, actor: str) -> Run:
-        self.called.append((name, list(arguments), text, actor))
+    async def __call__(self, name: str, arguments: Sequence[str], text: str, actor: str, cause: RunTrigger) -> Run:
+        self.called.append((name, list(arguments), text, actor, cause))
 
         async def work(recorder: Recorder) -> Ended:
             recorder.write("stdout", "sunny *and* warm\n")
@@ -309,7 +323,7 @@ async def test_a_skill_gets_the_captures_as_whole_arguments_and_the_message_as_i
     triggered.means["run_skill"] = skills = Skills(triggered, SUNNY)
     triggered.write(f'- {{pattern: "weather (.*[^!])(!)?$", action: skill, command: "{command}"}}')
     verdict = await triggered.handle("weather Rome; rm -rf ~")
-    assert skills.called == [("weather", arguments, "weather Rome; rm -rf ~", "chat:C1")]
+    assert skills.called == [("weather", arguments, "weather Rome; rm -rf ~", "chat:C1", RunTrigger.WEBHOOK)]
     assert verdict is not None
     assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("sunny *and* warm", PLAIN),))
     (entry,) = triggered.entries()
@@ -319,7 +333,7 @@ async def test_a_skill_gets_the_captures_as_whole_arguments_and_the_message_as_i
 async def test_a_capture_that_is_too_long_for_a_skill_is_cut(triggered: Triggered):
     triggered.means["run_skill"] = skills = Skills(triggered, SUNNY)
     await triggered.write("- {pattern: '(.*)', action: skill, command: weather in $1}").handle("x" * 300_000)
-    ((_, arguments, text, _),) = skills.called
+    ((_, arguments, text, *_),) = skills.called
     assert ([len(argument) for argument in arguments], len(text)) == ([2, 100_000], 300_000)
 
 
@@ -331,7 +345,7 @@ async def test_a_skill_that_fails_says_so(triggered: Triggered):
 
 
 async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded(triggered: Triggered):
-    async def unknown(name: str, arguments: Sequence[str], text: str, actor: str) -> Run:
+    async def unknown(name: str, *_: object) -> Run:
         raise TocsinError(f"there is no skill {name}", hint="see tocsin skills list")
 
     triggered.write("- {pattern: go, action: skill, command: weather}")

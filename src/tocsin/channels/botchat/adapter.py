@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
-from tocsin.core.errors import ChannelError
+from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.ratelimit import Rate
 from tocsin.core.settings import Values
 from tocsin.core.text import utf16_units
@@ -15,7 +15,7 @@ from tocsin.core.variables import Variable
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from tocsin.channels.botchat.extras import Keyboard
     from tocsin.channels.inbound import InboundAdapter
@@ -24,13 +24,9 @@ if TYPE_CHECKING:
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
 LARGEST_THREAD_ID = 2**31 - 1
 GENERAL_TOPIC = 1  # its messages must be sent without a thread id
-# Descriptions of what a person has deleted meanwhile, or what has become too old.
-NOT_EDITABLE = (
-    "message can't be edited",
-    "message to edit not found",
-    "message_id_invalid",
-    "no text in the message to edit",
-)
+# A message that was deleted, is too old or is not ours any more, and a server that cannot edit at all: whatever is
+# behind it, the text itself can still be sent.
+NOT_EDITABLE = frozenset({400, 404})
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
@@ -88,6 +84,11 @@ class BotchatAdapter(OutboundAdapter):
         super().__init__(config, tools)
         self._api = BotApi(tools.http, config[API_URL], config[BOT_TOKEN])
         self._moved: dict[int | str, int] = {}
+        self._on_moved: list[Callable[[str, str], Awaitable[None]]] = []
+
+    def on_moved(self, observer: "Callable[[str, str], Awaitable[None]]") -> None:
+        """Call `observer` with the old and the new ID of a group that is found to be a supergroup by now."""
+        self._on_moved.append(observer)
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter]":
@@ -125,8 +126,11 @@ class BotchatAdapter(OutboundAdapter):
             except BotApiError as refusal:
                 if draft.edits and refusal.says("message is not modified"):
                     return draft.note({"message_id": draft.edits})
+                old_id = draft.chat_id
                 if not self._amend(draft, refusal):
                     raise
+                if draft.chat_id != old_id:
+                    await self._tell_moved(str(old_id), str(draft.chat_id))
             else:
                 return draft.note(sent)
 
@@ -151,6 +155,13 @@ class BotchatAdapter(OutboundAdapter):
             draft.take_extras(part)
         return draft
 
+    async def _tell_moved(self, old_id: str, new_id: str) -> None:
+        for observer in self._on_moved:
+            try:
+                await observer(old_id, new_id)
+            except TocsinError as error:  # the message itself is more important
+                _log().warning("the new ID of a chat is not kept", extra={"reason": error.sentence()})
+
     def _amend(self, draft: "_Draft", refusal: BotApiError) -> bool:
         """Change what the server will not take, and say whether there is something new to try."""
         new_id = refusal.migrate_to
@@ -158,8 +169,6 @@ class BotchatAdapter(OutboundAdapter):
             _log().warning("chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
             self._moved[draft.chat_id] = new_id
             draft.move(new_id)
-        elif draft.edits and refusal.says(*NOT_EDITABLE):
-            draft.edits = None
         elif (draft.parse_mode and refusal.says("can't parse entities")) or (draft.entities and refusal.says("entit")):
             _log().info("markup refused, sent as plain text", extra={"reason": refusal.description})
             draft.drop_markup()
@@ -167,6 +176,8 @@ class BotchatAdapter(OutboundAdapter):
             draft.drop_thread()
         elif draft.reply_to and refusal.says(*REPLY_GONE):
             draft.reply_to = None
+        elif draft.edits and refusal.error_code in NOT_EDITABLE:
+            draft.edits = None
         else:
             return False
         return True

@@ -1,7 +1,7 @@
 """What a text says to the bot: its own name taken out, the command found. Source: fact book, section 2."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,9 @@ class Addressed:
 
 
 def names_somebody(message: Mapping[str, Any]) -> bool:
-    """Whether the bot must know its own user name to understand the text."""
-    return any("@" in words(message.get(field)) for field in ("text", "caption"))
+    """Whether the bot must know who it is to understand the message: somebody is named, or a bot is answered."""
+    answered = record(record(message.get("reply_to_message")).get("from"))
+    return answered.get("is_bot") is True or any("@" in words(message.get(field)) for field in ("text", "caption"))
 
 
 def understand(message: Mapping[str, Any], bot: BotIdentity) -> Addressed:
@@ -50,6 +51,8 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> Addressed:
         return Addressed()
     units = raw.encode("utf-16-le", "surrogatepass")
     mentions = [span for entity in entities if (span := _span(entity, units)) and _is_bot(entity, span, units, bot)]
+    if marks not in message and bot.username:  # the product marks every name; what imitates it may not
+        mentions = list(_named(raw, bot.username))
     text = _without(units, mentions) if mentions else words(raw)
     shown_as_code = any(words(e.get("type")) in CODE and e.get("offset") == 0 for e in entities)
     found = None if shown_as_code else COMMAND.match(text)
@@ -79,6 +82,13 @@ def _is_bot(entity: Mapping[str, Any], span: tuple[int, int], units: bytes, bot:
             return number(record(entity.get("user")).get("id")) == bot.id
         case _:
             return False
+
+
+def _named(text: str, username: str) -> Iterator[tuple[int, int]]:
+    """Yield first and last byte of every `@username`."""
+    for found in re.finditer(rf"(?<![\w@/])@{re.escape(username)}(?!\w)", text, re.IGNORECASE):
+        begin, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) for at in found.span())
+        yield begin, end
 
 
 def _without(units: bytes, spans: Iterable[tuple[int, int]]) -> str:

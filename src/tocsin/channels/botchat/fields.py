@@ -29,8 +29,8 @@ def readable(units: bytes) -> str:
 
 
 def identifier(value: object) -> str:
-    """Return `value` if it is a text that can be an ID, else an empty one."""
-    found = words(value)
+    """Return `value` if it is a text or a number that can be an ID, else an empty one."""
+    found = words(value) if number(value) is None else str(value)
     return found if len(found) <= LONGEST_ID else ""
 
 

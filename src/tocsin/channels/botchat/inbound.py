@@ -20,7 +20,7 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
 )
-from tocsin.core.errors import ChannelError, RemoteError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -88,10 +88,16 @@ class BotchatInbound(InboundAdapter):
     async def read(self, update: Mapping[str, Any]) -> InboundMessage | None:
         """Return what `update` says, or nothing where it concerns nobody here.
 
-        Raises RemoteError when the bot's user name matters and cannot be asked for.
+        Raises RemoteError when the bot's user name matters and cannot be asked for now; a server that never tells
+        it must not hold up everything else.
         """
         if self._has_token and needs_username(update):
-            await self._me.get()
+            try:
+                await self._me.get()
+            except RemoteError as error:
+                if error.kind is not FailureKind.PERMANENT:
+                    raise
+                log.debug("the bot does not know its own name", extra={"reason": error.sentence()})
         return await self._read(update)
 
     def answer_to(self, message: InboundMessage | None) -> Answer:

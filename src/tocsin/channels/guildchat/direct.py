@@ -5,14 +5,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import visible
+from tocsin.channels.contract import COMMONMARK, PLAIN, visible
 from tocsin.channels.guildchat.adapter import ADVICE, API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, USER_AGENT
 from tocsin.channels.guildchat.interactions import snowflake
 from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
-from tocsin.core.markup import Block, PlainText, Run, literal
+from tocsin.core.markup import Block, PlainText, Run, literal, render
 
 if TYPE_CHECKING:
     from tocsin.core.clock import Clock
@@ -59,16 +59,17 @@ class DirectLine:
     http: "Transport"
     clock: "Clock"
 
-    async def answer(self, to: InteractionToken, text: str) -> None:
+    async def answer(self, to: InteractionToken, text: str, parse_mode: str = PLAIN) -> None:
         """Fill in the deferred answer, then post follow-ups; raise ChannelError if that cannot work."""
         if self.clock.monotonic() >= to.expires_at:
             raise refused("10062", "an interaction can be answered directly for 15 minutes")
+        if parse_mode == COMMONMARK:
+            # Their Markdown is close enough to ours: what is left over may be read as ours once more.
+            parts = [part.text for part in render(visible(text), GuildMarkdown(MAX_CHARS))]
+            await answer_in_parts(parts, lambda part: self._post(to, part))
+            return
         sources = [part.text for part in literal(visible(text), PlainText(MAX_CHARS, escaped_at_most))]
-
-        async def post(source: str) -> None:
-            await self._post(to, shown(source))
-
-        await answer_in_parts(sources, post)
+        await answer_in_parts(sources, lambda source: self._post(to, shown(source)))
 
     async def type(self, channel_id: str) -> None:
         """Show for 10 seconds that the bot types."""

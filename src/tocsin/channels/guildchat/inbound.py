@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tocsin.channels.contract import PLAIN
 from tocsin.channels.guildchat import events, signature
 from tocsin.channels.guildchat.adapter import BOT_TOKEN, PUBLIC_KEY
 from tocsin.channels.guildchat.direct import DirectLine, InteractionToken
@@ -30,6 +31,7 @@ class GuildchatInbound(InboundAdapter):
     """Reads both kinds of call: an interaction is answered within the call, an event with 204."""
 
     name: ClassVar[str] = "guildchat"
+    answers_markdown: ClassVar[bool] = True
     indicator_every_s: ClassVar[float | None] = 8.0
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
@@ -75,13 +77,13 @@ class GuildchatInbound(InboundAdapter):
         if message.kind is MessageKind.MESSAGE and self.config[BOT_TOKEN]:
             await self._line.type(message.chat_id)
 
-    async def send_response(self, message: InboundMessage, response: str) -> None:
+    async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         """Fill in the deferred answer, or follow up on it; no bot token is needed."""
         token = message.reply_context.get("interaction")
         if not isinstance(token, InteractionToken):
-            await super().send_response(message, response)
+            await super().send_response(message, response, parse_mode)
             return
-        await self._line.answer(token, response)
+        await self._line.answer(token, response, parse_mode)
 
     async def withdraw(self, message: InboundMessage) -> None:
         """Take the deferred answer away: otherwise it shows for 15 minutes that the bot thinks."""

@@ -3,15 +3,16 @@
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import visible
+from tocsin.channels.contract import COMMONMARK, visible
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.channels.teamchat.adapter import ADVICE, API_URL, BOT_TOKEN, THROTTLED, escape
+from tocsin.channels.teamchat.mrkdwn import Mrkdwn
 from tocsin.core.errors import ChannelError, RemoteError
 from tocsin.core.http import origin_of
-from tocsin.core.markup import PlainText, literal
+from tocsin.core.markup import PlainText, literal, render
 from tocsin.core.text import escaped_code_points
 from tocsin.core.untrusted import identifier
 
@@ -55,23 +56,27 @@ class ResponseUrl:
             return None
         return cls(url, now + LIFE_S, thread_id)
 
-    async def answer(self, text: str, http: "Transport", clock: "Clock") -> None:
-        """Post `text`, which is no markup, in as many parts as it needs; raise ChannelError if that cannot work."""
-        parts = [part.text for part in literal(visible(text), PlainText(CHUNK_AT, escaped_code_points))]
+    async def answer(self, text: str, parse_mode: str, http: "Transport", clock: "Clock") -> None:
+        """Post `text` in as many parts as it needs; raise ChannelError if that cannot work.
+
+        Markdown of more than one part is not begun: if it broke off, what is left could not be told any more.
+        """
+        markdown = parse_mode == COMMONMARK
         if clock.monotonic() >= self.expires_at:
             raise refused("expired_url", "a command can be answered directly for half an hour")
-        if len(parts) > self.uses_left:
+        parts = _rendered(text) if markdown else _literal(text)
+        if len(parts) > (min(1, self.uses_left) if markdown else self.uses_left):
             raise refused("used_url", "a command can be answered directly by five messages")
 
         async def post(part: str) -> None:
             self.uses_left -= 1
-            await self._post(part, http)
+            await self._post({"text": part} if markdown else {"text": escape(part), "mrkdwn": False}, http)
 
         await answer_in_parts(parts, post)
 
-    async def _post(self, part: str, http: "Transport") -> None:
+    async def _post(self, said: dict[str, Any], http: "Transport") -> None:
         # Seen by all, as the answer would be that goes through the queue.
-        body = {"response_type": "in_channel", "replace_original": False, "mrkdwn": False, "text": escape(part)}
+        body: dict[str, Any] = {"response_type": "in_channel", "replace_original": False, **said}
         if self.thread_id:
             body["thread_ts"] = self.thread_id
         reply = await http.request(
@@ -81,6 +86,15 @@ class ResponseUrl:
             body=json.dumps(body).encode(),
         )
         _check_taken(reply)
+
+
+def _literal(text: str) -> list[str]:
+    """Return the parts of text that is no markup, not yet escaped."""
+    return [part.text for part in literal(visible(text), PlainText(CHUNK_AT, escaped_code_points))]
+
+
+def _rendered(text: str) -> list[str]:
+    return [part.text for part in render(visible(text), Mrkdwn(CHUNK_AT))]
 
 
 async def react(message_ts: str, chat_id: str, config: "Values", http: "Transport") -> bool:

@@ -5,6 +5,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import (
     Answer,
     AskedOnce,
@@ -32,6 +33,7 @@ class TeamchatInbound(InboundAdapter):
     """Reads the three kinds of call that the product makes, all to one address and signed alike."""
 
     name: ClassVar[str] = "teamchat"
+    answers_markdown: ClassVar[bool] = True
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
         super().__init__(config, tools)
@@ -84,13 +86,13 @@ class TeamchatInbound(InboundAdapter):
         """Show 👀: ordinary channels know no typing indicator, and a second 👀 changes nothing."""
         await self.acknowledge(message)
 
-    async def send_response(self, message: InboundMessage, response: str) -> None:
+    async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         """Answer a command or a button by the address that came with it."""
         address = message.reply_context.get("response_url")
         if not isinstance(address, ResponseUrl):
-            await super().send_response(message, response)
+            await super().send_response(message, response, parse_mode)
             return
-        await address.answer(response, self.http, self.clock)
+        await address.answer(response, parse_mode, self.http, self.clock)
 
     async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")

@@ -31,6 +31,8 @@ from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets (spec 5.8), and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
+# The shell adds variables of its own to what it starts; the skill may still ask it for the folder.
+_NO_MORE = "folder=$PWD; unset PWD OLDPWD SHLVL; PWD=$folder; unset folder; "
 _SHOWN_ARGUMENT = 200
 _MONTH_S = 30 * 86400
 
@@ -162,7 +164,8 @@ class Skills:
         vault = await self._vault(manifest)
         redact = Redactor([*self._secrets, *vault.values()])
         env = await self._env(manifest, call.mode, vault)
-        argv = ("/bin/sh", "-c", manifest.command, manifest.name, *call.args)
+        script = manifest.command if _has_all(manifest, call.mode) else _NO_MORE + manifest.command
+        argv = ("/bin/sh", "-c", script, manifest.name, *call.args)
         started = Command(argv, env, skill.path, timeout_s, call.input)
         params: dict[str, object] = {
             "mode": str(call.mode),
@@ -206,7 +209,7 @@ class Skills:
 
     async def _env(self, manifest: Manifest, mode: Mode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""
-        if mode is Mode.STANDARD or Permission.VAULT in manifest.permissions:
+        if _has_all(manifest, mode):
             env = {**self._environment, **vault}
         else:
             env = {name: self._environment.get(name) or usual for name, usual in _SANDBOXED.items()}
@@ -233,6 +236,11 @@ class Skills:
             "duration_ms": run.duration_ms,
         }
         self._audit.record("skill.run", f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
+
+
+def _has_all(manifest: Manifest, mode: Mode) -> bool:
+    """Whether a run gets the full environment."""
+    return mode is Mode.STANDARD or Permission.VAULT in manifest.permissions
 
 
 def _refuse(missing: Sequence[str]) -> Work:

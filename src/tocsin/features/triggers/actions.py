@@ -3,6 +3,7 @@
 Words of strangers reach a program as arguments, variables or standard input, never as code.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,16 @@ from tocsin.runs.model import Command, Ended, Order, Run, RunKind, RunStatus, Ru
 from tocsin.runs.recorder import Recorder, command
 from tocsin.runs.service import Runs
 
+log = logging.getLogger(__name__)
+
 SHELL_TIMEOUT_S = 120.0  # spec 2.5
 # Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
 MAX_VALUE_BYTES = 100_000
 MAX_CAPTURES_BYTES = 400_000
 
 Ask = Callable[[str, str], Awaitable[str]]  # prompt and message; raises TocsinError
-# name, arguments, standard input and actor; raises TocsinError for a skill that cannot be started
-RunSkill = Callable[[str, Sequence[str], str, str], Awaitable[Run]]
+# name, arguments, standard input, actor and cause; raises TocsinError for a skill that cannot be started
+RunSkill = Callable[[str, Sequence[str], str, str, RunTrigger], Awaitable[Run]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ class Actions:
         try:
             if self._means.run_skill is None:
                 raise UnusableError("skills are not available here")
-            run = await self._means.run_skill(name, arguments, firing.text, firing.actor)
+            cause = self._means.cause_of(firing.received.message)
+            run = await self._means.run_skill(name, arguments, firing.text, firing.actor, cause)
         except TocsinError as error:
             refused = Ended(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
             run = await self._means.runs.record(self._order(firing), refused)
@@ -121,9 +125,13 @@ class Actions:
         return run, await self._reply(run)
 
     async def _reply(self, run: Run) -> Reply:
-        # Where the log could not be written, the record has at least the last lines.
-        output = await self._means.runs.text(run.id, READ_CHARS) or run.output.tail
-        return Reply(answer_of(run, output), PLAIN)
+        # Where the log could not be written or found, the record has at least the last lines.
+        try:
+            output = await self._means.runs.text(run.id, READ_CHARS)
+        except TocsinError as error:  # it has run: an error from here would have it run again
+            log.warning("the output of a run is not read", extra={"run": run.id, "reason": error.sentence()})
+            output = ""
+        return Reply(answer_of(run, output or run.output.tail), PLAIN)
 
     def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> Order:
         rule, message = firing.match.rule, firing.received.message

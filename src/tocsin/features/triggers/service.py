@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.triggers.actions import Actions, Firing, Means
 from tocsin.features.triggers.rules import Match, Triggers
 from tocsin.messaging.handling import Ending, Received, Verdict
@@ -19,10 +20,6 @@ AT_ONCE = 16  # rules at work side by side; further ones wait
 _SHORT = 1_000
 
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[object]]
-
-
-def _everyone(_: InboundMessage) -> bool:
-    return True
 
 
 def _no_indicator(_: InboundMessage) -> AbstractAsyncContextManager[None]:
@@ -38,14 +35,12 @@ class TriggerHandler:
         means: Means,
         audit: AuditTrail,
         *,
-        may_trigger: Callable[[InboundMessage], bool] = _everyone,
         indicating: Indicating = _no_indicator,
     ) -> None:
-        """`may_trigger` says whether a chat counts; `indicating` shows that work goes on while it is entered."""
+        """`indicating` shows that work goes on while it is entered."""
         self._triggers = triggers
         self._actions = Actions(means)
         self._audit = audit
-        self._may_trigger = may_trigger
         self._indicating = indicating
         self._slots = asyncio.Semaphore(AT_ONCE)
 
@@ -62,7 +57,7 @@ class TriggerHandler:
     def _concerned(self, message: InboundMessage) -> bool:
         """Whether rules are tried: never for edits and buttons, nor where there is no text."""
         typed = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
-        return typed and bool(message.text) and self._may_trigger(message)
+        return typed and bool(message.text)
 
     async def _find(self, text: str) -> Match | None:
         if len(text) <= _SHORT:
@@ -73,8 +68,12 @@ class TriggerHandler:
         ended: list[Run] = []
         try:
             run, reply = await self._actions.run(firing, ended.append)
-        finally:
+        except StoreUnavailableError:  # nothing has started: whoever called asks again
+            raise
+        except BaseException:
             self._record(firing, ended[0] if ended else None)
+            raise
+        self._record(firing, run)
         rule = firing.match.rule
         reason = f"trigger rule {rule.number}: {run.status}"
         ending = Ending.ANSWERED if run.ok else Ending.FAILED
