@@ -53,7 +53,8 @@ ACTIONS = {
     "msg.send": (
         "One message went out, or was refused. Of a queued one: it was sent, or refused for good.",
         "`channel`, `target`, `ok`, `attempts`; of a direct send `duration_ms`, and after a failure `error_class`; of "
-        "a queued one `delivery`; of an answer to a command or button, which goes out without the queue, `event` instead of `attempts`",
+        "a queued one `delivery`; of an answer to a command or button, which goes out without the queue, `event` "
+        "instead of `attempts`",
     ),
     "msg.queue": ("A message was accepted by the queue.", "`delivery`, `channel`, `target`"),
     "msg.replay": ("A delivery that ended unsent was queued again.", "`delivery`, `channel`, `target`"),
@@ -68,7 +69,8 @@ ACTIONS = {
         "`event`, `channel`, `chat`, `sender`, `kind`, and `keys`, by which it is recognised when it comes again",
     ),
     "msg.reject": (
-        "A webhook call was not proved to come from the product. Each reason once a minute and address, 60 lines in all.",
+        "A webhook call was not proved to come from the product. Each reason once a minute and address, 60 lines "
+        "in all.",
         "`channel`, `ip`, `request_id`, `reason`",
     ),
     "msg.handle": (
