@@ -35,6 +35,16 @@ async def test_an_unknown_command_gets_a_hint(bench: Bench):
     assert text_of(await bench.send("/dance")) == "I do not know /dance. /help lists what I understand."
 
 
+async def test_in_a_group_a_command_for_others_is_not_acknowledged(bench: Bench):
+    for text, fields, expected in (
+        ("/deploy", {"chat_type": "group"}, False),
+        ("/deploy", {"chat_type": "group", "mentions_bot": True}, True),
+        ("/deploy", {}, True),
+        ("/help", {"chat_type": "group"}, True),
+    ):
+        assert await bench.bot.may_acknowledge(bench.received(text, **fields).message) is expected
+
+
 async def test_in_a_group_an_unknown_command_is_left_to_others_unless_it_names_the_bot(bench: Bench):
     assert silent(await bench.send("/dance", chat_type="group"))
     assert "I do not know" in text_of(await bench.send("/dance", chat_type="group", mentions_bot=True))

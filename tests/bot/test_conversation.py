@@ -153,6 +153,26 @@ async def test_two_of_a_chat_are_answered_at_a_time_ten_wait_and_the_next_gets_t
     assert {verdict.ending for verdict in await asyncio.gather(*running)} == {Ending.ANSWERED}
 
 
+async def test_an_attempt_counts_only_when_its_slot_is_there(bench: Bench, provider: ScriptedProvider):
+    begun: list[str] = []
+
+    def counted(text: str) -> Running:
+        async def begin() -> None:
+            begun.append(text)
+
+        return asyncio.create_task(bench.handle(replace(bench.received(text), begin=begin)))
+
+    running = [counted(text) for text in ("one", "two", "three")]
+    await bench.settle()
+    assert begun == ["one", "two"]
+    provider.calls[0].answer("1")
+    await bench.settle()
+    assert begun == ["one", "two", "three"]
+    for call in provider.calls[1:]:
+        call.answer("ok")
+    await asyncio.gather(*running)
+
+
 async def test_backlog_is_answered_however_much_it_is(make_bench: MakeBench):
     bench = make_bench(Rules(allowed=frozenset({"7"}), per_chat=1, overflow=1))
     verdicts = await asyncio.gather(*(bench.send(f"m{number}", backlog=True) for number in range(20)))

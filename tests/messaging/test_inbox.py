@@ -55,6 +55,7 @@ class Gate:
         self.came: list[Received] = []
 
     async def __call__(self, received: Received) -> Verdict:
+        await received.begin()
         self.came.append(received)
         await self.open.wait()
         return await echo(received)
@@ -638,7 +639,7 @@ async def test_work_that_a_kill_cut_off_begins_anew(hall: Hall):
     assert hall.buried == ["first"]
 
 
-async def test_after_three_attempts_an_event_fails_and_the_person_is_told(hall: Hall):
+async def test_after_thirty_attempts_an_event_fails_and_the_person_is_told(hall: Hall):
     gate = Gate()
     for attempt in range(1, MAX_ATTEMPTS + 1):
         inbox = hall.inbox(gate, owner=f"p{attempt}")
@@ -649,8 +650,28 @@ async def test_after_three_attempts_an_event_fails_and_the_person_is_told(hall: 
         hall.dead.add(f"p{attempt}")
     async with running(hall.inbox(gate, owner="last")):
         assert statuses(await hall.ended()) == ["failed"]
-    assert [received.attempt for received in gate.came] == [1, 2, 3]
+    assert [received.attempt for received in gate.came] == [*range(1, 31)]
     assert await hall.replies() == [("tower", GIVEN_UP)]
+
+
+async def test_what_only_waited_for_its_turn_when_the_process_died_is_not_given_up(hall: Hall):
+    came: list[int] = []
+
+    async def waiting(received: Received) -> Verdict:
+        came.append(received.attempt)
+        await asyncio.Event().wait()
+        return await echo(received)
+
+    for number in range(MAX_ATTEMPTS + 1):
+        inbox = hall.inbox(waiting, owner=f"p{number}")
+        async with killed(inbox):
+            if number == 0:
+                await inbox.accept([message()])
+            await until(lambda number=number: len(came) == number + 1)
+        hall.dead.add(f"p{number}")
+    async with running(hall.inbox(echo, owner="last")):
+        assert statuses(await hall.ended()) == ["answered"]
+    assert set(came) == {1}
 
 
 class Dying:

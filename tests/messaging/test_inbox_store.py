@@ -164,12 +164,16 @@ async def test_what_cannot_be_stored_is_an_error(store: InboxStore, database: Da
 # --- working
 
 
-async def test_only_its_owner_begins_the_work_on_an_event_and_it_counts_as_tried_at_once(store: InboxStore):
+async def test_only_its_owner_takes_an_event_and_it_counts_as_tried_when_the_work_begins(store: InboxStore):
     [ticket] = await store.accept([message()], "me")
     assert ticket
     assert await store.claim([ticket.seq], "you") == []
     [entry] = await store.claim([ticket.seq], "me")
-    assert (entry.status, entry.attempts, entry.id) == (InboxStatus.WORKING, 1, ticket.id)
+    assert (entry.status, entry.attempts, entry.id) == (InboxStatus.WORKING, 0, ticket.id)
+    assert not await store.begin(ticket.seq, "you")
+    assert await store.begin(ticket.seq, "me")
+    [entry] = await store.search()
+    assert entry.attempts == 1
 
 
 async def test_an_outcome_is_kept_with_its_replies_until_the_event_ends(store: InboxStore):
@@ -213,7 +217,7 @@ async def test_what_was_worked_on_begins_anew_and_what_was_being_answered_goes_o
     tickets = await store.adopt("me", "you")
     assert statuses((await store.search())[::-1]) == ["new", "replying", "new"]
     entries = await store.claim([ticket.seq for ticket in tickets], "you")
-    assert [(entry.status, entry.attempts) for entry in entries] == [("working", 2), ("replying", 1), ("working", 1)]
+    assert [entry.status for entry in entries] == ["working", "replying", "working"]
     assert entries[1].replies == (Reply("yes"),)
 
 

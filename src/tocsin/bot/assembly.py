@@ -7,7 +7,7 @@ from tocsin.bot.access import Access
 from tocsin.bot.access_store import AccessStore
 from tocsin.bot.albums import Albums
 from tocsin.bot.arrivals import Arrivals
-from tocsin.bot.commands import Abilities, Commands
+from tocsin.bot.commands import Abilities, Commands, is_for_others
 from tocsin.bot.contract import (
     CHANNEL,
     BotCalls,
@@ -76,7 +76,9 @@ class Bot:
 
     async def may_acknowledge(self, message: InboundMessage) -> bool:
         """Whether a read receipt may be shown: a chat that is not allowed shall not even learn that we are there."""
-        return message.channel != CHANNEL or await self.access.admits(message)
+        if message.channel != CHANNEL:
+            return True
+        return not is_for_others(message) and await self.access.admits(message)
 
     async def start(self) -> str:
         """Register the commands and return what went wrong, for the status; it stops nothing."""

@@ -22,6 +22,7 @@ from tocsin.bot.contract import (
 from tocsin.bot.desk import Desk, Work
 from tocsin.bot.memory import Memory
 from tocsin.bot.window import Window
+from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text import truncate
 from tocsin.messaging.handling import Ending, Received, Verdict
@@ -91,7 +92,7 @@ class Commands:
         name = message.command or ""
         if command := self._commands.get(name):
             return await command(received)
-        if message.chat_type != "private" and not message.mentions_bot:
+        if is_for_others(message):
             return ignored("a command for somebody else")
         return answered(f"I do not know /{name}. /help lists what I understand.")
 
@@ -208,6 +209,13 @@ class Commands:
         if not count:
             return answered("I am not working on anything here.")
         return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")
+
+
+def is_for_others(message: InboundMessage) -> bool:
+    """Whether a command is none of ours and, in a group, may be meant for somebody else."""
+    own = DESCRIPTIONS.keys() | ADMIN_DESCRIPTIONS.keys()
+    unknown = message.kind is MessageKind.COMMAND and message.command not in own
+    return unknown and message.chat_type != "private" and not message.mentions_bot
 
 
 def skills_text(skills: Sequence[SkillInfo], page: int) -> str:

@@ -79,6 +79,7 @@ class Desk:
         try:
             with self.jobs.running(message.chat_id, received.id):
                 async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
+                    await received.begin()
                     verdict = await task(work)
         except GateFullError:
             verdict = failed(TOO_MANY, "too many requests")

@@ -17,6 +17,10 @@ class Ending(StrEnum):
     FAILED = "failed"  # the person is told in a reply
 
 
+async def count_nothing() -> None:
+    """Stand in for `Received.begin` where nobody counts attempts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """A stored event on its way through the handlers."""
@@ -25,6 +29,9 @@ class Received:
     message: InboundMessage
     backlog: bool = False  # it came while nobody was there: it is answered, however many there are
     attempt: int = 1  # above 1 the process that worked on it before has died
+    # Called before work that takes more than a moment: from here on the attempt counts. What waited for its turn when
+    # the process died is not to blame.
+    begin: Callable[[], Awaitable[None]] = field(default=count_nothing, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

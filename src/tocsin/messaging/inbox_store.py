@@ -96,10 +96,9 @@ class InboxStore:
         return int(row["position"]) if row else None
 
     async def claim(self, seqs: Sequence[int], owner: str) -> list[Entry]:
-        """Begin the work on events of `owner`: a new one counts as tried from now on."""
+        """Take events of `owner` whose turn it is."""
         sql = (
-            "UPDATE inbox SET attempts = attempts + (status = 'new'),"
-            " status = CASE status WHEN 'new' THEN 'working' ELSE status END"
+            "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
             " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"
         )
 
@@ -108,6 +107,12 @@ class InboxStore:
             return [to_entry(row) for row in rows]
 
         return await self._database.write(work)
+
+    async def begin(self, seq: int, owner: str) -> bool:
+        """Count an attempt; false when the event is another one's by now."""
+        return await self._change(
+            "UPDATE inbox SET attempts = attempts + 1 WHERE seq = ? AND owner = ? AND finished_at IS NULL", [seq, owner]
+        )
 
     async def outcome(self, seq: int, owner: str, ending: Ending, replies: Iterable[Reply], reason: str = "") -> bool:
         """Keep what the work came to before any reply is queued; false when it is another one's by now."""

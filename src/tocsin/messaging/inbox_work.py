@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_ATTEMPTS = 3
+# Who works on a message while the process is killed again and again is mostly not to blame; what does end it is
+# given up so late only because that is rare.
+MAX_ATTEMPTS = 30
 BACK_OFF_S = (0.5, 1.0, 2.0)
 # What was sent earlier than that before the start did not wait for us: products send again for a day at most.
 BACKLOG_S = 2 * 86400.0
@@ -119,7 +121,7 @@ class InboxWork:
             await self._answer(entry, owner, adapter, message, verdict)
             return
         async with self._acknowledged(adapter, message):
-            verdict = await self._judge(entry, message)
+            verdict = await self._judge(entry, owner, message)
             if verdict.replies and not await self._keep(entry, owner, verdict):
                 return
             left = await self._answer_directly(entry, owner, adapter, message, verdict)
@@ -146,15 +148,19 @@ class InboxWork:
         except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
             log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
 
-    async def _judge(self, entry: Entry, message: InboundMessage) -> Verdict:
+    async def _judge(self, entry: Entry, owner: str, message: InboundMessage) -> Verdict:
         """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
-        if entry.attempts > MAX_ATTEMPTS:
+        if entry.attempts >= MAX_ATTEMPTS:
             return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
         if not backlog and self._brake.is_muted(chat):
             return Verdict(Ending.IGNORED, reason="the chat is muted")
-        verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts))
+
+        async def begin() -> None:
+            await self._store.begin(entry.seq, owner)
+
+        verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts + 1, begin))
         # What waited while nobody was there is answered, however much it is; a loop needs two who are there.
         if verdict.replies and not backlog and not self._brake.take(chat, len(verdict.replies)):
             await self._mute(chat)

@@ -45,6 +45,19 @@ async def test_the_command_gets_the_full_message_and_where_it_came_from(triggere
     assert answer.splitlines() == ["a", "needle $HOME", "bell", "C1", "U7", "i9", "2"]
 
 
+async def test_an_attempt_counts_when_a_rule_is_run_and_only_then(triggered: Triggered):
+    begun: list[str] = []
+
+    async def begin() -> None:
+        begun.append("")
+
+    handler = triggered.write(ECHO).handler()
+    assert await handler(replace(received("hello"), begin=begin)) is None
+    assert begun == []
+    await handler(replace(received("say hi"), begin=begin))
+    assert begun == [""]
+
+
 async def test_the_command_has_the_environment_it_was_given_and_no_other(triggered: Triggered, monkeypatch):
     monkeypatch.setenv("BOTCHAT_BOT_TOKEN", "1234567:secret")
     triggered.env["GREETING"] = "hello"

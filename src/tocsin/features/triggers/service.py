@@ -52,6 +52,7 @@ class TriggerHandler:
         if match is None:
             return None
         async with self._slots, self._indicating(received.message):
+            await received.begin()
             return await self._fire(Firing(match, received))
 
     def _concerned(self, message: InboundMessage) -> bool:
