@@ -213,8 +213,7 @@ class Commands:
 
 def is_for_others(message: InboundMessage) -> bool:
     """Whether a command is none of ours and, in a group, may be meant for somebody else."""
-    own = DESCRIPTIONS.keys() | ADMIN_DESCRIPTIONS.keys()
-    unknown = message.kind is MessageKind.COMMAND and message.command not in own
+    unknown = message.kind is MessageKind.COMMAND and message.command not in DESCRIPTIONS
     return unknown and message.chat_type != "private" and not message.mentions_bot
 
 
