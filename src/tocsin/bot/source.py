@@ -40,7 +40,7 @@ def outbound_of(registry: Registry) -> BotchatAdapter:
 def files_of(inbound: BotchatInbound, settings: Values) -> Fetch:
     """Return what fetches the files that people send."""
     local = settings[LOCAL_FILES_DIR]
-    return BotFiles(inbound.api, inbound.http, settings[API_URL], settings[BOT_TOKEN], local).read
+    return BotFiles(inbound.api, inbound.http, inbound.clock, settings[API_URL], settings[BOT_TOKEN], local).read
 
 
 def sessions_of(settings: Values, clock: Clock, redis_url: str, stack: AsyncExitStack) -> Sessions:

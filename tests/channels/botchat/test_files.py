@@ -8,15 +8,15 @@ from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.files import MAX_FILE_BYTES, BotFiles
 from tocsin.channels.inbound import Attachment
 from tocsin.core.errors import ChannelError
-from tocsin.core.http import Reply
-from tocsin.testing import ScriptedTransport
+from tocsin.core.http import Reply, outcome_unknown
+from tocsin.testing import FakeClock, ScriptedTransport
 
 BASE, TOKEN = "https://api.example", "123456:abcdefghijklmnopqrstuvwxyz012345678"
 FILE = Attachment("document", "file-1", size=5)
 
 
 def files(http: ScriptedTransport, local_dir: Path | None = None) -> BotFiles:
-    return BotFiles(BotApi(http, BASE, TOKEN), http, BASE, TOKEN, local_dir)
+    return BotFiles(BotApi(http, BASE, TOKEN), http, FakeClock(), BASE, TOKEN, local_dir)
 
 
 def named(path: str) -> ScriptedTransport:
@@ -46,13 +46,40 @@ async def test_a_file_that_turns_out_larger_than_it_said_is_refused():
 
 
 async def test_a_file_that_breaks_off_is_not_taken_for_whole():
-    http = named("a")
-    http.script.append(Reply(200, {}, b"hel", complete=False))
+    http = ScriptedTransport()
+    for _ in range(4):
+        http.will_answer({"ok": True, "result": {"file_path": "a"}})
+        http.script.append(Reply(200, {}, b"hel", complete=False))
     with pytest.raises(ChannelError, match="did not arrive as a whole"):
         await files(http).read(FILE)
 
 
-@pytest.mark.parametrize("path", ["../etc/passwd", "a/../../b", "a b", "a?x=1", "a\nb", "é"])
+async def test_a_failure_that_passes_costs_no_file():
+    http = ScriptedTransport().will_answer({"ok": False, "error_code": 502, "description": "Bad Gateway"}, 502)
+    http.will_raise(outcome_unknown(BASE, "closed the connection"))
+    http.will_answer({"ok": True, "result": {"file_path": "a"}}).will_answer(b"", 503)
+    http.will_answer({"ok": True, "result": {"file_path": "a"}}).will_answer(b"hello")
+    assert await files(http).read(FILE) == b"hello"
+
+
+async def test_a_wait_that_nobody_would_bear_is_a_failure():
+    http = ScriptedTransport().will_answer(
+        {"ok": False, "error_code": 429, "description": "Too Many Requests", "parameters": {"retry_after": 31}}, 429
+    )
+    with pytest.raises(ChannelError, match="Too Many Requests"):
+        await files(http).read(FILE)
+    assert len(http.sent) == 1
+
+
+@pytest.mark.parametrize(("path", "asked"), [("a b", "a%20b"), ("a?x=1#%2e", "a%3Fx%3D1%23%252e"), ("é/f", "%C3%A9/f")])
+async def test_a_path_is_asked_for_as_it_is_named(path: str, asked: str):
+    http = named(path)
+    http.script.append(Reply(200, {}, b"hello"))
+    assert await files(http).read(FILE) == b"hello"
+    assert http.sent[1].url.endswith(f"/{asked}")
+
+
+@pytest.mark.parametrize("path", ["../etc/passwd", "a/../../b", "a\nb", "\udcff"])
 async def test_a_path_that_could_lead_elsewhere_is_not_followed(path: str):
     http = named(path)
     with pytest.raises(ChannelError, match="unusable path"):

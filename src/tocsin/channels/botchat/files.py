@@ -2,25 +2,32 @@
 
 import asyncio
 from pathlib import Path
+from urllib.parse import quote
 
 from tocsin.channels.botchat.api import API_URL, BotApi
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR
 from tocsin.channels.inbound import Attachment
 from tocsin.channels.replies import unusable
-from tocsin.core.errors import ChannelError, ConfigError
+from tocsin.core.clock import Clock
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError
 from tocsin.core.files import read_limited
 from tocsin.core.http import Transport
 
 MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the cloud server hands out no larger ones
 DOWNLOAD_TIMEOUT_S = 120.0
+AGAIN_AFTER_S = (1.0, 2.0, 4.0)
+LONGEST_WAIT_S = 30.0  # a person waits for the answer
 
 
 class BotFiles:
     """Downloads by the Bot API; from an own server in local mode, reads below one directory."""
 
-    def __init__(self, api: BotApi, http: Transport, base: str, token: str, local_dir: Path | None = None) -> None:
+    def __init__(
+        self, api: BotApi, http: Transport, clock: Clock, base: str, token: str, local_dir: Path | None = None
+    ) -> None:
         self._api = api
         self._http = http
+        self._clock = clock
         self._prefix = f"{base}/file/bot{token}"
         self._local_dir = local_dir
 
@@ -28,6 +35,16 @@ class BotFiles:
         """Return the content of a file of at most 20 MiB. Raises ChannelError with a sentence for the person."""
         if (attachment.size or 0) > MAX_FILE_BYTES:
             raise too_large(attachment)
+        for wait_s in AGAIN_AFTER_S:
+            try:
+                return await self._read(attachment)
+            except RemoteError as error:  # fetching again does no harm
+                if error.kind is FailureKind.PERMANENT or (error.retry_after_s or 0.0) > LONGEST_WAIT_S:
+                    raise
+                await self._clock.sleep(max(wait_s, error.retry_after_s or 0.0))
+        return await self._read(attachment)
+
+    async def _read(self, attachment: Attachment) -> bytes:
         file = await self._api.call("getFile", file_id=attachment.file_id)
         path = file.get("file_path") if isinstance(file, dict) else None
         if not isinstance(path, str) or not path:
@@ -37,11 +54,11 @@ class BotFiles:
         return await self._download(path, attachment)
 
     async def _download(self, path: str, attachment: Attachment) -> bytes:
-        if ".." in path.split("/") or not path.isascii() or not path.isprintable() or any(c in path for c in " ?#%"):
+        if ".." in path.split("/") or not path.isprintable():
             raise ChannelError("the provider named a file with an unusable path", hint="send it again")
         reply = await self._http.request(
             "GET",
-            f"{self._prefix}/{path}",
+            f"{self._prefix}/{quote(path)}",
             headers={},
             timeout_s=DOWNLOAD_TIMEOUT_S,
             max_body_bytes=MAX_FILE_BYTES,
@@ -51,7 +68,7 @@ class BotFiles:
         if not reply.complete:
             if len(reply.body) >= MAX_FILE_BYTES:
                 raise too_large(attachment)
-            raise ChannelError("the file did not arrive as a whole", hint="send it again")
+            raise ChannelError("the file did not arrive as a whole", hint="send it again", kind=FailureKind.TRANSIENT)
         return reply.body
 
     def _read_local(self, path: Path) -> bytes:
