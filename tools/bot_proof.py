@@ -8,17 +8,12 @@ must be. Takes about 25 minutes.
 import argparse
 import logging
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from tests.chaos import bot_markup, bot_runs
-from tests.chaos.figures import Figure
+from tools.chaos import Scenario, met, run, verdict
 
-Run = Callable[[Path], list[Figure]]
-
-RUNS: Mapping[str, Run] = {
+RUNS: Mapping[str, Scenario] = {
     "cold-start": lambda place: bot_runs.answer_what_waited(place, chats_=5, messages_each=20),
     "kills": lambda place: bot_runs.survive_kills(place, kills=100, messages=1_000, streaming=False),
     "kills-streaming": lambda place: bot_runs.survive_kills(place, kills=100, messages=1_000, streaming=True),
@@ -54,34 +49,28 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"there is no experiment {unknown[0]}; there are: {', '.join(RUNS)}")
     # A bot that is killed hangs up in the middle of its requests.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
-    found = {name: _run(name) for name in names}
+    found = {name: run(name, RUNS[name]) for name in names}
     columns = ("experiment", "figure", "value", "must be", "met", *PEERS)
     print(_row(columns), _row(["---"] * len(columns)), sep="\n")
     for name, figures in found.items():
         for figure in figures:
-            met = "" if not figure.sign else "yes" if figure.met else "**no**"
-            print(_row((name, figure.what, figure.shown, figure.required, met, *PEER_FIGURES.get(figure.what, "   "))))
-    wrong = [f"{name}: {figure}" for name, figures in found.items() for figure in figures if not figure.met]
-    for line in wrong:
-        print(line, file=sys.stderr)
-    return 1 if wrong else 0
+            print(
+                _row(
+                    (
+                        name,
+                        figure.what,
+                        figure.shown,
+                        figure.required,
+                        met(figure),
+                        *PEER_FIGURES.get(figure.what, "   "),
+                    )
+                )
+            )
+    return verdict(found)
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.strip() for cell in cells)} |"
-
-
-def _run(name: str) -> list[Figure]:
-    """Make one experiment in a directory of its own; what keeps it from ending is a figure, too."""
-    print(f"{name} …", end=" ", file=sys.stderr, flush=True)
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tocsin-proof-") as place:
-        try:
-            figures = RUNS[name](Path(place))
-        except (AssertionError, OSError) as error:
-            figures = [Figure("ended early", 1, "=", 0, detail=str(error))]
-    print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    return figures
 
 
 if __name__ == "__main__":

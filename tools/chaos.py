@@ -8,7 +8,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.chaos import faults, kills, limits, redis_faults, webhook_burst
@@ -53,25 +53,34 @@ def main(words: Sequence[str] | None = None) -> int:
     names = parser.parse_args(words).names or list(SCENARIOS)
     if unknown := sorted(set(names) - set(SCENARIOS)):
         parser.error(f"there is no scenario {unknown[0]}; there are: {', '.join(SCENARIOS)}")
-    found = {name: _run(name) for name in names}
+    found = {name: run(name, SCENARIOS[name]) for name in names}
     print("| scenario | figure | value | must be | met |\n|---|---|---|---|---|")
     for name, figures in found.items():
         for figure in figures:
-            met = "" if not figure.sign else "yes" if figure.met else "**no**"
-            print(f"| {name} | {figure.what} | {figure.shown} | {figure.required} | {met} |")
+            print(f"| {name} | {figure.what} | {figure.shown} | {figure.required} | {met(figure)} |")
+    return verdict(found)
+
+
+def met(figure: Figure) -> str:
+    """Return what the table says of a figure that must be something."""
+    return "" if not figure.sign else "yes" if figure.met else "**no**"
+
+
+def verdict(found: Mapping[str, list[Figure]]) -> int:
+    """Tell every figure that is not what it must be; return the exit code."""
     wrong = [f"{name}: {figure}" for name, figures in found.items() for figure in figures if not figure.met]
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0
 
 
-def _run(name: str) -> list[Figure]:
+def run(name: str, scenario: Scenario) -> list[Figure]:
     """Run one scenario in a directory of its own; what keeps it from ending is a figure, too."""
     print(f"{name} …", end=" ", file=sys.stderr, flush=True)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tocsin-chaos-") as place:
         try:
-            figures = SCENARIOS[name](Path(place))
+            figures = scenario(Path(place))
         except (AssertionError, OSError) as error:
             figures = [Figure("ended early", 1, "=", 0, detail=str(error))]
     print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -142,13 +142,14 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
 
         app = assemble(settings, discovery, tools, await open_storage(settings, stack))
         stack.callback(app.audit.log.close)
-        stack.push_async_callback(_end_runs, app)
-        yield app
 
+        @cache
+        def runs() -> "Runs":
+            made = app.runs()
+            stack.push_async_callback(made.aclose)
+            return made
 
-async def _end_runs(app: App) -> None:
-    if app.runs.cache_info().currsize:  # type: ignore[attr-defined]  # made by `functools.cache`
-        await app.runs().aclose()
+        yield replace(app, runs=runs)
 
 
 async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:

@@ -78,7 +78,6 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
 
 def inbox_of(app: App, handlers: Sequence[Handler], bot: "Bot | None" = None) -> "Inbox":
     """Return the inbox of this process, whose events `handlers` are asked about in order."""
-    from tocsin.core.identity import is_alive, is_dead, own_identity
     from tocsin.messaging.brake import ReplyBrake
     from tocsin.messaging.inbox import Inbox, Others
     from tocsin.messaging.inbox_work import Duties, InboxWork, is_addressed
@@ -92,9 +91,8 @@ def inbox_of(app: App, handlers: Sequence[Handler], bot: "Bot | None" = None) ->
     brake = ReplyBrake(app.settings[REPLY_BRAKE], app.clock.monotonic)
     duties = Duties(handlers, may_acknowledge, _tell_admin(app, bot))
     work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, duties, brake)
-    return Inbox(
-        app.inbox_store(), work, app.audit, app.clock, others=Others(own_identity, is_dead, is_alive, end_its_runs)
-    )
+    others = Others(before_taking_over=end_its_runs)
+    return Inbox(app.inbox_store(), work, app.audit, app.clock, others=others)
 
 
 def _provider(app: App, stack: AsyncExitStack) -> "Callable[[], Awaitable[ChatProvider | None]]":
@@ -156,7 +154,7 @@ def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextMana
 async def _open_bot(
     app: App, stack: AsyncExitStack, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills"
 ) -> "Bot":
-    from tocsin.bot.assembly import BotParts, build_bot
+    from tocsin.bot.assembly import BotParts, build_bot, tell_through
     from tocsin.bot.attachments import Attachments, read_in_child
     from tocsin.bot.commands import Abilities
     from tocsin.bot.contract import Mode
@@ -191,7 +189,7 @@ async def _open_bot(
             audit=app.audit,
             sessions=sessions_of(app.settings, app.clock, await redis_url(app), stack),
             api=inbound.api,
-            tell=_tell(app),
+            tell=tell_through(app.outbox, Caller("bot")),
             target_of=inbound.reply_target,
             abilities=abilities,
             provider=provider,
@@ -237,24 +235,15 @@ async def _status_lines(app: App) -> list[str]:
     return [f"Queue: {waiting} waiting", "Cron jobs: none"]
 
 
-def _tell(app: App) -> Callable[[str, Reply, str], Awaitable[None]]:
-    """Return what queues one text for a chat of the bot."""
-    from tocsin.bot.contract import CHANNEL
-
-    async def tell(target: str, reply: Reply, key: str) -> None:
-        await app.outbox.queue_replies(CHANNEL, target, [reply], key, Caller("bot"))
-
-    return tell
-
-
 def _tell_admin(app: App, bot: "Bot | None") -> Callable[[str], Awaitable[None]]:
     """Return what tells the operator something in the admin chat, where there is one; the log has it anyway."""
 
     async def tell_admin(text: str) -> None:
+        from tocsin.bot.assembly import tell_through
         from tocsin.core.ids import new_id
 
         if bot is not None and bot.rules.notices:
-            await _tell(app)(bot.rules.notices, Reply(text), f"admin:{new_id()}")
+            await tell_through(app.outbox, Caller("bot"))(bot.rules.notices, Reply(text), f"admin:{new_id()}")
 
     return tell_admin
 

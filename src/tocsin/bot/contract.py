@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import PLAIN
@@ -13,6 +13,9 @@ from tocsin.providers.contract import ChatProvider, Image
 from tocsin.runs.model import Run
 
 CHANNEL = BotchatAdapter.spec.kind
+# Who said something, in a session and to a chat model.
+USER: Final = "user"
+ASSISTANT: Final = "assistant"
 
 
 class Mode(StrEnum):

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
+from tocsin.bot.contract import ASSISTANT, USER
 from tocsin.core.clock import Clock
 from tocsin.core.errors import StoreUnavailableError
 
 T = TypeVar("T")
 
-USER, ASSISTANT = "user", "assistant"
 _LABELS = {USER: "Human", ASSISTANT: "Assistant"}
 # Chats kept in memory; the one that was silent longest is forgotten first.
 MAX_CHATS = 1000

@@ -1,13 +1,10 @@
 """What the provider is shown: the history, and the questions whose answers are still being written."""
 
 from dataclasses import dataclass
-from typing import Final
 
-from tocsin.bot.contract import Sessions
+from tocsin.bot.contract import ASSISTANT, USER, Sessions
 from tocsin.providers.contract import Image, Turn
 
-USER: Final = "user"
-ASSISTANT: Final = "assistant"
 _OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
 # In the place of answers that a question does not have, so that the model does not answer it with the next one.
 IN_WORK = "(I answer this in a message of its own.)"
