@@ -9,7 +9,7 @@ import pytest
 from tests.bot.bench import Bench, ScriptedProvider, silent, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot import conversation
+from tocsin.bot import conversation, desk
 from tocsin.bot.contract import Prepared
 from tocsin.bot.desk import TOO_MANY, UNREADABLE
 from tocsin.bot.rules import Rules
@@ -343,17 +343,53 @@ async def test_pictures_and_texts_of_files_reach_the_provider_and_remarks_reach_
     assert [reply.text for reply in verdict.replies] == ["You said: look [file]"]
     assert bench.provider is not None
     assert bench.provider.calls[0].question.turns[-1].images == (picture,)
-    assert (await bench.history())[0] == "user: look [file]"
+    assert (await bench.history())[0] == "user: look [file]\n\n[A picture]"
 
 
-async def test_a_picture_without_words_is_asked_about_and_remembered(bench: Bench):
+async def test_the_model_is_to_describe_a_picture_without_words_and_the_history_says_that_there_was_one(bench: Bench):
     bench.prepared = lambda message: Prepared("", (Image("image/png", b"png"),))
+    await bench.send("", sender_language="de")
+    assert bench.provider is not None
+    (turn,) = bench.provider.calls[0].question.turns
+    assert "Describe what is to be seen" in turn.text
+    assert "“de”" in turn.text
+    assert (await bench.history())[0] == "user: [A picture]"
+
+
+async def test_several_pictures_without_words_are_counted(bench: Bench):
+    bench.prepared = lambda message: Prepared("", (Image("image/png", b"png"),) * 3)
     await bench.send("")
-    assert (await bench.history())[0] == f"user: {conversation.WORDLESS}"
+    assert bench.provider is not None
+    assert "these 3 pictures" in bench.provider.calls[0].turns[0]
+    assert (await bench.history())[0] == "user: [3 pictures]"
 
 
-async def test_a_message_that_says_nothing_is_not_answered(bench: Bench):
-    assert silent(await bench.send(" "))
+async def test_a_caption_goes_to_the_model_with_the_file_that_could_not_be_read(bench: Bench):
+    unread = "[With this came a.docx. It could not be read: it is protected by a password.]"
+    bench.prepared = lambda message: Prepared(message.text, notes=("I could not read a.docx",), unread=(unread,))
+    await bench.send("sum it up")
+    assert bench.provider is not None
+    assert bench.provider.calls[0].turns == [f"user: sum it up\n\n{unread}"]
+    assert (await bench.history())[0] == f"user: sum it up\n\n{unread}"
+    assert [reply.text for _, reply in bench.told] == ["I could not read a.docx"]
+
+
+async def test_a_file_alone_that_could_not_be_read_is_known_to_the_next_question(bench: Bench):
+    bench.prepared = lambda message: Prepared(
+        message.text, notes=() if message.text else ("I could not read it.",), unread=("[unread]",)
+    )
+    assert text_of(await bench.send("")) == "I could not read it."
+    bench.prepared = lambda message: Prepared(message.text)
+    await bench.send("why not?")
+    assert bench.provider is not None
+    assert bench.provider.calls[0].turns == ["user: [unread]", "assistant: I could not read it.", "user: why not?"]
+
+
+async def test_a_message_with_nothing_to_read_is_answered_with_what_can_be_read(bench: Bench):
+    verdict = await bench.send(" ")
+    assert text_of(verdict) == desk.NOTHING_TO_READ
+    assert "I can read texts" in text_of(verdict)
+    assert await bench.history() == []
     bench.prepared = lambda message: Prepared("", notes=("I could not hear any words.",))
     assert text_of(await bench.send("")) == "I could not hear any words."
     assert await bench.history() == []

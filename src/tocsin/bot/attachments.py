@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tocsin.bot.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage
 from tocsin.core.errors import ProcessError, TocsinError
 from tocsin.core.process import ProcessTimeoutError, run
+from tocsin.core.text import truncate
 from tocsin.providers.contract import Image
 
 Fetch = Callable[[Attachment], Awaitable[bytes]]
@@ -36,7 +38,9 @@ IMAGE_TYPES = {
 MAX_IMAGE_BYTES = 3_750_000  # in base64 just under the 5 MB that the chat models take
 MAX_IMAGES = 10
 READ_TIMEOUT_S = 30.0
-ACCEPTED = "I can read texts, PDFs, pictures and voice messages."
+ACCEPTED = "I can read texts, PDFs, pictures and voice messages"
+# How a file without a name is called.
+NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
 
 
 class Attachments:
@@ -47,29 +51,50 @@ class Attachments:
         self._speech = speech
 
     async def prepare(self, message: InboundMessage) -> Prepared:
-        """Read all files of `message`; one that cannot be read becomes a remark and holds up nothing."""
-        texts, images, notes = [message.text] if message.text else [], list[Image](), list[str]()
+        """Read all files of `message`; one that cannot be read holds up nothing, and person and model are told."""
+        taken = _Taken([message.text] if message.text else [])
+        taken.texts += [f"[{thing}]" for thing in message.things]
         for attachment in message.attachments:
             try:
-                await self._take(attachment, texts, images, notes)
+                await self._take(attachment, taken)
             except TocsinError as error:
-                notes.append(f"{_name_of(attachment)}: {error.sentence()}")
-        return Prepared("\n\n".join(texts), tuple(images), tuple(notes))
+                taken.refuse(attachment, error)
+        return Prepared("\n\n".join(taken.texts), tuple(taken.images), tuple(taken.notes), tuple(taken.unread))
 
-    async def _take(self, attachment: Attachment, texts: list[str], images: list[Image], notes: list[str]) -> None:
+    async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
         mime = attachment.mime.partition(";")[0].strip().lower()
+        if not attachment.file_id:
+            raise UnreadableFileError("its content is not shown to bots", hint=ACCEPTED)
         if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
             said = await self._speech.words_of(await self._fetch(attachment))
-            notes.append(f"“{said}”" if said else "I could not hear any words in it.")
-            texts += [said] if said else []
+            taken.notes.append(f"“{said}”" if said else "I could not hear any words in it.")
+            taken.texts += [said] if said else []
         elif attachment.kind == "photo" or mime in IMAGE_TYPES:
-            if len(images) >= MAX_IMAGES:
+            if len(taken.images) >= MAX_IMAGES:
                 raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
-            images.append(_image(await self._fetch(attachment)))
+            taken.images.append(_image(await self._fetch(attachment)))
         elif mime == PDF_TYPE or mime in TEXT_TYPES:
-            texts.append(await _document(attachment, mime, await self._fetch(attachment)))
+            taken.texts.append(await _document(attachment, mime, await self._fetch(attachment)))
+        elif attachment.kind == "video" or mime.startswith("video/"):
+            raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
         else:
-            raise UnreadableFileError(f"I cannot read files of the type {mime[:60] or 'unknown'}", hint=ACCEPTED)
+            raise UnreadableFileError("I cannot open files of this kind", hint=ACCEPTED)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was found in a message so far."""
+
+    texts: list[str]
+    images: list[Image] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def refuse(self, attachment: Attachment, error: TocsinError) -> None:
+        """Note for the person, and for the model, that a file cannot be read and why."""
+        name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
+        self.notes.append(f"I could not read {name}: {error}.{hint}")
+        self.unread.append(f"[With this came {name}. It could not be read: {error}.]")
 
 
 class UnreadableFileError(TocsinError):
@@ -87,7 +112,7 @@ def _image(data: bytes) -> Image:
                     hint="send it as a photo, not as a file",
                 )
             return Image(media_type, data)
-    raise UnreadableFileError("it is no JPEG, PNG, GIF or WebP picture")
+    raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
 
 
 async def _document(attachment: Attachment, mime: str, data: bytes) -> str:
@@ -96,7 +121,7 @@ async def _document(attachment: Attachment, mime: str, data: bytes) -> str:
     if refused := reading.get("refused"):
         raise UnreadableFileError(str(refused))
     cut = "\n[The file goes on; only its beginning is shown.]" if reading.get("cut") else ""
-    return f"[File {_name_of(attachment)}]\n{reading.get('text', '')}{cut}"
+    return f"[File {name_of(attachment)}]\n{reading.get('text', '')}{cut}"
 
 
 async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_s: float) -> dict[str, Any]:
@@ -127,5 +152,9 @@ def _write(directory: Path, data: bytes) -> Path:
     return path
 
 
-def _name_of(attachment: Attachment) -> str:
-    return " ".join(attachment.name.split())[:100] or attachment.kind
+def name_of(attachment: Attachment) -> str:
+    """Return what a person calls the file."""
+    name = truncate(" ".join(attachment.name.split()), 100)
+    if name:
+        return name if attachment.file_id else f"the {name}"
+    return NAMELESS.get(attachment.kind, "the file")

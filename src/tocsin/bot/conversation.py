@@ -4,14 +4,15 @@ import logging
 from dataclasses import replace
 from functools import partial
 
-from tocsin.bot.contract import FindProvider, Prepare, Prepared, answered, failed, history_key
-from tocsin.bot.desk import Desk, Work, prepared
+from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered, failed, history_key
+from tocsin.bot.desk import Desk, Work, has_content, prepared
+from tocsin.bot.prompt import memory_of, question_of
 from tocsin.bot.window import Exchange, Window
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, TocsinError
 from tocsin.messaging.handling import Received, Verdict
-from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question
+from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question, Turn
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +24,6 @@ NO_PROVIDER = (
     "No chat model is set up here. Whoever runs this bot can set CHAT_PROVIDER, CHAT_MODEL and the key of the "
     "provider, ANTHROPIC_API_KEY or OPENAI_API_KEY; `tocsin doctor` checks them."
 )
-# What the history keeps of a picture: it holds words only.
-WORDLESS = "(pictures without words)"
 BUSY = "The chat model has too much to do right now. Please try again in a minute."
 CUT_OFF = "(cut off here: the chat model's limit for one answer)"
 NO_ANSWER = "The chat model did not answer. Please try again later."
@@ -62,11 +61,15 @@ class Conversation:
 
     async def _read(self, exchange: Exchange, message: InboundMessage) -> Prepared:
         # What was corrected while it waited is read as it is now.
-        return await self._prepare(replace(message, text=exchange.question))
+        ready = await self._prepare(replace(message, text=exchange.question))
+        exchange.question = memory_of(ready)
+        if not has_content(ready):  # only the person is told; the history shows both sides all the same
+            exchange.answer = "\n\n".join(ready.notes)
+        return ready
 
     async def _answer(self, exchange: Exchange, work: Work, ready: Prepared) -> Verdict:
-        exchange.question = ready.text if ready.text.strip() else WORDLESS
-        turns = await self._window.turns(exchange, ready.images)
+        asked = Turn(USER, question_of(work.received.message, ready), ready.images)
+        turns = await self._window.turns(exchange, asked)
         return await self._ask(exchange, work, Question(turns, INSTRUCTIONS))
 
     async def _ask(self, exchange: Exchange, work: Work, question: Question) -> Verdict:

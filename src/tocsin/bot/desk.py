@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
 from tocsin.bot.arrivals import Arrivals
-from tocsin.bot.contract import Prepare, Prepared, Tell, failed, ignored
+from tocsin.bot.attachments import ACCEPTED
+from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
 from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.jobs import JobCancelledError, Jobs
 from tocsin.bot.preview import Preview, Previews
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 TOO_MANY = "Too many requests -- please wait for current jobs to finish."  # spec 7
 CANCELLED = "(cancelled)"
 BROKEN = "Something went wrong here, and the answer is not finished. The log has the details."
+NOTHING_TO_READ = f"I find nothing in your message that I can read. {ACCEPTED}."
 UNREADABLE = "I could not read that message. Please try again, or send it as text."
 
 
@@ -116,6 +118,11 @@ def cancelled(preview: Preview) -> Verdict:
     return Verdict(Ending.ANSWERED, (Reply(f"{preview.text}\n\n{CANCELLED}".strip()),), "cancelled")
 
 
+def has_content(ready: Prepared) -> bool:
+    """Whether there is anything to answer but that files could not be read."""
+    return bool(ready.text.strip() or ready.images)
+
+
 async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
     """Read the message's attachments, then handle it; what was found out about them is told first."""
     try:
@@ -124,8 +131,8 @@ async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
         log.warning("a message cannot be prepared", extra={"reason": error.sentence()})
         return failed(UNREADABLE, error.sentence())
     notes = tuple(Reply(note) for note in ready.notes)
-    if not ready.text.strip() and not ready.images:
-        return Verdict(Ending.ANSWERED, notes) if notes else ignored("nothing to answer")
+    if not has_content(ready):
+        return Verdict(Ending.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
     for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
         await work.say(note)
     return await handle(work, ready)

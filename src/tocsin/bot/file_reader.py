@@ -61,11 +61,11 @@ def read_pdf(path: Path) -> Reading:
                     break
                 text += page.extract_text() + "\n"
     except PdfReadError as error:
-        return {"refused": f"it is no readable PDF ({' '.join(str(error).split())[:100]})"}
+        return {"refused": f"it is not a readable PDF ({' '.join(str(error).split())[:100]})"}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, ArithmeticError, OSError):
         # What the parser raises for broken files is not a closed list.
         if not text.strip():
-            return {"refused": "it is no readable PDF"}
+            return {"refused": "it is not a readable PDF"}
         cut = True
     if not text.strip():
         return {"refused": "it has no text; a scan is a picture: send it as one"}
@@ -77,7 +77,7 @@ def read_pdf(path: Path) -> Reading:
 def _cut(text: str) -> Reading:
     clean = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
     if not clean:
-        return {"refused": "it is empty"}
+        return {"refused": "the file is empty"}
     return {"text": clean[:MAX_CHARS], "cut": len(clean) > MAX_CHARS}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tocsin.bot.contract import ASSISTANT, USER, Sessions
-from tocsin.providers.contract import Image, Turn
+from tocsin.providers.contract import Turn
 
 _OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
 # In the place of answers that a question does not have, so that the model does not answer it with the next one.
@@ -43,14 +43,14 @@ class Window:
         self._open[key] = sorted([*others, exchange], key=lambda one: (len(one.message_id), one.message_id))[-_OPEN:]
         return exchange
 
-    async def turns(self, exchange: Exchange, images: tuple[Image, ...] = ()) -> tuple[Turn, ...]:
-        """Return the conversation up to and with the question; roles take turns, the user's comes first."""
+    async def turns(self, exchange: Exchange, asked: Turn) -> tuple[Turn, ...]:
+        """Return the conversation up to the question, then `asked`; roles take turns, the user's comes first."""
         turns = [_turn(entry.role, entry.content) for entry in await self._sessions.get(exchange.key)]
         for other in self._open.get(exchange.key, []):
             if other is exchange:
                 break
             turns += [Turn(USER, other.question), Turn(ASSISTANT, other.answer or IN_WORK)]
-        turns.append(Turn(USER, exchange.question, images))
+        turns.append(asked)
         return _alternating(turns[-self._max_turns :])
 
     async def close(self, exchange: Exchange) -> None:

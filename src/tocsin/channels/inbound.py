@@ -99,7 +99,7 @@ class Attachment:
     """A file that came with a message; `size` in bytes, `duration` in seconds."""
 
     kind: str  # photo, document, voice, audio, video, other
-    file_id: str
+    file_id: str  # empty for what the product does not hand out to bots; `name` says what it is
     mime: str = ""
     name: str = ""
     size: int | None = None
@@ -130,6 +130,7 @@ class InboundMessage:
     reply_to_id: str | None = None
     mentions_bot: bool = False  # by name, by a reply to the bot, or in a thread that the bot is in
     attachments: tuple[Attachment, ...] = ()
+    things: tuple[str, ...] = ()  # in words what is neither text nor file: a place, a contact, a poll
     album_id: str | None = None  # of several messages that a person sent as one
     sent_at: float = 0.0
     received_at: float = 0.0
@@ -154,6 +155,7 @@ class InboundMessage:
             message,
             kind=MessageKind(message.kind),
             dedupe_keys=tuple(message.dedupe_keys),
+            things=tuple(message.things),
             attachments=tuple(Attachment(**item) for item in values.get("attachments", ())),
         )
 

@@ -109,11 +109,10 @@ def test_other_kinds_of_updates_say_nothing(kind: str):
         {"new_chat_members": [ALICE]},
         {"pinned_message": {"message_id": 3}},
         {"new_chat_photo": [{"file_id": "f", "width": 1, "height": 1}]},
-        {"location": {"latitude": 1.0, "longitude": 2.0}},
         {"migrate_to_chat_id": -1002},
     ],
 )
-def test_a_message_without_words_and_files_says_nothing(fields: dict[str, Any]):
+def test_a_message_of_the_product_itself_says_nothing(fields: dict[str, Any]):
     assert read({"message": message(None, GROUP, **fields)}) is None
 
 
@@ -324,7 +323,6 @@ def test_of_a_photo_the_largest_size_is_taken_whatever_the_order():
          "application/pdf"),
         ({"video": {"file_id": "f", "mime_type": "video/mp4"}}, "video", "video/mp4"),
         ({"video_note": {"file_id": "f", "length": 240}}, "video", "video/mp4"),
-        ({"sticker": {"file_id": "f", "emoji": "👍"}}, "other", ""),
     ],
 )  # fmt: skip
 def test_every_kind_of_file_is_an_attachment(fields: dict[str, Any], kind: str, mime: str):

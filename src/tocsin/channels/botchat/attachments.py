@@ -15,12 +15,13 @@ FIELDS = (
     ("document", "document", ""),
     ("video", "video", ""),
     ("video_note", "video", "video/mp4"),
-    ("sticker", "other", ""),
 )
+# What the product names, but keeps from bots.
+CLOSED = ("story", "paid_media", "invoice", "game", "giveaway", "giveaway_winners")
 
 
 def attachments_of(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
-    """Return the files of `message`; of a photo its largest size."""
+    """Return the files of `message`: of a photo its largest size, and without an ID what no bot can open."""
     found = [
         attachment
         for field, kind, mime in FIELDS
@@ -29,6 +30,7 @@ def attachments_of(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
     largest = max(records(message.get("photo")), key=_area, default={})  # their order is not to be trusted
     if photo := _attachment("photo", largest, "image/jpeg"):
         found.append(photo)
+    found += [Attachment("other", "", name=field.replace("_", " ")) for field in CLOSED if field in message]
     return tuple(found)
 
 

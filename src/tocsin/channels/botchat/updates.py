@@ -9,6 +9,7 @@ from typing import Any
 from tocsin.channels.botchat.addressing import Addressed, BotIdentity, names_somebody, understand
 from tocsin.channels.botchat.attachments import attachments_of
 from tocsin.channels.botchat.fields import identifier, number, record, time_s, words
+from tocsin.channels.botchat.things import is_service, things_of
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 CHANNEL = "botchat"
@@ -54,7 +55,10 @@ def _message(
     said, attachments = understand(message, bot), attachments_of(message)
     if not chat_id or not message_id or said.to_other_bot or not _is_by_person(message, bot):
         return None
-    if not said.text and not attachments and not said.to_bot:  # a service message, a poll, a place on the map
+    things = () if edited else things_of(message)  # a place that moves is told once
+    # What comes to the bot alone, and is of a kind that is not known here, must not vanish either.
+    told = said.text or attachments or things or said.to_bot or (_chat_type(chat) == "private" and not edited)
+    if not told or is_service(message):
         return None
     sender_id, sender_name = _sender(message)
     answered = _answered(message)
@@ -77,6 +81,7 @@ def _message(
         reply_to_id=_text_id(answered.get("message_id")),
         mentions_bot=said.to_bot or number(record(answered.get("from")).get("id")) == bot.id,
         attachments=attachments,
+        things=things,
         album_id=identifier(message.get("media_group_id")) or None,
         sent_at=time_s(message.get("edit_date") if edited else message.get("date")) or received_at,
         received_at=received_at,
