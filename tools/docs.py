@@ -118,8 +118,14 @@ ANSWERS = {
         "A webhook call has no valid signature, or the secret to check it with is not set. The log says which.",
         "Compare the secret here with the one at the product, and the clocks.",
     ),
-    "unauthenticated": ("`GATEWAY_TOKEN` is set, and the request does not carry it.", "Send the bearer token."),
-    "forbidden": ("HTTPS is enforced, and the request came in clear.", "Come through the TLS proxy."),
+    "unauthenticated": (
+        "`GATEWAY_TOKEN` is set, and the request has no token or a wrong one.",
+        "Send that bearer token.",
+    ),
+    "forbidden": (
+        "HTTPS is enforced, and the request came in clear.",
+        "Do what `detail` says: come through the TLS proxy.",
+    ),
     "not-found": ("There is no such path, or no delivery has that id.", "See `GET /openapi.json`."),
     "method-not-allowed": ("The path has other methods; `Allow` names them.", "Use one of them."),
     "conflict": (

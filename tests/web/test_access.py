@@ -158,30 +158,38 @@ async def test_a_client_cannot_get_fresh_buckets_by_inventing_addresses(make_gat
 # Token
 
 
+MISSING, UNREADABLE, WRONG = "There is no token", "holds no bearer token", "The token is wrong"
+
+
 @pytest.mark.parametrize(
-    "headers",
+    ("headers", "reason"),
     [
-        [],
-        [("Authorization", "")],
-        [("Authorization", "Bearer")],
-        [("Authorization", f"Basic {TOKEN}")],
-        [("Authorization", f"Bearer {TOKEN}x")],
-        [("Authorization", f"Bearer {TOKEN[:-1]}")],
-        [("Authorization", f"Bearer {TOKEN.upper()}")],
-        [("Authorization", f"Bearer\t{TOKEN}")],
-        [("Authorization", "Bearer é\xff")],
-        [("Authorization", "Bearer wrong"), BEARER],
-        [BEARER, BEARER],
-        [("X-Authorization", f"Bearer {TOKEN}")],
+        ([], MISSING),
+        ([("Authorization", "")], UNREADABLE),
+        ([("Authorization", "Bearer")], UNREADABLE),
+        ([("Authorization", "Bearer  ")], UNREADABLE),
+        ([("Authorization", f"Basic {TOKEN}")], UNREADABLE),
+        ([("Authorization", f"Bearer {TOKEN}x")], WRONG),
+        ([("Authorization", f"Bearer {TOKEN[:-1]}")], WRONG),
+        ([("Authorization", f"Bearer {TOKEN.upper()}")], WRONG),
+        ([("Authorization", f"Bearer\t{TOKEN}")], UNREADABLE),
+        ([("Authorization", "Bearer é\xff")], WRONG),
+        ([("Authorization", "Bearer wrong"), BEARER], UNREADABLE),
+        ([BEARER, BEARER], UNREADABLE),
+        ([("X-Authorization", f"Bearer {TOKEN}")], MISSING),
     ],
 )
-async def test_with_a_token_set_sending_without_it_answers_401(
-    make_gateway: MakeGateway, headers: list[tuple[str, str]]
+async def test_with_a_token_set_sending_without_it_answers_401_and_says_what_is_wrong(
+    make_gateway: MakeGateway, headers: list[tuple[str, str]], reason: str
 ):
     gateway = make_gateway({"GATEWAY_TOKEN": TOKEN})
     answer = await gateway.client.send(GOOD, *headers)
-    check_problem(answer, 401, "unauthenticated")
-    assert answer.header("www-authenticate") == 'Bearer realm="gateway"'
+    detail = check_problem(answer, 401, "unauthenticated")["detail"]
+    assert reason in detail
+    assert "Authorization: Bearer <token>" in detail
+    assert TOKEN[:5] not in answer.body.decode()
+    error = "" if reason == MISSING else ', error="invalid_token"'
+    assert answer.header("www-authenticate") == f'Bearer realm="gateway"{error}'
     assert gateway.transport.sent == []
     assert gateway.audit() == []
 
@@ -225,6 +233,29 @@ async def test_enforced_https_refuses_plain_http_but_not_health(make_gateway: Ma
     assert (await gateway.client.get("/health")).status == 200
     assert (await gateway.client.request("GET", "/channels", scheme="https")).status == 200
     assert gateway.transport.sent == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "env", "hints"),
+    [
+        ("127.0.0.1", {}, ["TRUSTED_PROXIES=127.0.0.1", "X-Forwarded-Proto: https", "FORCE_HTTPS=false", "https://"]),
+        ("::1", {}, ["TRUSTED_PROXIES=::1", "X-Forwarded-Proto: https", "FORCE_HTTPS=false"]),
+        ("192.0.2.1", {}, ["https:// address", "TRUSTED_PROXIES"]),
+        ("10.0.0.1", {"TRUSTED_PROXIES": "10.0.0.0/8"}, ["The proxy must send `X-Forwarded-Proto: https`"]),
+    ],
+)
+async def test_refused_plain_http_tells_the_caller_how_to_get_in(
+    make_gateway: MakeGateway, peer: str, env: dict[str, str], hints: list[str]
+):
+    client = make_gateway({"FORCE_HTTPS": "true", **env}).client
+    detail = str(check_problem(await client.send(GOOD, peer=peer), 403, "forbidden")["detail"])
+    assert [hint for hint in hints if hint not in detail] == []
+    assert ("FORCE_HTTPS=false" in detail) == (peer in {"127.0.0.1", "::1"})
+
+
+async def test_a_call_on_this_machine_gets_in_as_the_hint_says(make_gateway: MakeGateway):
+    client = make_gateway({"FORCE_HTTPS": "true", "TRUSTED_PROXIES": "127.0.0.1"}).client
+    assert (await client.send(GOOD, BY_TLS)).status == 200
 
 
 @pytest.mark.parametrize("env", [{}, {"ENVIRONMENT": "production", "FORCE_HTTPS": "false"}])

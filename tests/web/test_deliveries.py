@@ -1,5 +1,6 @@
 """GET /deliveries and what is done with one of them. Source: delivery.md "Interfaces", HTTP API 0 and 15."""
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -273,6 +274,48 @@ async def test_who_holds_the_token_is_the_actor_of_a_cancellation(make_gateway: 
 async def test_without_the_store_every_route_answers_503(gateway: Gateway, database: Database, method: str, path: str):
     await database.aclose()
     check_problem(await gateway.client.request(method, path), 503, "not-ready")
+
+
+DOCUMENTED = {p["name"]: p["schema"] for p in DOCUMENT["paths"]["/deliveries"]["get"]["parameters"]}
+
+
+def allows(schema: dict[str, Any], value: str) -> bool:
+    """Whether the document allows the value of a parameter."""
+    if "anyOf" in schema and not any(allows(one, value) for one in schema["anyOf"]):
+        return False
+    if schema.get("type") == "integer":
+        return value.isascii() and value.isdecimal() and schema["minimum"] <= int(value) <= schema["maximum"]
+    fits = {
+        "enum": lambda listed: value in listed,
+        "const": lambda only: value == only,
+        "pattern": lambda pattern: re.search(pattern, value) is not None,
+        "format": lambda _: re.fullmatch(r"[0-9-]{10}T[0-9:.]+(Z|[+-][0-9:]{5})", value) is not None,
+    }
+    return all(fits[key](limit) for key, limit in schema.items() if key in fits)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("status", ["", "queued", "dead", "QUEUED", "lost"]),
+        ("channel", ["", "slack", "smoke"]),
+        ("target", ["", "#ops"]),
+        ("q", ["", "a b"]),
+        ("since", ["", "1700000000", "1700000000.5", "2026-11-20T08:00:00Z", "yesterday", "-1", "nan", "1e300"]),
+        ("limit", ["", "1", "200", "0", "201", "ten", "1.0", "²"]),
+        ("cursor", ["", "1", "5:019a0f5c", "x", "-1", "1;DROP"]),
+    ],
+)
+async def test_the_document_allows_exactly_the_parameters_that_the_service_takes(
+    gateway: Gateway, name: str, values: list[str]
+):
+    taken = {v: (await gateway.client.get(f"/deliveries?{name}={quote(v)}")).status == 200 for v in values}
+    assert taken == {value: allows(DOCUMENTED[name], value) for value in values}
+
+
+def test_every_parameter_is_compared_with_the_service():
+    (marker,) = test_the_document_allows_exactly_the_parameters_that_the_service_takes.pytestmark
+    assert [name for name, _ in marker.args[1]] == list(DOCUMENTED)
 
 
 def test_every_route_and_every_answer_is_documented():

@@ -240,7 +240,7 @@ async def test_an_uncertain_send_that_is_repeated_is_not_sent_again(gateway: Gat
     first = await gateway.client.send(GOOD, KEY)
     gateway.transport.script = [Reply(200, {}, b'{"ok": true}')]
     check_replayed(await gateway.client.send(GOOD, KEY), first)
-    assert first.status == 502
+    assert first.status == 504
     assert "outcome unknown" in first.json()["error"]
     assert len(gateway.transport.sent) == 1
 
@@ -290,11 +290,16 @@ async def test_a_key_in_quotes_is_the_same_key(gateway: Gateway):
     check_replayed(await gateway.client.send(GOOD, KEY), first)
 
 
-@pytest.mark.parametrize("failure", [REFUSED, RemoteError("could not connect", kind=FailureKind.TRANSIENT)])
-async def test_after_a_certain_failure_the_key_may_try_again(gateway: Gateway, failure: Reply | RemoteError):
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [(REFUSED, 422), (RemoteError("could not connect", kind=FailureKind.TRANSIENT), 502)],
+)
+async def test_after_a_certain_failure_the_key_may_try_again(
+    gateway: Gateway, failure: Reply | RemoteError, status: int
+):
     good = gateway.transport.script[0]
     gateway.transport.script = [failure]
-    assert (await gateway.client.send(GOOD, KEY)).status == 502
+    assert (await gateway.client.send(GOOD, KEY)).status == status
     gateway.transport.script = [good]
     again = await gateway.client.send(GOOD, KEY)
     assert (again.status, again.header("idempotent-replayed")) == (200, "")
@@ -304,9 +309,9 @@ async def test_after_a_certain_failure_the_key_may_try_again(gateway: Gateway, f
     ("change", "headers", "status"),
     [
         ({"channel": "smoke"}, [], 404),
-        ({"target": "?"}, [], 502),
+        ({"target": "?"}, [], 422),
         ({"channel": "smoke"}, [ASYNC], 404),
-        ({"message": ""}, [ASYNC], 502),
+        ({"message": ""}, [ASYNC], 422),
         ({"policy": "x"}, [ASYNC], 422),
         ({"not_before": "nan"}, [ASYNC], 422),
         ({"policy": "at_most_once"}, [], 422),
@@ -421,7 +426,7 @@ async def test_a_direct_send_whose_service_died_is_uncertain_and_never_sent_agai
     check_problem(await gateway.client.send(GOOD, KEY), 409, "conflict")  # it may be alive until its lease ends
     gateway.clock.advance(LEASE_S)
     first = await gateway.client.send(GOOD, KEY)
-    assert first.status == 502
+    assert first.status == 504
     assert first.json()["ok"] is False
     assert (first.json()["channel"], first.json()["target"]) == ("teamchat", "#ops")
     assert "outcome unknown" in first.json()["error"]
@@ -518,7 +523,7 @@ class ForgetfulKeys:
     [
         ({}, [], 200),
         ({}, [ASYNC], 202),
-        ({"target": "?"}, [], 502),
+        ({"target": "?"}, [], 422),
         ({"policy": "x"}, [ASYNC], 422),
     ],
 )
@@ -602,7 +607,7 @@ async def test_a_direct_send_is_recorded_as_sent_with_its_facts(gateway: Gateway
 async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_with_how_far_it_came(gateway: Gateway):
     gateway.transport.script = [gateway.transport.script[0], REFUSED]
     answer = await gateway.client.send(GOOD | {"message": "word " * 1500})
-    assert answer.status == 502
+    assert answer.status == 422
     delivery = await only_record(gateway)
     assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (Status.DEAD, 1, 2)
     assert (delivery.error_class, delivery.error) == ("permanent", answer.json()["error"])
@@ -699,10 +704,24 @@ async def test_metrics_without_the_store_are_answered_without_stale_numbers(gate
     assert "tocsin_build_info" in answer.body.decode()
 
 
+TERMS = ("policy", "not_before", "expires_at")
+
+
 def test_the_headers_of_the_queue_are_documented():
     operation = DOCUMENT["paths"]["/send"]["post"]
     assert {p["name"] for p in operation["parameters"]} == {"Prefer", "Idempotency-Key"}
     assert operation["responses"]["202"]["headers"].keys() == {"Location", "Preference-Applied", "Idempotent-Replayed"}
     assert "Retry-After" in operation["responses"]["409"]["headers"]
-    request = DOCUMENT["components"]["schemas"]["SendRequest"]
-    assert request["properties"].keys() - set(request["required"]) == {"policy", "not_before", "expires_at"}
+
+
+def test_the_terms_of_the_queue_are_documented_as_fields_of_queued_requests_alone():
+    schemas = DOCUMENT["components"]["schemas"]
+    plain, queued = schemas["SendRequest"], schemas["QueueRequest"]
+    assert plain["properties"].keys() == set(plain["required"]) == {"channel", "target", "message"}
+    assert queued["properties"].keys() - set(queued["required"]) == {"policy", "not_before", "expires_at"}
+    assert all("respond-async" in queued["properties"][name]["description"] for name in TERMS)
+    assert not plain["additionalProperties"]
+    body = DOCUMENT["paths"]["/send"]["post"]["requestBody"]
+    assert "`QueueRequest` only with the header `Prefer: respond-async`" in body["description"]
+    prefer, _ = DOCUMENT["paths"]["/send"]["post"]["parameters"]
+    assert all(name in prefer["description"] for name in TERMS)

@@ -1,6 +1,7 @@
 """GET /health, /channels, /metrics and /openapi.json. Source: HTTP API, section 15."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
         },
     }
     assert gateway.transport.sent == [], "health must not call a provider"
+
+
+async def test_health_of_a_process_that_receives_for_the_bot_is_documented_too(gateway: Gateway):
+    state = {"mode": "polling", "status": "ok", "age_s": 2.6}
+    parts = replace(parts_of(gateway.app, gateway.clock), bot=lambda: state)
+    answer = await Client(build_gateway(parts)).get("/health")
+    assert answer.json()["bot"] == state
+    assert DOCUMENT["components"]["schemas"]["Health"]["properties"]["bot"]["properties"].keys() == state.keys()
 
 
 async def test_health_answers_503_while_the_service_drains(make_gateway: MakeGateway):
@@ -102,7 +111,7 @@ async def test_metrics_count_sends_by_channel_and_outcome(gateway: Gateway):
     assert 'tocsin_send_attempts_total{channel="teamchat"} 3.0' in lines
     assert 'tocsin_send_seconds_count{channel="teamchat"} 3.0' in lines
     assert 'tocsin_http_requests_total{route="/send",status="200"} 1.0' in lines
-    assert 'tocsin_http_requests_total{route="/send",status="502"} 2.0' in lines
+    assert 'tocsin_http_requests_total{route="/send",status="422"} 2.0' in lines
 
 
 async def test_no_metric_has_a_label_that_a_stranger_chose(gateway: Gateway):

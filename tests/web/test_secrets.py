@@ -76,7 +76,7 @@ async def test_no_secret_that_a_provider_echoes_gets_into_an_answer_a_log_line_t
     gateway.app.registry.adapter("teamchat").http = Echo(replies(FORMS[form])[place])
 
     answer = await gateway.client.send(GOOD, BEARER)
-    assert answer.status in {200, 502}
+    assert answer.status in {200, 422, 502, 503, 504}
     metrics = await gateway.client.get("/metrics", BEARER)
     health = await gateway.client.get("/health")
 

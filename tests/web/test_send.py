@@ -55,10 +55,11 @@ async def test_a_sent_message_answers_200_with_the_five_fields_of_a_send_result(
     assert list(answer.json()) == FIELDS
 
 
-async def test_a_refused_message_answers_502_with_the_providers_code_and_the_remedy(gateway: Gateway):
+async def test_a_refused_message_answers_422_with_the_providers_code_and_the_remedy(gateway: Gateway):
     gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
     answer = await gateway.client.send(GOOD)
-    assert answer.status == 502
+    assert answer.status == 422
+    assert answer.header("content-type") == "application/json"
     assert list(answer.json()) == FIELDS
     assert answer.json()["ok"] is False
     assert answer.json()["message"] == ""
@@ -89,7 +90,34 @@ async def test_an_unknown_or_unconfigured_channel_answers_404_with_a_send_result
 
 async def test_a_provider_that_says_unknown_channel_itself_is_a_failed_delivery(gateway: Gateway):
     gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "unknown-channel"}')]
-    assert (await gateway.client.send(GOOD)).status == 502
+    assert (await gateway.client.send(GOOD)).status == 422
+
+
+def failure(kind: FailureKind, retry_after_s: float | None = None) -> RemoteError:
+    return RemoteError("it did not work", kind=kind, retry_after_s=retry_after_s)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "retry_after"),
+    [
+        (failure(FailureKind.PERMANENT), 422, ""),
+        (failure(FailureKind.TRANSIENT), 502, ""),
+        (failure(FailureKind.TRANSIENT, 7), 502, ""),
+        (failure(FailureKind.RATE_LIMITED, 120.2), 503, "121"),
+        (failure(FailureKind.RATE_LIMITED, 60), 503, "60"),
+        (failure(FailureKind.RATE_LIMITED, float("inf")), 503, "5"),
+        (failure(FailureKind.RATE_LIMITED), 503, "5"),
+        (failure(FailureKind.AMBIGUOUS), 504, ""),
+    ],
+)
+async def test_the_status_of_a_failed_send_tells_whether_trying_again_helps(
+    gateway: Gateway, failure: RemoteError, status: int, retry_after: str
+):
+    gateway.transport.script = [failure]
+    answer = await gateway.client.send(GOOD)
+    assert (answer.status, answer.header("retry-after")) == (status, retry_after)
+    assert (list(answer.json()), answer.json()["ok"]) == (FIELDS, False)
+    assert answer.header("content-type") == "application/json"
 
 
 @pytest.mark.parametrize("name", ["slack", "SLACK", " teamchat "])
@@ -102,7 +130,7 @@ async def test_an_alias_is_answered_with_the_neutral_kind(gateway: Gateway, name
 @pytest.mark.parametrize("message", ["", " \n\t ", "\0"])
 async def test_an_empty_text_is_a_send_result_of_the_adapter(gateway: Gateway, message: str):
     answer = await gateway.client.send(GOOD | {"message": message})
-    assert answer.status == 502
+    assert answer.status == 422
     assert "the message is empty" in answer.json()["error"]
     assert gateway.transport.sent == []
 
@@ -110,7 +138,7 @@ async def test_an_empty_text_is_a_send_result_of_the_adapter(gateway: Gateway, m
 @pytest.mark.parametrize("target", ["", "  ", "#ops\0", "#ops\r\nX: y", "\ud800", "#" + "x" * 2000, "not a target"])
 async def test_a_target_that_the_adapter_refuses_is_a_send_result(gateway: Gateway, target: str):
     answer = await gateway.client.send(GOOD | {"target": target})
-    assert answer.status == 502
+    assert answer.status == 422
     assert answer.json()["error"]
     assert gateway.transport.sent == []
 

@@ -24,12 +24,6 @@ class ConfigError(TocsinError):
     code = "invalid-config"
 
 
-class UnknownChannelError(TocsinError):
-    """The channel does not exist here, or its credentials are not set (spec 7)."""
-
-    code = "unknown-channel"
-
-
 class UnknownProfileError(TocsinError):
     """No notification profile has that name."""
 
@@ -83,3 +77,9 @@ class ChannelError(RemoteError):
     """A channel's provider, or the adapter before it, would not take a message."""
 
     code = "channel-error"
+
+
+class UnknownChannelError(ChannelError):
+    """The channel does not exist here, or its credentials are not set."""
+
+    code = "unknown-channel"

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.ids import new_id
 from tocsin.core.ratelimit import RateLimiter
+from tocsin.core.security import is_loopback
 from tocsin.core.variables import Network
 from tocsin.web.problems import Problem
 
@@ -100,11 +101,7 @@ class HttpsOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _came_by_tls(scope):
-            raise Problem(
-                "forbidden",
-                "Plain HTTP is refused because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
-                "Come through a TLS-terminating proxy that TRUSTED_PROXIES names.",
-            )
+            raise Problem("forbidden", _how_to_use_https(scope))
         await self._app(scope, receive, send)
 
 
@@ -133,7 +130,7 @@ class LocalNames:
 
 
 class BearerToken:
-    """Notes who holds the token; the routes that need it refuse everybody else."""
+    """Notes who holds the token, or why nobody does; the routes that need it refuse everybody else."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -141,14 +138,29 @@ class BearerToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope["tocsin.user"] = "token" if self._holds_token(scope) else ""
+            problem = scope["tocsin.token_problem"] = self._problem_of(scope)
+            scope["tocsin.user"] = "" if problem else "token"
         await self._app(scope, receive, send)
 
-    def _holds_token(self, scope: Scope) -> bool:
+    def _problem_of(self, scope: Scope) -> str:
         values = header_values(scope, b"authorization")
-        scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+        if not values:
+            return f"There is no token: {_NEEDED}."
+        scheme, _, token = values[0].partition(" ")
+        if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
+            return f"The header Authorization holds no bearer token, or stands there more than once: {_NEEDED}."
         given = sha256(token.strip().encode("latin-1")).digest()
-        return scheme.lower() == "bearer" and compare_digest(given, self._digest)
+        return "" if compare_digest(given, self._digest) else f"The token is wrong: {_NEEDED}."
+
+
+def require_token(scope: Scope) -> None:
+    """Raise the 401 answer, which says what is wrong, unless the request holds the token."""
+    if scope.get("tocsin.user"):
+        return
+    problem = scope["tocsin.token_problem"]
+    # RFC 6750, section 3.1: only who sent a token is told of an error.
+    error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
+    raise Problem("unauthenticated", problem, headers={"WWW-Authenticate": f'Bearer realm="gateway"{error}'})
 
 
 class RateLimits:
@@ -260,6 +272,8 @@ def _too_large() -> Problem:
     return Problem("payload-too-large", "The body is over 1 MiB (1,048,576 bytes).", headers={"Connection": "close"})
 
 
+_NEEDED = "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN"
+
 _STOPPED = Problem(
     "not-ready",
     "The service was stopped while it worked on this request, which may have taken effect: check before sending again.",
@@ -278,6 +292,20 @@ def _came_by_tls(scope: Scope) -> bool:
         return True
     protos = header_values(scope, b"x-forwarded-proto") if scope["tocsin.proxied"] else []
     return bool(protos) and protos[-1].rpartition(",")[2].strip().lower() == "https"
+
+
+def _how_to_use_https(scope: Scope) -> str:
+    """Return why plain HTTP is refused, and how this caller gets in."""
+    refused = "Plain HTTP is refused because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
+    if scope["tocsin.proxied"]:
+        return f"{refused}The proxy must send `X-Forwarded-Proto: https` for what reached it by TLS."
+    usual = "Call the https:// address of the TLS-terminating proxy that TRUSTED_PROXIES names. "
+    if is_loopback(scope["tocsin.client"]):
+        return (
+            f"{refused}{usual}For calls on this machine set TRUSTED_PROXIES={scope['tocsin.client']} "
+            "and send the header `X-Forwarded-Proto: https`, or set FORCE_HTTPS=false."
+        )
+    return refused + usual.rstrip()
 
 
 def _problem_of(error: Exception, request_id: str) -> Problem:

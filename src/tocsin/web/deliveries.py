@@ -21,7 +21,7 @@ MAX_PAGE = 200
 USUAL_PAGE = 50
 PARAMETERS = frozenset({"status", "channel", "target", "q", "since", "limit", "cursor"})
 # As every store makes them: numbers, and in some an id behind them.
-_CURSOR = re.compile(r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?")
+CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
 
 
 class DeliveryRoutes:
@@ -67,7 +67,7 @@ class DeliveryRoutes:
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 9 and 1 <= int(limit) <= MAX_PAGE):
             raise _refusal(f"limit must be a whole number from 1 to {MAX_PAGE}")
         cursor = given.get("cursor", "")
-        if cursor and not _CURSOR.fullmatch(cursor):
+        if cursor and not re.fullmatch(CURSOR, cursor):
             raise _refusal("cursor must be the next_cursor of a page")
         return Query(
             status=Status(status) if status else None,

@@ -29,12 +29,11 @@ from tocsin.messaging.inbox import Inbox
 from tocsin.messaging.inbox_model import Backlog
 from tocsin.messaging.messenger import Messenger
 from tocsin.messaging.outbox import Outbox
-from tocsin.web.asgi import BearerToken, HttpsOnly, LocalNames, RateLimits, RequestScope
+from tocsin.web.asgi import BearerToken, HttpsOnly, LocalNames, RateLimits, RequestScope, require_token
 from tocsin.web.bodies import json_answer
 from tocsin.web.deliveries import DeliveryRoutes
 from tocsin.web.metrics import CONTENT_TYPE, Metrics
 from tocsin.web.openapi import describe_gateway
-from tocsin.web.problems import Problem
 from tocsin.web.sending import Sending
 from tocsin.web.webhooks import Webhooks
 
@@ -131,12 +130,8 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["tocsin.route"] = self._path
-        if self._protected and not scope.get("tocsin.user"):
-            raise Problem(
-                "unauthenticated",
-                "This needs the header `Authorization: Bearer <GATEWAY_TOKEN>`.",
-                headers={"WWW-Authenticate": 'Bearer realm="gateway"'},
-            )
+        if self._protected:
+            require_token(scope)
         response = await self._handler(scope, receive)
         await response(scope, receive, send)
 

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from tocsin import __version__
 from tocsin.channels.contract import Receipt
+from tocsin.core.errors import UnknownChannelError
 from tocsin.messaging.handling import Ending
 from tocsin.messaging.inbox_model import Backlog
 
@@ -57,7 +58,7 @@ class Metrics:
     def count_send(self, receipt: Receipt) -> None:
         """Count one send by channel and outcome: `sent`, or the class of its failure."""
         result = receipt.result
-        if not receipt.attempts and receipt.failure and receipt.failure.provider_code == "unknown-channel":
+        if isinstance(receipt.failure, UnknownChannelError):
             return  # the name comes from the caller: counting it would let strangers make labels
         outcome = "sent" if result.ok else str(receipt.failure.kind) if receipt.failure else "failed"
         sends, attempts, seconds = self._of_send(result.channel, outcome)

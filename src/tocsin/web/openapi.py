@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tocsin import __version__
-from tocsin.web.openapi_schemas import parameter, ref, schemas
+from tocsin.delivery.model import Status
+from tocsin.web.deliveries import CURSOR, MAX_PAGE, USUAL_PAGE
+from tocsin.web.openapi_schemas import TIME, parameter, ref, schemas
 from tocsin.web.problems import PROBLEMS
+from tocsin.web.sending import MAX_KEY
 
 # What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
@@ -43,27 +46,54 @@ def _send() -> dict[str, Any]:
     accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", ref("Accepted"))
     location = _header("Where to find the delivery")
     applied = _header("respond-async")
-    replayed = {"Idempotent-Replayed": _header("`true` where the request was known and this is its answer of then")}
+    replayed = {"Idempotent-Replayed": _header("`true` when this is a stored answer")}
     return {
         "operationId": "send",
         "summary": "Send a message to one target: now, or by the durable queue",
         "security": TOKEN,
         "parameters": [
-            parameter("Prefer", "`respond-async` queues the message instead of sending it now", where="header"),
-            parameter("Idempotency-Key", "Repeating the request gives the same answer, for 24 hours", where="header"),
+            parameter(
+                "Prefer",
+                "`respond-async` queues the message instead of sending it now; `policy`, `not_before` and `expires_at`"
+                " need it",
+                where="header",
+            ),
+            parameter(
+                "Idempotency-Key",
+                "Repeating the request gives the same answer, for 24 hours",
+                where="header",
+                schema={"type": "string", "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            ),
         ],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": ref("SendRequest")}}},
+        "requestBody": {
+            "required": True,
+            "description": "`QueueRequest` only with the header `Prefer: respond-async`",
+            "content": {"application/json": {"schema": {"anyOf": [ref("SendRequest"), ref("QueueRequest")]}}},
+        },
         "responses": {
             "200": {**_answer("The message was handed over", result), "headers": replayed},
             "202": {**accepted, "headers": {"Location": location, "Preference-Applied": applied, **replayed}},
             "404": _answer("The channel is unknown or not configured", result),
-            "502": {**_answer("The message was not delivered; `error` says why", result), "headers": replayed},
+            "502": _answer("Nothing was sent; trying again may help", result),
+            "504": {
+                **_answer("The outcome is unknown: repeat it with the same Idempotency-Key only", result),
+                "headers": replayed,
+            },
             **_problems("invalid-request", "unauthenticated", "payload-too-large"),
             "409": {
                 **_problems("conflict")["409"],
                 "headers": {"Retry-After": _header("Seconds until it may be done")},
             },
             **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
+            "422": _either(
+                "A send result: trying again cannot help. A problem: the request is not valid, or its key came"
+                " before with another one",
+                result,
+            ),
+            "503": {
+                **_either("A send result: the provider asks to wait. A problem: the service is not ready", result),
+                "headers": {"Retry-After": _header("Seconds until it may be tried again; with a send result")},
+            },
         },
     }
 
@@ -91,13 +121,25 @@ def _deliveries() -> dict[str, Any]:
         "summary": "The newest deliveries that match, a page at a time",
         "security": TOKEN,
         "parameters": [
-            parameter("status", "Only deliveries in this state"),
+            parameter("status", "Only deliveries in this state", schema={"enum": ["", *Status]}),
             parameter("channel", "Only this channel; an alias works too"),
             parameter("target", "Only this target"),
             parameter("q", "Words of message or target; each may be the beginning of a word"),
-            parameter("since", "Only those created at or after this time (RFC 3339 or Unix seconds)"),
-            parameter("limit", "How many at most: 1 to 200, 50 if not given"),
-            parameter("cursor", "`next_cursor` of the page before"),
+            parameter(
+                "since",
+                "Only those created at or after this time (RFC 3339 or Unix seconds)",
+                schema={"anyOf": [{"const": ""}, TIME]},
+            ),
+            parameter(
+                "limit",
+                f"How many at most: 1 to {MAX_PAGE}, {USUAL_PAGE} if not given",
+                schema={"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": USUAL_PAGE},
+            ),
+            parameter(
+                "cursor",
+                "`next_cursor` of the page before",
+                schema={"type": "string", "pattern": f"^({CURSOR})?$"},
+            ),
         ],
         "responses": {
             "200": _answer("One page", ref("DeliveryPage")),
@@ -151,6 +193,12 @@ def _open(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _either(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe an answer that has this schema, or is a problem document; its media type tells which."""
+    problem = {"application/problem+json": {"schema": ref("Problem")}}
+    return {"description": description, "content": {"application/json": {"schema": schema}, **problem}}
 
 
 def _header(description: str) -> dict[str, Any]:

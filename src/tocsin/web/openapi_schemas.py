@@ -10,6 +10,7 @@ TEXT = {"type": "string"}
 MAYBE_TEXT = {"type": ["string", "null"]}
 MAYBE_TIME = {"type": ["string", "null"], "format": "date-time"}
 COUNT = {"type": "integer", "minimum": 0}
+TIME = {"type": "string", "anyOf": [{"format": "date-time"}, {"pattern": r"^[0-9]{1,11}(\.[0-9]+)?$"}]}
 
 
 def ref(name: str) -> dict[str, Any]:
@@ -17,9 +18,12 @@ def ref(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def parameter(name: str, description: str, *, where: str = "query") -> dict[str, Any]:
-    """Return the description of a text parameter."""
-    return {"name": name, "in": where, "required": where == "path", "description": description, "schema": TEXT}
+def parameter(
+    name: str, description: str, *, where: str = "query", schema: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the description of a parameter; a text unless `schema` says more."""
+    shape = schema or TEXT
+    return {"name": name, "in": where, "required": where == "path", "description": description, "schema": shape}
 
 
 def schemas(kinds: Sequence[str]) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def schemas(kinds: Sequence[str]) -> dict[str, Any]:
     deliveries = {"type": "array", "items": ref("Delivery")}
     return {
         "SendRequest": _send_request(kinds),
+        "QueueRequest": _queue_request(kinds),
         "SendResult": _record(ok={"type": "boolean"}, channel=TEXT, target=TEXT, message=TEXT, error=TEXT),
         "Accepted": _record(id=TEXT, status={"enum": list(Status)}),
         "Delivery": _delivery(),
@@ -42,20 +47,20 @@ def _record(*, optional: Sequence[str] = (), **properties: dict[str, Any]) -> di
 
 
 def _send_request(kinds: Sequence[str]) -> dict[str, Any]:
-    queued = "Only with `Prefer: respond-async`."
     channel = {"type": "string", "description": f"One of {', '.join(kinds)}, or an alias", "examples": list(kinds)}
-    policy = {"enum": list(Policy), "description": f"What to do when it may have arrived. {queued}"}
-    time = {"type": "string", "description": f"RFC 3339 or Unix seconds. {queued}"}
-    record = _record(
-        optional=("policy", "not_before", "expires_at"),
-        channel=channel,
-        target=TEXT,
-        message=TEXT,
-        policy=policy,
-        not_before=time,
-        expires_at=time,
-    )
-    return {**record, "additionalProperties": False}
+    return {**_record(channel=channel, target=TEXT, message=TEXT), "additionalProperties": False}
+
+
+def _queue_request(kinds: Sequence[str]) -> dict[str, Any]:
+    """Describe a request with terms: an OpenAPI document cannot tie a field of the body to a header."""
+    send, only = _send_request(kinds), "Only with `Prefer: respond-async`, else the request is refused."
+    terms = {
+        "policy": {"enum": list(Policy), "description": f"What to do when it may have arrived. {only}"},
+        "not_before": {**TIME, "description": f"RFC 3339 or Unix seconds. {only}"},
+        "expires_at": {**TIME, "description": f"RFC 3339 or Unix seconds. {only}"},
+    }
+    one_of_them = [{"required": [name]} for name in terms]
+    return {**send, "properties": {**send["properties"], **terms}, "anyOf": one_of_them}
 
 
 def _delivery() -> dict[str, Any]:
@@ -85,7 +90,7 @@ def _delivery() -> dict[str, Any]:
 
 def _health() -> dict[str, Any]:
     return _record(
-        optional=("problems",),
+        optional=("problems", "bot"),
         status={"enum": ["ok", "degraded", "draining"]},
         version=TEXT,
         queue=_record(backend={"enum": ["sqlite", "redis"]}, status={"enum": ["ok", "failing"]}),
@@ -93,6 +98,7 @@ def _health() -> dict[str, Any]:
         bus=_record(status={"enum": ["off", "ok", "failing"]}),
         channels={"type": "object", "additionalProperties": {"enum": ["configured", "unconfigured"]}},
         problems={"type": "array", "items": TEXT},
+        bot=_record(mode=TEXT, status=TEXT, age_s={"type": ["number", "null"]}),
     )
 
 

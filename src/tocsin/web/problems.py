@@ -10,7 +10,7 @@ from starlette.responses import Response
 PROBLEMS = {
     "invalid-request": (400, "The request cannot be read"),
     "invalid-signature": (401, "The call is not proved to come from the product"),
-    "unauthenticated": (401, "Credentials are required"),
+    "unauthenticated": (401, "The token is missing or wrong"),
     "forbidden": (403, "This is not allowed"),
     "not-found": (404, "There is nothing here"),
     "method-not-allowed": (405, "The method is not allowed here"),

@@ -5,14 +5,15 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import ceil, inf
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tocsin.channels.contract import Receipt, SendResult
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, UnknownChannelError
+from tocsin.channels.contract import SendResult
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
 from tocsin.delivery.document import seconds_of
-from tocsin.delivery.model import Policy
+from tocsin.delivery.model import SCHEDULE_S, Policy
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.idempotency import KeyReusedError, Keys, StillRunningError, held
 from tocsin.messaging.messenger import Messenger
@@ -26,6 +27,14 @@ log = logging.getLogger(__name__)
 REQUIRED = ("channel", "target", "message")
 ONLY_QUEUED = ("policy", "not_before", "expires_at")
 MAX_KEY = 255
+# Programs that repeat requests do so after any 5xx: only what may end otherwise the next time is one.
+STATUSES = {
+    FailureKind.PERMANENT: 422,
+    FailureKind.TRANSIENT: 502,
+    FailureKind.RATE_LIMITED: 503,
+    FailureKind.AMBIGUOUS: 504,
+}
+USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not say for how long
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +115,14 @@ class Sending:
         """Answer for a direct send whose service died while it was sent: it is never sent again."""
         error = "outcome unknown: the service stopped while this was sent; check there before sending again"
         kind = self._outbox.kind_of(body["channel"])
-        return Answer(SendResult(False, kind, body["target"], error=error).as_dict(), 502, keep=True)
+        return Answer(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
 
     async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Answer:
         return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
 
     async def _send_now(self, scope: Scope, body: dict[str, str]) -> Answer:
         receipt = await self._messenger.send(body["channel"], body["target"], body["message"], caller_of(scope))
-        uncertain = receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS
-        return Answer(receipt.result.as_dict(), _status(receipt), keep=receipt.result.ok or uncertain)
+        return _outcome(receipt.result, receipt.failure)
 
     async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
         policy = body.get("policy", "")
@@ -123,10 +131,9 @@ class Sending:
         terms = (_time(body, "not_before"), _time(body, "expires_at"), f"http:{key}" if key else None)
         try:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
-        except (UnknownChannelError, ChannelError, ConfigError) as error:
+        except (ChannelError, ConfigError) as error:
             kind = self._outbox.kind_of(body["channel"])
-            result = SendResult(False, kind, body["target"], error=error.sentence())
-            return Answer(result.as_dict(), 404 if isinstance(error, UnknownChannelError) else 502, keep=False)
+            return _outcome(SendResult(False, kind, body["target"], error=error.sentence()), error)
         try:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
@@ -180,9 +187,18 @@ def _time(body: dict[str, str], key: str) -> float | None:
         refuse_field(key, "wrong-value", f"It must be {error}")
 
 
-def _status(receipt: Receipt) -> int:
-    if receipt.result.ok:
-        return 200
-    # A provider may use the same word; only without an attempt is it ours.
-    unknown = receipt.failure is not None and receipt.failure.provider_code == UnknownChannelError.code
-    return 404 if unknown and not receipt.attempts else 502
+def _outcome(result: SendResult, failure: TocsinError | None) -> Answer:
+    """Return the answer to a send that has ended; its status tells whoever repeats requests what is right."""
+    if failure is None:
+        return Answer(result.as_dict(), 200, keep=True)
+    if isinstance(failure, UnknownChannelError):
+        return Answer(result.as_dict(), 404, keep=False)
+    # What is not from a provider, a setting for instance, is the same at the next try.
+    kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
+    headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
+    return Answer(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
+
+
+def _wait_s(failure: TocsinError) -> int:
+    told_s = failure.retry_after_s if isinstance(failure, RemoteError) else None
+    return ceil(told_s if told_s is not None and 0 <= told_s < inf else USUAL_WAIT_S)
