@@ -156,7 +156,7 @@ def test_init_writes_an_env_file_for_its_owner_alone_with_a_random_password(cli:
     path = cli.home / ".env"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     values = dotenv_values(path)
-    assert values["DASHBOARD_USER"] == "admin"
+    assert values["DASHBOARD_USER"] == "operator"
     assert len(values["DASHBOARD_PASS"] or "") >= 20
     assert values["DASHBOARD_PASS"] not in done.out
     assert all(f"  {step}. " in done.out for step in (1, 2, 3))
@@ -201,7 +201,7 @@ def test_init_keeps_a_data_directory_that_was_asked_for(cli: Cli):
 
 
 def test_init_as_json_names_file_and_user(cli: Cli):
-    assert cli("init", "--json").json() == {"env_file": str(cli.home / ".env"), "dashboard_user": "admin"}
+    assert cli("init", "--json").json() == {"env_file": str(cli.home / ".env"), "dashboard_user": "operator"}
 
 
 def test_init_where_nothing_can_be_written_is_a_sentence(cli: Cli):

@@ -1,17 +1,18 @@
-"""The start-up check warns of what is weak and refuses what is open (spec 5.9, decisions 4 to 6)."""
+"""The start-up check warns of what is weak and refuses what is open."""
 
 import pytest
 
-from tocsin.channels.botchat.settings import RECEIVING
+from tocsin.channels.registry import discover
 from tocsin.core.errors import ConfigError
 from tocsin.core.security import check_gateway_bind, is_loopback, validate_security
 from tocsin.core.settings import Settings
 
 GOOD = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password", "TOCSIN_DATA_DIR": "/nonexistent"}
+CHANNEL_VARIABLES = [variable for channel in discover().classes for variable in channel.spec.variables]
 
 
 def settings(**env: str) -> Settings:
-    return Settings.load(RECEIVING, environ={**GOOD, **env})
+    return Settings.load(CHANNEL_VARIABLES, environ={**GOOD, **env})
 
 
 def warnings(**env: str) -> list[str]:
@@ -24,17 +25,43 @@ def test_a_well_configured_installation_has_no_warning():
 
 
 @pytest.mark.parametrize("name", ["DASHBOARD_USER", "DASHBOARD_PASS"])
-def test_a_missing_login_of_the_dashboard_is_named(name: str):
-    (warning,) = warnings(**{name: ""})
-    assert warning.startswith(f"{name} is not set")
+def test_a_missing_login_is_no_warning_while_there_is_no_dashboard(name: str):
+    assert warnings(**{name: ""}) == []
 
 
-@pytest.mark.parametrize("value", ["admin", "password", "changeme", "ChangeMe", " secret "])
-@pytest.mark.parametrize("name", ["DASHBOARD_PASS", "GATEWAY_TOKEN"])
-def test_a_value_that_everybody_tries_first_is_warned_of_without_showing_it(name: str, value: str):
+@pytest.mark.parametrize("value", ["admin", "password", "changeme", "ChangeMe", " ADMIN "])
+@pytest.mark.parametrize(
+    "name", ["DASHBOARD_USER", "DASHBOARD_PASS", "GATEWAY_TOKEN", "SMTP_USER", "SMTP_PASS", "BOTCHAT_WEBHOOK_SECRET"]
+)
+def test_a_value_that_everybody_tries_first_is_warned_of_once_without_showing_it(name: str, value: str):
     (warning,) = warnings(**{name: value})
     assert warning.startswith(f"{name} has a value that everybody tries first")
     assert value.strip() not in warning
+
+
+def test_every_secret_that_takes_such_a_value_is_looked_at():
+    secrets = [v.name for v in settings().variables if v.secret]
+    unguarded = []
+    for name in secrets:
+        try:
+            found = warnings(**{name: "changeme"})
+        except ConfigError:
+            continue  # its form refuses it
+        if not any(warning.startswith(f"{name} has a value that everybody tries first") for warning in found):
+            unguarded.append(name)
+    assert unguarded == []
+
+
+def test_a_password_in_the_address_of_redis_is_looked_at_too():
+    (warning,) = warnings(REDIS_URL="redis://:changeme@redis.example:6379/0")
+    assert warning.startswith("REDIS_URL has a password that everybody tries first")
+    assert "changeme" not in warning
+    assert warnings(REDIS_URL="redis://:admin%40home@redis.example:6379/0") == []
+    assert warnings(REDIS_URL="redis://[::1") == []  # connecting tells that it is no address
+
+
+def test_a_login_name_may_be_the_name_of_the_program():
+    assert warnings(SMTP_USER="tocsin", DASHBOARD_USER="test") == []
 
 
 def test_production_without_https_written_down_is_warned_of():

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 
 from tocsin.core.variables import (
-    DASHBOARD_PASS,
-    DASHBOARD_USER,
     DATA_DIR,
     GATEWAY_PORT,
     LOG_FORMAT,
@@ -56,8 +53,6 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
     values = {
         DATA_DIR.name: str(directory),
         GATEWAY_PORT.name: str(gateway_port),
-        DASHBOARD_USER.name: "demo",
-        DASHBOARD_PASS.name: token_urlsafe(12),
         REDIS_URL.name: redis_url,
         LOG_LEVEL.name: "warning",
         LOG_FORMAT.name: "text",

@@ -11,8 +11,10 @@ from tocsin.cli.output import DONE, Output
 from tocsin.core.errors import ConfigError
 from tocsin.core.redaction import MASK
 from tocsin.core.settings import Settings
-from tocsin.core.variables import DATA_DIR, Variable
+from tocsin.core.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, Variable
 
+# Not one of the names that everybody tries first, of which the security check warns.
+LOGIN_NAME = "operator"
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -46,9 +48,9 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
 
     path = _absolute(options.env_file or Path(".env"))
     password = token_urlsafe(18)
-    settings = {"DASHBOARD_USER": "admin", "DASHBOARD_PASS": password}
+    settings = {DASHBOARD_USER.name: LOGIN_NAME, DASHBOARD_PASS.name: password}
     if options.data_dir:
-        settings["TOCSIN_DATA_DIR"] = _quoted(str(_absolute(options.data_dir)))
+        settings[DATA_DIR.name] = _quoted(str(_absolute(options.data_dir)))
     text = env_template([channel.spec for channel in discover().classes], settings)
     try:
         # Created with its final rights: at no moment can anybody else read the password.
@@ -61,7 +63,7 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="check the directory") from None
     if out.as_json:
-        out.document({"env_file": str(path), "dashboard_user": "admin"})
+        out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
     out.line(f"wrote {path} (readable by you alone) with a random dashboard password")
     out.line("next steps:")
     out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")

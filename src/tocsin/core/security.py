@@ -1,39 +1,35 @@
-"""The start-up security check: warnings for what is weak, refusals for what is open (spec 5.9)."""
+"""The start-up security check: warnings for what is weak, refusals for what is open."""
 
 from ipaddress import ip_address
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.settings import Settings
 from tocsin.core.variables import (
     ALLOW_INSECURE_BIND,
-    DASHBOARD_PASS,
-    DASHBOARD_USER,
     ENVIRONMENT,
     FORCE_HTTPS,
     GATEWAY_TOKEN,
+    REDIS_URL,
     WEBHOOK_REQUIRE_SIGNATURE,
+    Variable,
 )
 
-INSECURE_VALUES = frozenset(
+INSECURE_NAMES = frozenset({"admin", "password", "changeme"})
+INSECURE_VALUES = INSECURE_NAMES | frozenset(
     {
-        *("admin", "administrator", "root", "password", "passwort", "secret", "letmein", "qwerty"),
-        *("changeme", "change-me", "default", "test", "tocsin", "123456", "12345678"),
+        *("administrator", "root", "passwort", "secret", "letmein", "qwerty"),
+        *("change-me", "default", "test", "tocsin", "123456", "12345678"),
     }
 )
 
 
 def validate_security(settings: Settings) -> list[str]:
     """Return one sentence for every weak setting; an empty list means that nothing stands out."""
-    warnings = [
-        f"{variable.name} is not set: the dashboard lets nobody in; run `tocsin init` or set it"
-        for variable in (DASHBOARD_USER, DASHBOARD_PASS)
-        if not settings[variable]
-    ]
-    warnings += [
-        f"{variable.name} has a value that everybody tries first; choose a random one"
-        for variable in (DASHBOARD_PASS, GATEWAY_TOKEN)
-        if settings[variable].strip().lower() in INSECURE_VALUES
-    ]
+    warnings = [said for variable in settings.variables if (said := _weakness(variable, settings[variable]))]
+    if _password_in(settings[REDIS_URL]).lower() in INSECURE_VALUES:
+        warnings.append(f"{REDIS_URL.name} has a password that everybody tries first; choose a random one")
     if settings[ENVIRONMENT] == "production" and settings[FORCE_HTTPS] is None:
         warnings.append(
             "ENVIRONMENT=production enforces HTTPS, but FORCE_HTTPS=true is not written down; "
@@ -47,8 +43,24 @@ def validate_security(settings: Settings) -> list[str]:
         warnings.append(
             "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: anybody can forge inbound messages; remove it outside debugging"
         )
-    weak = ((variable.weakness, settings[variable]) for variable in settings.variables)
-    return [*warnings, *(said for look, value in weak if look and value and (said := look(value)))]
+    return warnings
+
+
+def _weakness(variable: Variable[Any], value: Any) -> str:
+    """Return what is weak about a value by itself; empty when nothing is."""
+    word = str(value).strip().lower()
+    if variable.secret and word in INSECURE_VALUES:
+        return f"{variable.name} has a value that everybody tries first; choose a random one"
+    if variable.login and word in INSECURE_NAMES:
+        return f"{variable.name} has a value that everybody tries first; choose another name"
+    return variable.weakness(value) if variable.weakness and value else ""
+
+
+def _password_in(address: str) -> str:
+    try:
+        return unquote(urlsplit(address).password or "")
+    except ValueError:  # whatever connects says that it is no address
+        return ""
 
 
 def is_loopback(host: str) -> bool:
@@ -63,7 +75,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_gateway_bind(settings: Settings, host: str) -> list[str]:
-    """Refuse an open gateway off loopback; return the warnings of an override. Source: decision 4."""
+    """Refuse an open gateway off loopback; return the warnings of an override."""
     if is_loopback(host) or settings[GATEWAY_TOKEN]:
         return []
     problem = f"the gateway would listen on {host} without a token: anybody who reaches it could send"

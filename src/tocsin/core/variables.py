@@ -26,6 +26,7 @@ class Variable(Generic[T_co]):
     default: T_co
     doc: str
     secret: bool = False
+    login: bool = False  # a user name; names that everybody tries first are warned of
     required: bool = False  # by the channel it belongs to
     shape: str = ""  # regular expression of what the provider hands out; `doctor` warns of others
     # Says what is weak about a value: a problem, "; " and what to do; the start and `doctor` warn of it.
@@ -177,7 +178,9 @@ GATEWAY_TOKEN = Variable(
 )
 DASHBOARD_HOST = Variable("DASHBOARD_HOST", text, "127.0.0.1", "Address the dashboard listens on.")
 DASHBOARD_PORT = Variable("DASHBOARD_PORT", port, 8200, "Port the dashboard listens on.")
-DASHBOARD_USER = Variable("DASHBOARD_USER", text, "", "Login name of the dashboard; there is no default account.")
+DASHBOARD_USER = Variable(
+    "DASHBOARD_USER", text, "", "Login name of the dashboard; there is no default account.", login=True
+)
 DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password of the dashboard.", secret=True)
 TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
     "TRUSTED_PROXIES",

@@ -48,7 +48,7 @@ def sender(value: str) -> Mailbox | None:
 
 HOST = Variable("SMTP_HOST", host, "", "Mail server that takes messages in.", required=True)
 PORT = Variable("SMTP_PORT", port, 587, "Port of the mail server: 587 is STARTTLS, 465 is implicit TLS.")
-USER = Variable("SMTP_USER", text, "", "Login name at the mail server.", required=True)
+USER = Variable("SMTP_USER", text, "", "Login name at the mail server.", login=True, required=True)
 PASSWORD = Variable(
     "SMTP_PASS",
     password,
