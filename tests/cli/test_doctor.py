@@ -99,10 +99,16 @@ def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(sound: Cli):
     path.chmod(0o600)
     (path.parent / "x").touch()
     done = sound("doctor", "--offline", "--json", env={"SMTP_PASS": "made-up"})
-    _, misspelt = findings(done, ".env")
+    (misspelt,) = findings(done, "settings")
     assert misspelt["state"] == "warning"
-    assert "there is no setting TEAMCHAT_BOT_TOKN" in misspelt["detail"]
-    assert "TEAMCHAT_BOT_TOKEN" in misspelt["fix"]
+    assert misspelt["detail"] == f"{path}:1: there is no setting TEAMCHAT_BOT_TOKN"
+    assert misspelt["fix"] == "did you mean TEAMCHAT_BOT_TOKEN?"
+
+
+def test_a_misspelt_setting_of_the_environment_is_named_too(sound: Cli):
+    code, finding = examine(sound, "settings", GATEWAY_PROT="8101")
+    assert (code, finding["state"]) == (0, "warning")
+    assert finding["detail"] == "environment: there is no setting GATEWAY_PROT"
 
 
 def test_a_malformed_setting_is_an_error_and_the_machine_is_still_examined(sound: Cli):

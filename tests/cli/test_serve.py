@@ -126,6 +126,15 @@ def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
     assert not any("DASHBOARD" in event for event in events)
 
 
+@pytest.mark.parametrize("command", ["up", "gateway", "worker"])
+def test_a_misspelt_setting_is_told_in_the_log_at_the_start(wired: Cli, free_port: int, command: str):
+    with wired.running(command, env={"GATEWAY_PORT": str(free_port), "GATEWAY_PROT": "8101"}) as child:
+        assert child.stderr
+        events = [json.loads(child.stderr.readline())["event"]]
+        end(child)
+    assert events == ["environment: there is no setting GATEWAY_PROT; did you mean GATEWAY_PORT?"]
+
+
 def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):
     with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
         wait_until_it_listens(child)

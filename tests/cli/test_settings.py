@@ -68,6 +68,43 @@ def test_a_missing_env_file_is_named(cli: Cli):
     assert done.err.startswith("tocsin: nowhere.env cannot be read: No such file or directory")
 
 
+# --- misspelt
+
+
+TYPO = "TEAMCHAT_BOT_TOKNE"
+TOLD = f"tocsin: {{}}: there is no setting {TYPO}\n  hint: did you mean TEAMCHAT_BOT_TOKEN?\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("send", "teamchat", "#ops", "hello"), 1),
+        (("send", "-q", "--json", "teamchat", "#ops", "hello"), 1),
+        (("test", "teamchat"), 1),
+        (("ask", "hello"), 2),
+        (("channels",), 0),
+        (("channels", "--json"), 0),
+        (("config", "show"), 0),
+        (("config", "show", "--json"), 0),
+    ],
+)
+def test_a_command_that_lacks_a_setting_tells_what_was_misspelt(cli: Cli, command: tuple[str, ...], code: int):
+    done = cli(*command, env={TYPO: TOKEN})
+    assert done.code == code
+    assert done.err.endswith(TOLD.format("environment"))
+    assert TOKEN not in done.out + done.err
+
+
+def test_a_misspelt_setting_of_an_env_file_has_its_line(cli: Cli):
+    (cli.home / ".env").write_text(f"# settings\nSMTP_HOST=mail.example\n{TYPO}={TOKEN}\n")
+    assert cli("send", "teamchat", "#ops", "hello").err.endswith(TOLD.format(f"{cli.home}/.env:3"))
+
+
+def test_a_command_that_works_says_nothing_of_it(wired: Cli):
+    done = wired("send", "teamchat", "#ops", "hello", env={"GATEWAY_PROT": "8101"})
+    assert (done.code, done.err) == (0, "")
+
+
 # --- where values come from
 
 

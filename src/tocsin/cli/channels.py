@@ -9,6 +9,7 @@ from tocsin.app import list_channels, load_settings
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
+from tocsin.core.unknown_settings import unknown_settings
 
 
 def configure_channels(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +25,14 @@ def _channels(_: argparse.Namespace, options: Options, out: Output) -> int:
     states = list_channels(settings, discovery)
     if out.as_json:
         out.document([_state_document(state) for state in states])
-        return DONE
-    out.table(
-        ("channel", "product", "state", "target"),
-        [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
-    )
+    else:
+        out.table(
+            ("channel", "product", "state", "target"),
+            [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
+        )
+    if any(state.missing for state in states):
+        for unknown in unknown_settings(settings):
+            out.error(str(unknown), unknown.hint)
     return DONE
 
 

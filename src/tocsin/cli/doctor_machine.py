@@ -15,8 +15,8 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.sandbox import Level, Sandbox
 from tocsin.core.security import check_gateway_bind, validate_security
 from tocsin.core.settings import Settings
+from tocsin.core.unknown_settings import unknown_settings
 from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT
-from tocsin.core.yaml_node import suggestion
 
 OLDEST_PYTHON = (3, 11)
 # Nobody runs this program before it was written: such a clock breaks signatures and certificates.
@@ -112,8 +112,7 @@ def check_data_dir(path: Path) -> Iterator[Finding]:
 
 
 def check_env_files(settings: Settings) -> Iterator[Finding]:
-    """Check rights and spelling of the `.env` files in force."""
-    known = {v.name for v in settings.variables} | {f"{v.name}_FILE" for v in settings.variables if v.secret}
+    """Check the rights of the `.env` files in force."""
     for layer in settings.layers:
         path = Path(layer.name)
         if not path.is_absolute():
@@ -122,11 +121,14 @@ def check_env_files(settings: Settings) -> Iterator[Finding]:
             yield Finding("warning", ".env", f"others may read {path}", f"chmod 600 {path}")
         else:
             yield Finding("ok", ".env", str(path))
-        for name in sorted(set(layer.values) - known):
-            if meant := suggestion(name, known):
-                yield Finding("warning", ".env", f"{path}: there is no setting {name}", f"correct the name{meant}")
     if not any(Path(layer.name).is_absolute() for layer in settings.layers):
         yield Finding("off", ".env", "there is none; `tocsin init` writes one")
+
+
+def check_names(settings: Settings) -> Iterator[Finding]:
+    """Check that no setting is misspelt."""
+    for unknown in unknown_settings(settings):
+        yield Finding("warning", "settings", str(unknown), unknown.hint)
 
 
 def check_security(settings: Settings) -> Iterator[Finding]:

@@ -56,6 +56,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
     out = Output()
+    code = _run(argv, out)
+    if code in {FAILED, MISUSED}:
+        out.tell_doubts()
+    return code
+
+
+def _run(argv: Sequence[str], out: Output) -> int:
     options = Options()
     try:
         arguments = build_parser(argv).parse_args(argv)

@@ -1,7 +1,8 @@
 """What most commands begin with: the settings, secrets masked in all that is shown, and log lines."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from tocsin.app import App, load_settings
@@ -20,14 +21,22 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 def open_settings(options: Options, out: Output) -> tuple[Settings, Discovery]:
     """Read the settings; from here on `out` masks their secrets and shows what the program logs.
 
-    A channel plug-in that could not be loaded is told, and does not stop the command.
+    A channel plug-in that could not be loaded is told, and does not stop the command. A misspelt setting is told
+    by `out` should the command fail.
     """
     settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     out.redact = Redactor(settings.secrets())
+    out.doubts = partial(_misspelt, settings)
     show_log(out, verbose=options.verbose)
     for problem in discovery.problems:
         out.note(f"tocsin: {problem}")
     return settings, discovery
+
+
+def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
+    from tocsin.core.unknown_settings import unknown_settings
+
+    return ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
 
 
 def with_app(options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:

@@ -7,7 +7,7 @@ progress appear on a terminal only; rich is loaded only then.
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, is_dataclass
 from typing import Any, TextIO, TypeVar
@@ -36,6 +36,8 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.redact = redact
+        # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
+        self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     def document(self, value: object) -> None:
         """Print the one JSON document of a `--json` run."""
@@ -69,6 +71,11 @@ class Output:
         self.error(str(error), error.hint)
         if self.as_json and not isinstance(error, OutputError):
             self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+
+    def tell_doubts(self) -> None:
+        """Tell what may be behind a failure, or behind something that is missing."""
+        for sentence, hint in self.doubts():
+            self.error(sentence, hint)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows: a drawn table on a terminal, aligned plain columns elsewhere."""

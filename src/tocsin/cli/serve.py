@@ -12,6 +12,7 @@ from tocsin.cli.output import DONE, Output
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import validate_security
 from tocsin.core.settings import Settings
+from tocsin.core.unknown_settings import unknown_settings
 from tocsin.core.variables import LOG_FORMAT, LOG_LEVEL
 from tocsin.serving import serve
 
@@ -53,7 +54,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Output) -
 
 
 def prepare_service(settings: Settings, options: Options) -> None:
-    """Set up logging, then log a warning for every weak setting."""
+    """Set up logging, then log a warning for every weak setting and every misspelt one."""
     from tocsin.core.log import configure
 
     configure(
@@ -63,6 +64,8 @@ def prepare_service(settings: Settings, options: Options) -> None:
     )
     for warning in validate_security(settings):
         log.warning(warning)
+    for unknown in unknown_settings(settings):
+        log.warning("%s; %s", unknown, unknown.hint)
 
 
 def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:

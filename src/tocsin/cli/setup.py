@@ -92,11 +92,13 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Output) -
     shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
     if out.as_json:
         out.document([_document(settings, variable) for variable in shown])
+        out.tell_doubts()
         return DONE
     rows = [(v.name, _shown(settings, v), settings.sources.get(v.name, "default")) for v in shown]
     out.table(("setting", "value", "source"), rows)
     if not arguments.all:
         out.note("`--all` also shows the settings that have their default")
+    out.tell_doubts()
     return DONE
 
 

@@ -9,13 +9,17 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.redaction import SHORTEST_SECRET, Redactor
 from tocsin.core.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # no repr: it would show secrets
@@ -40,10 +44,11 @@ class Values:
 
 
 class Layer(NamedTuple):
-    """One place where settings are looked up."""
+    """One place where settings are looked up; `lines` are those of a file that the names stand in."""
 
     name: str
     values: Mapping[str, str]
+    lines: Mapping[str, int] = MappingProxyType({})
 
 
 class Setting(NamedTuple):
@@ -142,14 +147,16 @@ def read_env_file(path: Path) -> Layer:
         raise ConfigError(f"{path} cannot be read: {reason}", hint="check the file and its rights") from None
     for binding in bindings:
         if binding.error or (binding.key and binding.value is None):
-            line = binding.original.line + _blank_lines(binding.original.string)
-            sentence = f"{path}:{line}: this is not NAME=value"
+            sentence = f"{path}:{_line(binding.original)}: this is not NAME=value"
             raise ConfigError(sentence, hint="quote a value that has blanks or quotes")
-    return Layer(str(path), {b.key: b.value or "" for b in bindings if b.key})
+    values = {b.key: b.value or "" for b in bindings if b.key}
+    return Layer(str(path), values, {b.key: _line(b.original) for b in bindings if b.key})
 
 
-def _blank_lines(text: str) -> int:
-    return len(text) - len(text.lstrip("\r\n"))
+def _line(original: "Original") -> int:
+    """Return the line of a binding, which the parser counts from the blank lines before it."""
+    blank = original.string[: -len(original.string.lstrip())]
+    return original.line + blank.count("\n")
 
 
 def _usual_env_files(layers: list[Layer]) -> Iterator[Layer]:
