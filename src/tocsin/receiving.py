@@ -154,7 +154,7 @@ def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextMana
 async def _open_bot(
     app: App, stack: AsyncExitStack, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills"
 ) -> "Bot":
-    from tocsin.bot.assembly import BotParts, build_bot, tell_through
+    from tocsin.bot.assembly import BotParts, build_bot, shown_by, tell_through
     from tocsin.bot.attachments import Attachments, read_in_child
     from tocsin.bot.commands import Abilities
     from tocsin.bot.contract import Mode
@@ -193,6 +193,7 @@ async def _open_bot(
             target_of=inbound.reply_target,
             abilities=abilities,
             provider=provider,
+            shown_as=shown_by(app.outbox),
             hold=app.outbox.store.hold,
             indicating=_indicating(app),
             prepare=attachments.prepare,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tocsin.bot.assembly import Bot, BotParts, build_bot
 from tocsin.bot.commands import Abilities
-from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
+from tocsin.bot.contract import Prepared, ShownMessage, SkillInfo, SkillResult
 from tocsin.bot.rules import Rules
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.sessions import Sessions
@@ -171,6 +171,7 @@ class Bench:
         self.skills = Skills()
         self.told: list[tuple[str, Reply]] = []
         self.keys: set[str] = set()
+        self.shown: dict[str, ShownMessage] = {}  # by delivery
         self.prepared: Callable[[InboundMessage], Prepared] = lambda message: Prepared(message.text)
         self.audit = AuditLog(directory / "audit.log")
         self._numbers = count(1)
@@ -191,10 +192,14 @@ class Bench:
         self.audit.close()
 
     def _parts(self) -> BotParts:
-        async def tell(target: str, reply: Reply, key: str) -> None:
+        async def tell(target: str, reply: Reply, key: str) -> str:
             if key not in self.keys:
                 self.keys.add(key)
                 self.told.append((target, reply))
+            return f"delivery to {target}"
+
+        async def shown_as(delivery: str) -> ShownMessage | None:
+            return self.shown.get(delivery)
 
         async def status_lines() -> list[str]:
             return ["Queue: 0 waiting", "Cron: 3 jobs, all well"]
@@ -213,6 +218,7 @@ class Bench:
             "sessions": self.sessions,
             "api": self.api,
             "tell": tell,
+            "shown_as": shown_as,
             "target_of": lambda m: f"{m.chat_id}/{m.thread_id}" if m.thread_id else m.chat_id,
             "abilities": Abilities(self.skills.list, self.skills.run, status_lines, "scripted model-1"),
             "provider": provider,
@@ -257,6 +263,10 @@ class Bench:
 
     async def press(self, data: str, **fields: Any) -> Verdict:
         return await self.handle(self.pressed(data, **fields))
+
+    def arrived(self, target: str, *, message_id: int) -> None:
+        """Let what was told `target` be a message there."""
+        self.shown[f"delivery to {target}"] = ShownMessage(target, message_id)
 
     async def history(self, chat: str = "7") -> list[str]:
         """Return what is remembered of a chat."""

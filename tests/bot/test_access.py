@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 from tests.bot.bench import ADMIN, Bench, silent, text_of
@@ -114,10 +115,11 @@ async def test_two_starts_in_one_moment_are_one_request(bench: Bench):
 async def test_a_request_that_was_cut_off_before_the_admin_was_told_is_completed_by_the_next(make_bench: MakeBench):
     told: list[str] = []
 
-    async def tell(target: str, reply: object, key: str) -> None:
+    async def tell(target: str, reply: object, key: str) -> str:
         told.append(key)
         if len(told) == 1:
             raise UnknownChannelError("the queue is away")
+        return "delivery-1"
 
     bench = make_bench(tell=tell)
     assert text_of(await bench.send("/start", chat="9")) == "access request pending"
@@ -171,10 +173,55 @@ async def test_the_admin_approves_by_command_and_the_chat_is_told(bench: Bench):
 async def test_the_admin_decides_by_button(bench: Bench):
     await bench.send("/start", chat="9")
     await bench.send("/start", chat="10")
-    assert "now allowed" in text_of(await bench.press("confirm:approve:9", chat=ADMIN))
-    assert "now denied" in text_of(await bench.press("confirm:deny:10", chat=ADMIN))
+    assert "Chat 9 is allowed." in text_of(await bench.press("confirm:approve:9", chat=ADMIN))
+    assert "Chat 10 is denied." in text_of(await bench.press("confirm:deny:10", chat=ADMIN))
     assert not await rejected(bench, "9")
     assert await rejected(bench, "10")
+
+
+async def test_a_group_that_asks_is_shown_with_its_title_its_kind_and_who_asked(bench: Bench):
+    group = {"chat_type": "group", "chat_title": "Family\nand friends", "sender_name": "Anna Ha", "mentions_bot": True}
+    received = bench.received("/start", chat="-9", **group)
+    await bench.handle(replace(received, message=replace(received.message, sender_id="42")))
+    assert bench.told[0][1].text.splitlines() == [
+        "Access requested by chat -9: /approve -9",
+        "title: Family and friends",
+        "kind: group",
+        "asked by: Anna Ha",
+        "user: 42",
+        "Or keep it out: /deny -9",
+    ]
+    assert text_of(await bench.send("/approve", chat=ADMIN)).endswith("Waiting: -9 (Family and friends)")
+
+
+async def test_the_outcome_takes_the_place_of_the_buttons_that_were_pressed(bench: Bench):
+    await bench.send("/start", chat="9", sender_name="Anna")
+    (reply,) = (await bench.press("confirm:approve:9", chat=ADMIN, reply_to_id="501")).replies
+    assert reply.text.splitlines() == ["Chat 9 is allowed.", "name: Anna", "To keep it out: /deny 9"]
+    assert reply.extra == {"edit_message_id": 501}
+    assert [target for target, _ in bench.told] == [ADMIN, "9"]
+
+
+@pytest.mark.parametrize("how", ["command", "cli", "cli removes"])
+async def test_the_admins_buttons_give_way_to_the_outcome_however_it_was_decided(bench: Bench, how: str):
+    await bench.send("/start", chat="9", sender_name="Anna")
+    bench.arrived(ADMIN, message_id=501)
+    if how == "command":
+        await bench.send("/deny 9", chat=ADMIN)
+    else:
+        await (bench.bot.access.deny if how == "cli" else bench.bot.access.remove)("9", CLI)
+    target, reply = next(told for told in bench.told if told[1].extra.get("edit_message_id") == 501)
+    assert target == ADMIN
+    assert reply.text.splitlines()[0] == ("Chat 9 is unknown." if how == "cli removes" else "Chat 9 is denied.")
+    assert "buttons" not in reply.extra
+
+
+async def test_a_button_that_comes_after_the_decision_changes_nothing_and_shows_it(bench: Bench):
+    await bench.send("/start", chat="9")
+    await bench.bot.access.approve("9", CLI)
+    (reply,) = (await bench.press("confirm:deny:9", chat=ADMIN, reply_to_id="501")).replies
+    assert (reply.text, reply.extra) == ("Chat 9 is allowed.\nTo keep it out: /deny 9", {"edit_message_id": 501})
+    assert await bench.bot.access.standing("9") is Standing.ALLOWED
 
 
 async def test_a_denied_chat_is_told_once_and_cannot_ask_again(bench: Bench):
@@ -217,11 +264,22 @@ async def test_a_chat_that_is_removed_at_run_time_is_unknown_and_may_ask_anew(be
 
 
 async def test_a_chat_of_the_setting_that_is_removed_stays_out_until_it_is_approved(bench: Bench):
-    await bench.bot.access.remove("7", CLI)
+    change = await bench.bot.access.remove("7", CLI)
+    assert (change.before, change.after) == (Standing.ALLOWED, Standing.UNKNOWN)
     await bench.restart()
-    assert await bench.bot.access.standing("7") is Standing.DENIED
+    assert await rejected(bench, "7")
     await bench.bot.access.approve("7", CLI)
+    assert bench.told == []
     assert not await rejected(bench, "7")
+
+
+async def test_a_chat_of_the_setting_that_is_removed_may_ask_anew_and_be_removed_anew(bench: Bench):
+    await bench.bot.access.remove("7", CLI)
+    assert text_of(await bench.send("/start", chat="7")) == "access request pending"
+    assert await bench.bot.access.standing("7") is Standing.PENDING
+    assert [target for target, _ in bench.told] == [ADMIN]
+    assert (await bench.bot.access.remove("7", CLI)).after is Standing.UNKNOWN
+    assert await rejected(bench, "7")
 
 
 async def test_removing_a_chat_that_nobody_knows_is_an_error(bench: Bench):
@@ -274,7 +332,7 @@ async def test_a_supergroup_is_out_whichever_of_its_ids_is_removed(make_bench: M
     bench = make_bench(Rules(allowed=frozenset({"-5"})))
     await bench.bot.access.record_move("-5", "-1005")
     await bench.bot.access.remove(removed, CLI)
-    assert await bench.bot.access.standing("-1005") is Standing.DENIED
+    assert await bench.bot.access.standing("-1005") is Standing.UNKNOWN
 
 
 async def test_each_change_writes_one_audit_entry(bench: Bench):

@@ -213,9 +213,43 @@ async def test_topics_of_one_chat_have_histories_of_their_own(bench: Bench):
     assert "nothing" in text_of(await bench.send("/history"))
 
 
-async def test_buttons_that_nobody_knows_are_ignored(bench: Bench):
+async def test_buttons_that_nobody_knows_are_ignored_and_removed(bench: Bench):
     for data in ("", "else:where", "mode:dance", "confirm:what", "cancel:gone"):
-        assert silent(await bench.press(data))
+        assert silent(await bench.press(data, reply_to_id="501"))
+    assert bench.api.calls == [("editMessageReplyMarkup", {"chat_id": 7, "message_id": 501})] * 5
+
+
+async def test_the_outcome_of_a_mode_button_takes_its_place(bench: Bench):
+    (reply,) = (await bench.press("mode:skill", reply_to_id="501")).replies
+    assert reply.extra == {"edit_message_id": 501}
+
+
+async def test_a_skill_that_was_started_by_its_button_reports_in_its_place(bench: Bench):
+    bench.skills.names = ["backup"]
+    (reply,) = (await bench.press("skill:backup", reply_to_id="501")).replies
+    assert (reply.text, reply.extra) == ("done", {"edit_message_id": 501})
+    assert bench.api.calls == [
+        ("editMessageText", {"chat_id": 7, "message_id": 501, "text": "Running backup …"}),
+    ]
+
+
+async def test_a_skill_that_was_started_by_its_button_and_is_cancelled_says_so_in_its_place(bench: Bench):
+    bench.skills.names, bench.skills.hold = ["backup"], asyncio.Event()
+    running = asyncio.create_task(bench.press("skill:backup", reply_to_id="501"))
+    await bench.settle()
+    await bench.send("/cancel")
+    (reply,) = (await running).replies
+    assert (reply.text, reply.extra) == ("(cancelled)", {"edit_message_id": 501})
+
+
+async def test_the_list_of_skills_keeps_its_buttons_when_a_press_is_turned_away(bench: Bench):
+    bench.skills.names, bench.skills.hold = ["backup"], asyncio.Event()
+    runs = [asyncio.create_task(bench.send("/run backup")) for _ in range(12)]
+    await bench.settle()
+    (reply,) = (await bench.press("skill:backup", reply_to_id="501")).replies
+    assert (reply.text, reply.extra) == (TOO_MANY, {})
+    await bench.send("/cancel")
+    await asyncio.gather(*runs)
 
 
 async def test_a_cancel_button_without_a_job_answers_as_the_command_does(bench: Bench):

@@ -1,7 +1,8 @@
 """Skill mode: requirements are found, mapped to skills, confirmed, run, and reported."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
-from tocsin.bot.desk import Desk, Work
+from tocsin.bot.desk import TOO_MANY, Desk, Work
 from tocsin.bot.gate import Gate
 from tocsin.bot.intake import GONE, NOTHING_FITS, Intake
 from tocsin.bot.memory import Memory
@@ -62,12 +63,17 @@ class Skills:
     def __init__(self) -> None:
         self.runs: list[tuple[str, str, str]] = []
         self.broken: set[str] = set()
+        self.cancels: tuple[str, Callable[[], object]] = ("", lambda: None)
 
     async def list(self) -> list[SkillInfo]:
         return SKILLS
 
     async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
         self.runs.append((name, input, actor))
+        cancelled_at, cancel = self.cancels
+        if name == cancelled_at:
+            cancel()
+            await asyncio.sleep(0)
         if name == "greet":
             raise TocsinError("the dependency figlet is missing", hint="install it")
         status = RunStatus.FAILED if name in self.broken else RunStatus.SUCCEEDED
@@ -130,7 +136,8 @@ class Room:
 
 
 def message(kind: MessageKind, *, text: str = "", chat: str = "7", data: str | None = None) -> InboundMessage:
-    return InboundMessage("botchat", kind, "1", ("k",), chat, text=text, callback_data=data, reply_to_id="55")
+    press = {"callback_id": "cb", "callback_data": data} if kind is MessageKind.CALLBACK else {}
+    return InboundMessage("botchat", kind, "1", ("k",), chat, text=text, reply_to_id="55", **press)
 
 
 @pytest.fixture
@@ -228,6 +235,33 @@ async def test_after_a_crash_the_plan_goes_on_behind_what_was_done(room: Room):
     verdict = await room.press(confirm, id="p1", attempt=2)
     assert len(room.skills.runs) == 2
     assert "✓ 2. show how full the disks are\ndisk-report output" in verdict.replies[0].text
+
+
+async def test_a_press_that_is_turned_away_leaves_the_plan_to_be_confirmed_later(room: Room):
+    confirm, _ = buttons(await room.propose())
+    room.desk.gate.overflow = room.desk.gate.per_chat = 0
+    verdict = await room.press(confirm, id="p1")
+    assert (verdict.replies[0].text, verdict.replies[0].extra) == (TOO_MANY, {})
+    room.desk.gate.per_chat = 2
+    assert "✓ 1. make a backup of web" in (await room.press(confirm, id="p2")).replies[0].text
+    assert room.audited().count("intake.confirmed") == 1
+
+
+async def test_a_plan_that_is_cancelled_on_its_way_tells_what_was_done_in_the_place_of_its_progress(room: Room):
+    confirm, _ = buttons(await room.propose())
+    room.skills.cancels = ("disk-report", lambda: room.desk.jobs.cancel("7"))
+    verdict = await room.press(confirm)
+    (reply,) = verdict.replies
+    assert reply.extra == {"edit_message_id": 55}
+    assert "✓ 1. make a backup of web\nbackup output" in reply.text
+    assert reply.text.endswith("(cancelled)")
+
+
+async def test_buttons_of_a_plan_that_is_gone_are_removed(room: Room):
+    confirm, _ = buttons(await room.propose())
+    room.clock.advance(KEPT_S + 1)
+    await room.press(confirm)
+    assert room.api.calls == [("editMessageReplyMarkup", {"chat_id": 7, "message_id": 55})]
 
 
 async def test_the_plan_of_another_chat_cannot_be_run(room: Room):

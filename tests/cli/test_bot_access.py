@@ -11,6 +11,10 @@ from tocsin.bot.access_store import AccessStore
 from tocsin.bot.schema import SCHEMAS
 from tocsin.core.clock import SystemClock
 from tocsin.core.database import Database
+from tocsin.core.ids import new_id
+from tocsin.delivery.model import Delivery, Policy, Status
+from tocsin.delivery.sqlite_schema import MIGRATIONS
+from tocsin.delivery.sqlite_store import SqliteStore
 
 TOKEN = "123456:abcdefghijklmnopqrstuvwxyzABCDEFGHI"
 
@@ -46,9 +50,9 @@ def test_a_chat_is_approved_denied_and_removed(bot: Cli):
     assert states(bot) == {"7": "allowed"}
 
 
-def test_a_chat_of_the_setting_that_is_removed_is_denied(bot: Cli):
-    assert bot("bot", "access", "remove", "7").code == 0
-    assert states(bot) == {"7": "denied"}
+def test_a_chat_of_the_setting_that_is_removed_is_unknown(bot: Cli):
+    assert bot("bot", "access", "remove", "7").out == "chat 7 is now unknown (was allowed)\n"
+    assert states(bot) == {"7": "unknown"}
 
 
 def test_a_change_writes_one_audit_entry(bot: Cli):
@@ -71,11 +75,11 @@ def test_what_is_no_chat_id_is_refused_with_an_example(bot: Cli, word: str):
     assert "a chat ID, such as 123456789" in done.err
 
 
-async def ask(directory: Path) -> None:
+async def ask(directory: Path, details: dict[str, str] | None = None) -> None:
     """Store what the bot stores when chat 9 sends /start."""
     clock = SystemClock()
     database = Database(directory / DATABASE_FILE, SCHEMAS)
-    await AccessStore(database, clock).request("9", {"name": "Anna"})
+    await AccessStore(database, clock).request("9", details or {"name": "Anna"})
     await database.aclose()
 
 
@@ -87,6 +91,34 @@ def test_a_chat_that_waits_is_told_of_its_approval(bot: Cli):
     assert bot("bot", "access", "approve", "9").out == "chat 9 is now allowed (was pending)\n"
     (delivery,) = bot("deliveries", "list", "--json").json()
     assert (delivery["target"], delivery["message"]) == ("9", "Access granted. /help lists what I can do.")
+
+
+def test_a_group_that_waits_is_listed_with_its_title_its_kind_and_who_asked(bot: Cli):
+    asyncio.run(ask(bot.data_dir, {"title": "Family", "kind": "group", "name": "Anna", "user": "42"}))
+    line = bot("bot", "access", "list").out.splitlines()[1]
+    assert line.endswith("title: Family, kind: group, asked by: Anna, user: 42")
+
+
+async def ask_admin(directory: Path) -> None:
+    """Store what there is when the admin chat 900 has got the request of chat 9 as its message 17."""
+    clock = SystemClock()
+    database = Database(directory / DATABASE_FILE, {**SCHEMAS, "delivery": MIGRATIONS})
+    notice = Delivery(
+        new_id(), "botchat", "900", "Access requested by chat 9", "bot", Status.SENT, Policy.AT_LEAST_ONCE, clock.now(),
+        provider_id="id=17", finished_at=clock.now(),
+    )  # fmt: skip
+    await SqliteStore(database, clock).record(notice)
+    await AccessStore(database, clock).admin_was_told("9", notice.id)
+    await database.aclose()
+
+
+def test_the_admins_request_is_closed_in_its_place_when_it_is_decided_here(bot: Cli):
+    asyncio.run(ask(bot.data_dir))
+    asyncio.run(ask_admin(bot.data_dir))
+    bot("bot", "access", "deny", "9")
+    queued = [d for d in bot("deliveries", "list", "--json").json() if d["status"] == "queued"]
+    (closing,) = [d for d in queued if d["target"] == "900"]
+    assert closing["message"].splitlines() == ["Chat 9 is denied.", "name: Anna", "To let it in: /approve 9"]
 
 
 def test_without_a_token_a_chat_is_approved_all_the_same(cli: Cli):

@@ -188,6 +188,16 @@ async def test_an_edit_changes_the_message_and_must_change_something(botchat, ca
     assert [(e.kind, e.text) for e in botchat.recorder.items] == [("message", "one"), ("edit", "two")]
 
 
+async def test_a_keyboard_is_removed_without_changing_the_text(botchat, call, refusal):
+    keyboard = {"inline_keyboard": [[{"text": "Yes", "callback_data": "yes"}]]}
+    entities = [{"type": "bold", "offset": 0, "length": 3}]
+    sent = await call("sendMessage", chat_id=1001, text="one", entities=entities, reply_markup=keyboard)
+    place = {"chat_id": 1001, "message_id": sent["result"]["message_id"]}
+    (edited,) = [(await call("editMessageReplyMarkup", **place))["result"]]
+    assert (edited["text"], edited["entities"], "reply_markup" in edited) == ("one", entities, False)
+    assert "message is not modified" in (await refusal("editMessageReplyMarkup", **place))[1]
+
+
 async def test_only_own_messages_can_be_edited(botchat, refusal):
     asked = botchat.say(1001, "question")["message"]
     args = {"chat_id": 1001, "message_id": asked["message_id"], "text": "x"}

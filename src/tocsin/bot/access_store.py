@@ -31,6 +31,7 @@ class Record:
     changed_at: float
     details: Mapping[str, str] = field(default_factory=dict)
     admin_told: bool = False
+    notice: str = ""  # the delivery that asked the admin, while the request waits
 
 
 class AccessStore:
@@ -60,14 +61,15 @@ class AccessStore:
         return await self._database.read(lambda c: [_record(row) for row in c.execute(sql).fetchall()])
 
     async def request(self, chat_id: str, details: Mapping[str, str]) -> tuple[Record | None, bool]:
-        """Store the request of a chat without a record; return its record, and whether it is new.
+        """Store the request of a chat that is unknown; return its record, and whether it is new.
 
         There is none when too many wait.
         """
         now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> tuple[Record | None, bool]:
-            if found := _record_of(connection, chat_id):
+            found = _record_of(connection, chat_id)
+            if found and found.standing is not Standing.UNKNOWN:
                 return found, False
             waiting = connection.execute("SELECT count(*) FROM chat_access WHERE state = 'pending'").fetchone()[0]
             if waiting >= self._max_pending:
@@ -77,15 +79,12 @@ class AccessStore:
 
         return await self._database.write(work)
 
-    async def admin_was_told(self, chat_id: str) -> None:
-        """Keep that the request of `chat_id` needs no further message."""
-        await self._run("UPDATE chat_access SET admin_told = 1 WHERE chat_id = ?", chat_id)
+    async def admin_was_told(self, chat_id: str, notice: str) -> None:
+        """Keep that the request of `chat_id` needs no further message, and which delivery told the admin."""
+        await self._run("UPDATE chat_access SET admin_told = 1, notice = ? WHERE chat_id = ?", notice, chat_id)
 
     async def decide(self, chat_id: str, standing: Standing) -> None:
-        """Record that the chat is allowed or denied from now on; UNKNOWN forgets it."""
-        if standing is Standing.UNKNOWN:
-            await self._run("DELETE FROM chat_access WHERE chat_id = ?", chat_id)
-            return
+        """Record where the chat stands from now on; a recorded UNKNOWN outweighs the setting."""
         now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> None:
@@ -93,6 +92,10 @@ class AccessStore:
             _write(connection, chat_id, standing, row["details"] if row else "{}", now)
 
         await self._database.write(work)
+
+    async def forget(self, chat_id: str) -> None:
+        """Drop what is recorded of the chat."""
+        await self._run("DELETE FROM chat_access WHERE chat_id = ?", chat_id)
 
     async def record_move(self, old_id: str, new_id: str) -> None:
         """Keep that a group became another chat."""
@@ -124,4 +127,5 @@ def _record(row: sqlite3.Row) -> Record:
         row["changed_at"],
         json.loads(row["details"]),
         bool(row["admin_told"]),
+        row["notice"],
     )

@@ -1,5 +1,6 @@
 """Put the bot together; app.py hands over what belongs to other parts of the program."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ from tocsin.bot.contract import (
     OnButton,
     Prepare,
     Sessions,
+    ShownAs,
+    ShownMessage,
     Tell,
     text_only,
 )
@@ -34,6 +37,7 @@ from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
 from tocsin.core.database import Database
 from tocsin.core.database_lazy import LazyDatabase
+from tocsin.delivery.store import UnknownDeliveryError
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.handling import Reply
 from tocsin.messaging.outbox import Outbox
@@ -55,6 +59,7 @@ class BotParts:
     target_of: TargetOf  # the inbound adapter's `reply_target`
     abilities: Abilities
     provider: FindProvider
+    shown_as: ShownAs | None = None
     hold: Hold | None = None  # the queue's
     indicating: Indicating | None = None  # `messaging/indicator.py`, with the inbound adapter
     prepare: Prepare = text_only
@@ -92,31 +97,51 @@ class Bot:
 def tell_through(outbox: Outbox, caller: Caller) -> Tell:
     """Return what queues a text for any chat of the bot."""
 
-    async def tell(target: str, reply: Reply, key: str) -> None:
-        await outbox.queue_replies(CHANNEL, target, [reply], key, caller)
+    async def tell(target: str, reply: Reply, key: str) -> str:
+        (delivery,) = await outbox.queue_replies(CHANNEL, target, [reply], key, caller)
+        return delivery.id
 
     return tell
 
 
+def shown_by(outbox: Outbox) -> ShownAs:
+    """Return what finds the message of a delivery by its note, such as `id=17`."""
+
+    async def shown_as(delivery_id: str) -> ShownMessage | None:
+        try:
+            delivery = await outbox.store.get(delivery_id)
+        except UnknownDeliveryError:
+            return None
+        found = re.match(r"id=(\d+)", delivery.provider_id)
+        return ShownMessage(delivery.target, int(found[1])) if found else None
+
+    return shown_as
+
+
 def build_access(
-    rules: Rules, database: Database | LazyDatabase, clock: Clock, audit: AuditTrail, tell: Tell | None
+    rules: Rules,
+    database: Database | LazyDatabase,
+    clock: Clock,
+    audit: AuditTrail,
+    tell: Tell | None = None,
+    shown_as: ShownAs | None = None,
 ) -> Access:
     """Return the allowlist alone, as the command line needs it."""
-    return Access(AccessStore(database, clock), audit, rules.allowed, rules.admin, tell)
+    return Access(AccessStore(database, clock), audit, rules.allowed, rules.admin, tell, shown_as)
 
 
 def build_bot(parts: BotParts) -> Bot:
     """Put the bot together; nothing is opened, called or sent."""
     rules, kept = parts.rules, Memory(parts.database, parts.clock)
-    access = build_access(rules, parts.database, parts.clock, parts.audit, parts.tell)
+    access = build_access(rules, parts.database, parts.clock, parts.audit, parts.tell, parts.shown_as)
     previews = Previews(parts.api if rules.streaming else None, kept, parts.clock, parts.hold)
     gate = Gate(rules.per_chat, rules.overall, rules.overflow)
     arrivals = Arrivals(parts.clock)
     desk = Desk(gate, previews, arrivals, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating)
     window = Window(parts.sessions, rules.max_history)
-    commands = Commands(desk, kept, parts.sessions, window, parts.abilities, rules.admin)
+    commands = Commands(desk, kept, parts.sessions, window, parts.abilities, parts.api, rules.admin)
     conversation = Conversation(desk, window, parts.provider, parts.prepare)
     talk = Talk(conversation, kept, desk, parts.prepare, parts.free_form)
-    handler = BotHandler(commands, talk, Albums(parts.clock), window, arrivals, parts.on_button)
+    handler = BotHandler(commands, talk, Albums(parts.clock), window, arrivals, parts.api, parts.on_button)
     door = BotAccessHandler(access, commands.status, arrivals)
     return Bot(access, door, handler, desk, parts.api, parts.clock, rules)

@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from tocsin.bot import keyboards
 from tocsin.bot.contract import (
+    BotCalls,
     ListSkills,
     Mode,
     RunSkill,
@@ -19,8 +20,9 @@ from tocsin.bot.contract import (
     history_key,
     ignored,
 )
-from tocsin.bot.desk import Desk, Work
+from tocsin.bot.desk import Desk, Work, was_turned_away
 from tocsin.bot.memory import Memory
+from tocsin.bot.pressed import in_place, show_progress
 from tocsin.bot.window import Window
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
@@ -66,13 +68,21 @@ class Commands:
     """Answers every command of an allowed chat."""
 
     def __init__(
-        self, desk: Desk, memory: Memory, sessions: Sessions, window: Window, abilities: Abilities, admin: str = ""
+        self,
+        desk: Desk,
+        memory: Memory,
+        sessions: Sessions,
+        window: Window,
+        abilities: Abilities,
+        api: BotCalls,
+        admin: str = "",
     ) -> None:
         self._desk = desk
         self._memory = memory
         self._sessions = sessions
         self._window = window
         self._can = abilities
+        self._api = api
         self._admin = admin
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -99,9 +109,11 @@ class Commands:
     async def press(self, received: Received, prefix: str, rest: str) -> Verdict | None:
         """Answer a button; nothing when it is not one of ours."""
         if prefix == keyboards.MODE and rest in set(Mode):
-            return await self._switch(received, Mode(rest))
+            return in_place(received.message, await self._switch(received, Mode(rest)))
         if prefix == keyboards.SKILL:
-            return await self._press_skill(received, rest)
+            verdict = await self._press_skill(received, rest)
+            # Who is turned away may press again.
+            return verdict if was_turned_away(verdict) else in_place(received.message, verdict)
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
         if prefix == keyboards.CANCEL and self._desk.jobs.cancel(received.message.chat_id, rest):
@@ -141,23 +153,18 @@ class Commands:
             return ["Queue and cron: not known right now"]
 
     async def _skills(self, received: Received) -> Verdict:
-        return await self._show_page(received, 0)
+        return await self._show_page(0)
 
-    async def _show_page(self, received: Received, page: int) -> Verdict:
+    async def _show_page(self, page: int) -> Verdict:
         skills = await self._can.list_skills()
         if not skills:
             return answered(NO_SKILLS)
         page = min(page, keyboards.pages(skills) - 1)
-        verdict = answered(skills_text(skills, page), buttons=keyboards.skills_keyboard(skills, page))
-        (reply,) = verdict.replies
-        if (shown := received.message.reply_to_id) and received.message.callback_id and shown.isdigit():
-            # Leafing through the pages changes the message that has the buttons.
-            reply = replace(reply, extra={**reply.extra, "edit_message_id": int(shown)})
-        return replace(verdict, replies=(reply,))
+        return answered(skills_text(skills, page), buttons=keyboards.skills_keyboard(skills, page))
 
-    async def _press_skill(self, received: Received, rest: str) -> Verdict | None:
+    async def _press_skill(self, received: Received, rest: str) -> Verdict:
         if (page := keyboards.page_of(rest)) is not None:
-            return await self._show_page(received, page)
+            return await self._show_page(page)
         name = keyboards.find_skill(rest, [skill.name for skill in await self._can.list_skills()])
         if name is None:
             return answered("That skill is not installed any more. /skills lists what there is.")
@@ -172,7 +179,9 @@ class Commands:
         return await self._desk.do(received, partial(self._run_skill, name, rest.strip()))
 
     async def _run_skill(self, name: str, rest: str, work: Work) -> Verdict:
-        actor = f"chat:{work.received.message.chat_id}"
+        message = work.received.message
+        await show_progress(self._api, message, f"Running {name} …")
+        actor = f"chat:{message.chat_id}"
         try:
             result = await self._can.run_skill(name, args=tuple(rest.split()), input=rest, actor=actor)
         except TocsinError as error:

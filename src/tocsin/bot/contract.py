@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import PLAIN
@@ -116,8 +116,18 @@ class RunSkill(Protocol):
         ...
 
 
+class ShownMessage(NamedTuple):
+    """A message of the bot that is in a chat."""
+
+    target: str
+    id: int
+
+
 # Queues one reply durably for a target that need not be the chat a message came from; the key makes it one of a kind.
-Tell = Callable[[str, Reply, str], Awaitable[None]]
+# Returns the delivery's ID.
+Tell = Callable[[str, Reply, str], Awaitable[str]]
+# Returns the message that a delivery has become; `None` if it has not arrived, or its record is gone.
+ShownAs = Callable[[str], Awaitable[ShownMessage | None]]
 # Keeps the queue from sending to a target for so many seconds; channel, target, seconds.
 Hold = Callable[[str, str, float], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]

@@ -10,6 +10,7 @@ from tocsin.bot.attachments import ACCEPTED
 from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
 from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.jobs import JobCancelledError, Jobs
+from tocsin.bot.pressed import message_pressed
 from tocsin.bot.preview import Preview, Previews
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
@@ -19,6 +20,9 @@ log = logging.getLogger(__name__)
 
 TOO_MANY = "Too many requests -- please wait for current jobs to finish."  # spec 7
 CANCELLED = "(cancelled)"
+# Reasons of verdicts.
+TURNED_AWAY = "too many requests"
+BY_PERSON = "cancelled"
 BROKEN = "Something went wrong here, and the answer is not finished. The log has the details."
 NOTHING_TO_READ = f"I find nothing in your message that I can read. {ACCEPTED}."
 UNREADABLE = "I could not read that message. Please try again, or send it as text."
@@ -84,9 +88,9 @@ class Desk:
                     await received.begin()
                     verdict = await task(work)
         except GateFullError:
-            verdict = failed(TOO_MANY, "too many requests")
+            verdict = failed(TOO_MANY, TURNED_AWAY)
         except JobCancelledError:
-            verdict = cancelled(preview)
+            verdict = cancelled(preview, message)
         except Exception as error:
             if preview.message_id is None:
                 raise
@@ -111,11 +115,22 @@ class Desk:
         return replace(verdict, replies=(*before, last), done=done)
 
 
-def cancelled(preview: Preview) -> Verdict:
-    """Return how a cancelled message ends: silent, but for a preview that is closed."""
-    if preview.message_id is None:
-        return Verdict(Ending.ANSWERED, reason="cancelled")
-    return Verdict(Ending.ANSWERED, (Reply(f"{preview.text}\n\n{CANCELLED}".strip()),), "cancelled")
+def cancelled(preview: Preview, message: InboundMessage) -> Verdict:
+    """Return how a cancelled message ends: silent, but for a preview or a message with buttons, which is closed."""
+    shown = preview.text if preview.message_id is not None else ""
+    is_visible = preview.message_id is not None or message_pressed(message) is not None
+    replies = (Reply(f"{shown}\n\n{CANCELLED}".strip()),) if is_visible else ()
+    return Verdict(Ending.ANSWERED, replies, BY_PERSON)
+
+
+def was_turned_away(verdict: Verdict) -> bool:
+    """Whether the work has not begun, because too much waits already."""
+    return verdict.reason == TURNED_AWAY
+
+
+def was_cancelled(verdict: Verdict) -> bool:
+    """Whether a person cancelled the work."""
+    return verdict.reason == BY_PERSON
 
 
 def has_content(ready: Prepared) -> bool:

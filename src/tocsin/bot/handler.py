@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 
 from tocsin.bot import keyboards
-from tocsin.bot.access import Access, Change
+from tocsin.bot.access import Access, Change, Listed
 from tocsin.bot.access_store import Standing
 from tocsin.bot.albums import Albums
 from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.commands import Command, Commands
 from tocsin.bot.contract import (
     CHANNEL,
+    BotCalls,
     Mode,
     OnButton,
     Prepare,
@@ -24,6 +25,7 @@ from tocsin.bot.contract import (
 from tocsin.bot.conversation import Conversation
 from tocsin.bot.desk import Desk, FreeForm, prepared
 from tocsin.bot.memory import Memory
+from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
 from tocsin.bot.rules import read_chat_id
 from tocsin.bot.window import Window
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -95,7 +97,7 @@ class BotAccessHandler:
             prefix, rest = keyboards.parse(message.callback_data or "")
             verb, _, chat = rest.partition(":")
             if prefix == keyboards.CONFIRM and verb in ("approve", "deny"):
-                return await self._decide(received, verb, chat)
+                return await self._press(received, verb, chat)
         return None
 
     async def _decide(self, received: Received, verb: str, argument: str) -> Verdict:
@@ -103,12 +105,22 @@ class BotAccessHandler:
             chat = read_chat_id(argument)
         except ValueError:
             return answered(f"Which chat? Write /{verb} and {_EXAMPLE}.{await self._waiting()}")
-        caller = Caller("bot", {"actor": f"chat:{received.message.chat_id}", "user": received.message.sender_id or ""})
-        change: Change = await (self._access.approve if verb == "approve" else self._access.deny)(chat, caller)
+        change = await self._change(received, verb, chat)
         return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
 
+    async def _press(self, received: Received, verb: str, chat: str) -> Verdict:
+        """Decide a request that waits; the button of one that was decided otherwise only shows how."""
+        if await self._access.standing(chat) is Standing.PENDING:
+            await self._change(received, verb, chat)
+        return in_place(received.message, answered(await self._access.outcome(chat)))
+
+    async def _change(self, received: Received, verb: str, chat: str) -> Change:
+        caller = Caller("bot", {"actor": f"chat:{received.message.chat_id}", "user": received.message.sender_id or ""})
+        change = self._access.approve if verb == "approve" else self._access.deny
+        return await change(chat, caller, message_pressed(received.message))
+
     async def _waiting(self) -> str:
-        waiting = [item.chat_id for item in await self._access.listing() if item.standing is Standing.PENDING]
+        waiting = [_waiting_chat(item) for item in await self._access.listing() if item.standing is Standing.PENDING]
         return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
 
     def _log_once(self, chat_id: str) -> None:
@@ -120,6 +132,11 @@ class BotAccessHandler:
         self._logged[chat_id] = None
         if len(self._logged) > self._logged_chats:
             self._logged.popitem(last=False)
+
+
+def _waiting_chat(item: Listed) -> str:
+    name = item.details.get("title") or item.details.get("name")
+    return f"{item.chat_id} ({name})" if name else item.chat_id
 
 
 _EXAMPLE = "its ID, such as 123456789 or -1001234567890"
@@ -162,6 +179,7 @@ class BotHandler:
         albums: Albums,
         window: Window,
         arrivals: Arrivals,
+        api: BotCalls,
         on_button: OnButton | None = None,
     ) -> None:
         self._commands = commands
@@ -169,6 +187,7 @@ class BotHandler:
         self._albums = albums
         self._window = window
         self._arrivals = arrivals
+        self._api = api
         self._on_button = on_button
 
     async def __call__(self, received: Received) -> Verdict | None:
@@ -200,4 +219,6 @@ class BotHandler:
         verdict = await self._commands.press(received, prefix, rest)
         if verdict is None and self._on_button and prefix in (keyboards.CONFIRM, keyboards.CANCEL):
             verdict = await self._on_button(received, f"{prefix}{rest}")
+        if verdict is None:
+            await drop_buttons(self._api, received.message)
         return verdict or ignored("a button that means nothing any more")

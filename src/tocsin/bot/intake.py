@@ -2,16 +2,17 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
 from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
-from tocsin.bot.desk import Desk, Work
+from tocsin.bot.desk import CANCELLED, Desk, Work, was_cancelled, was_turned_away
 from tocsin.bot.plans import Plan, Plans, Step
+from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.requirements import ask_for_steps, match_steps
-from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.errors import RemoteError, TocsinError
 from tocsin.core.text import truncate
@@ -86,20 +87,28 @@ class Intake:
         plan_id, chat = rest.removeprefix(_PLAN), received.message.chat_id
         plan = await self._plans.take(plan_id, chat, received.id)
         if plan is None:
+            await drop_buttons(self._api, received.message)
             return answered(GONE)
         if prefix == keyboards.CANCEL:
             self._record("intake.cancelled", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
-            return _in_place(received.message, "Cancelled. Nothing was run.")
-        if received.attempt == 1:
-            self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
-        return await self._desk.do(received, partial(self._carry_out, plan))
+            return in_place(received.message, answered("Cancelled. Nothing was run."))
+        verdict = await self._desk.do(received, partial(self._carry_out, plan))
+        if was_turned_away(verdict):
+            await self._plans.give_back(plan)
+            return verdict
+        if was_cancelled(verdict):
+            plan = await self._plans.take(plan_id, chat, received.id) or plan  # with what was done before
+            verdict = replace(verdict, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
+        return in_place(received.message, verdict)
 
     async def _carry_out(self, plan: Plan, work: Work) -> Verdict:
         message = work.received.message
+        if work.received.attempt == 1:
+            self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
         for number, step in enumerate(plan.steps):
             if not step.skill or step.ok is not None:  # done before a crash
                 continue
-            await self._show(message, _progress(plan, number))
+            await show_progress(self._api, message, _progress(plan, number))
             done = await self._run(plan, step)
             plan = plan.with_step(number, done)
             await self._plans.save(plan)
@@ -107,7 +116,7 @@ class Intake:
             self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
         failed = any(step.ok is False for step in plan.steps)
         ending = Ending.FAILED if failed else Ending.ANSWERED
-        return _in_place(message, report(plan), ending, "a skill failed" if failed else "")
+        return Verdict(ending, (Reply(report(plan)),), "a skill failed" if failed else "")
 
     async def _run(self, plan: Plan, step: Step) -> Step:
         actor = f"chat:{plan.chat_id}"
@@ -116,17 +125,6 @@ class Intake:
         except TocsinError as error:
             return Step(step.requirement, step.skill, ok=False, result=error.sentence())
         return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
-
-    async def _show(self, message: InboundMessage, text: str) -> None:
-        """Show in the plan's own message how far it is; that this fails changes nothing."""
-        if not (message.reply_to_id or "").isdigit():
-            return
-        try:
-            await self._api.call(
-                "editMessageText", chat_id=int(message.chat_id), message_id=int(message.reply_to_id or 0), text=text
-            )
-        except RemoteError as error:
-            log.debug("progress is not shown", extra={"reason": error.sentence()})
 
     def _record(self, action: str, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:
         metadata = {"plan": plan.id, "chat": plan.chat_id, **facts}
@@ -153,10 +151,3 @@ def _progress(plan: Plan, current: int) -> str:
         mark = "…" if number == current else "✓" if step.ok else "✗" if step.ok is False else "·"
         lines.append(f"{mark} {_proposed(number + 1, step)}")
     return truncate("\n".join(lines), MAX_OUTPUT)
-
-
-def _in_place(message: InboundMessage, text: str, ending: Ending = Ending.ANSWERED, reason: str = "") -> Verdict:
-    """Return the verdict whose text takes the place of the message with the buttons."""
-    shown = message.reply_to_id or ""
-    extra = {"edit_message_id": int(shown)} if shown.isdigit() else {}
-    return Verdict(ending, (Reply(text, extra=extra),), reason)

@@ -70,6 +70,14 @@ class Plans:
         steps = await self._database.write(work)
         return Plan(id, chat_id, tuple(Step(**step) for step in json.loads(steps))) if steps else None
 
+    async def give_back(self, plan: Plan) -> None:
+        """Let the plan be taken once more: nothing of it has begun."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE plans SET taken_by = '' WHERE id = ?", [plan.id])
+
+        await self._database.write(work)
+
     async def save(self, plan: Plan) -> None:
         """Keep how far the plan is."""
 

@@ -16,6 +16,7 @@ ACCESS = (
     ) WITHOUT ROWID;
     CREATE INDEX chat_moves_new ON chat_moves (new_id);
     """,
+    "ALTER TABLE chat_access ADD COLUMN notice TEXT NOT NULL DEFAULT ''",
 )
 
 MEMORY = (

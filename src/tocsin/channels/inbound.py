@@ -120,6 +120,7 @@ class InboundMessage:
     text: str = ""  # decoded, the bot's own mention removed
     thread_id: str | None = None
     chat_type: str = "private"  # private, group, channel
+    chat_title: str = ""  # of a group or channel, where the product tells it with the message
     sender_id: str | None = None
     sender_name: str = ""
     sender_is_bot: bool = False  # an adapter drops such messages, unless the operator asked to hear bots

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tocsin.app import DATABASE_FILE, App
-from tocsin.bot.access import Access, Change, Listed
-from tocsin.bot.assembly import build_access, tell_through
+from tocsin.bot.access import Access, Change, Listed, labelled
+from tocsin.bot.assembly import build_access, shown_by, tell_through
 from tocsin.bot.rules import Rules, read_chat_id
 from tocsin.bot.schema import SCHEMAS
 from tocsin.cli.opening import with_app
@@ -35,7 +35,7 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
             "list": "list every chat that is allowed, denied, or waits for a decision",
             "approve": "let a chat in, and tell it when it had asked",
             "deny": "keep a chat out; it cannot ask again",
-            "remove": "take a chat off the allowlist; it may ask again, unless the setting lists it",
+            "remove": "take a chat off the allowlist; it may ask again",
         },
     )
     changes["list"].epilog = "example: tocsin bot access list --json"
@@ -64,7 +64,7 @@ def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
 
 def _row(chat: Listed) -> tuple[str, ...]:
     since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
-    who = ", ".join(f"{name}: {value}" for name, value in chat.details.items())
+    who = ", ".join(labelled(chat.details))
     return chat.chat_id, str(chat.standing), chat.origin, since, who
 
 
@@ -96,7 +96,8 @@ def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitab
         tell = tell_through(app.outbox, CALLER)
         database = LazyDatabase(lambda: Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS))
         try:
-            return await work(build_access(Rules.of(app.settings), database, app.clock, app.audit, tell))
+            rules, shown_as = Rules.of(app.settings), shown_by(app.outbox)
+            return await work(build_access(rules, database, app.clock, app.audit, tell, shown_as))
         finally:
             await database.aclose()
 

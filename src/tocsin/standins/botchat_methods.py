@@ -171,6 +171,13 @@ def edit_message_text(bot: BotChat, request: web.Request, args: Arguments) -> di
     return message
 
 
+def edit_message_reply_markup(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
+    """Replace the keyboard of an own message; without one it is removed."""
+    message = _own_message(bot, args, "message to edit not found")
+    given = {"text": message["text"], "entities": message.get("entities", []), "parse_mode": ""}
+    return edit_message_text(bot, request, {**args, **given})
+
+
 def send_chat_action(bot: BotChat, request: web.Request, args: Arguments) -> bool:
     """Show "typing" and its like for five seconds."""
     chat = bot.world.chat(args.get("chat_id"))
