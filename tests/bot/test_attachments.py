@@ -115,7 +115,7 @@ async def test_a_pdf_that_unpacks_to_gigabytes_ends_only_its_reader():
     assert len(prepared.notes) == 1
 
 
-READS = "I can read texts, PDFs, pictures and voice messages."
+READS = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages."
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,21 @@ Fetch = Callable[[Attachment], Awaitable[bytes]]
 TEXT_TYPES = frozenset(
     {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
 )
-PDF_TYPE = "application/pdf"
+# What `file_reader` calls each kind of document.
+DOCUMENTS = {
+    **dict.fromkeys(TEXT_TYPES, "text"),
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+}
+# Where the product does not know the type either, the end of the name says it.
+UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "application/x-zip-compressed"})
+BY_SUFFIX = {
+    **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},
+    **dict.fromkeys((".txt", ".csv", ".html", ".md", ".json", ".xml"), "text"),
+}
 # How each picture begins: what a product says of a file is not proof.
 IMAGE_TYPES = {
     "image/jpeg": (b"\xff\xd8\xff",),
@@ -38,7 +52,7 @@ IMAGE_TYPES = {
 MAX_IMAGE_BYTES = 3_750_000  # in base64 just under the 5 MB that the chat models take
 MAX_IMAGES = 10
 READ_TIMEOUT_S = 30.0
-ACCEPTED = "I can read texts, PDFs, pictures and voice messages"
+ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages"
 # How a file without a name is called.
 NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
 
@@ -73,8 +87,8 @@ class Attachments:
             if len(taken.images) >= MAX_IMAGES:
                 raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
             taken.images.append(_image(await self._fetch(attachment)))
-        elif mime == PDF_TYPE or mime in TEXT_TYPES:
-            taken.texts.append(await _document(attachment, mime, await self._fetch(attachment)))
+        elif kind := _document_kind(attachment.name, mime):
+            taken.texts.append(await _document(attachment, kind, await self._fetch(attachment)))
         elif attachment.kind == "video" or mime.startswith("video/"):
             raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
         else:
@@ -115,8 +129,11 @@ def _image(data: bytes) -> Image:
     raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
 
 
-async def _document(attachment: Attachment, mime: str, data: bytes) -> str:
-    kind = "pdf" if mime == PDF_TYPE else "text"
+def _document_kind(name: str, mime: str) -> str | None:
+    return BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else DOCUMENTS.get(mime)
+
+
+async def _document(attachment: Attachment, kind: str, data: bytes) -> str:
     reading = await read_in_child("tocsin.bot.file_reader", [kind], data, READ_TIMEOUT_S)
     if refused := reading.get("refused"):
         raise UnreadableFileError(str(refused))

@@ -7,13 +7,14 @@ prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
 from tocsin.core.limited import limit_this_process
 
 MAX_CHARS = 10_000  # spec 8
-MAX_PAGES = 20
+MAX_PAGES = 20  # of a PDF; sheets of a workbook, slides of a presentation
 MEMORY_BYTES = 768 * 1024 * 1024
 CPU_S = 20
 
@@ -81,7 +82,24 @@ def _cut(text: str) -> Reading:
     return {"text": clean[:MAX_CHARS], "cut": len(clean) > MAX_CHARS}
 
 
-READERS: dict[str, Callable[[Path], Reading]] = {"text": read_text, "pdf": read_pdf}
+def read_office(kind: str, path: Path) -> Reading:
+    """Return the text of a document of an office program."""
+    from tocsin.bot import office_reader
+
+    try:
+        text, more = office_reader.read_office(path, kind, MAX_CHARS, MAX_PAGES)
+    except office_reader.RefusedError as refusal:
+        return {"refused": str(refusal)}
+    reading = _cut(text)
+    reading["cut"] = more or reading["cut"]
+    return reading
+
+
+READERS: dict[str, Callable[[Path], Reading]] = {
+    "text": read_text,
+    "pdf": read_pdf,
+    **{kind: partial(read_office, kind) for kind in ("docx", "odt", "xlsx", "pptx")},
+}
 
 if __name__ == "__main__":
     main()
