@@ -30,7 +30,12 @@ SERVED_BY = {"demo": ("demo", "dev"), "dev": ("dev",)}
 # for example `"dev": (("redis-server", "redis-server"),)`.
 SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "demo": (),
-    "dev": (("redis-server", "redis-server"), ("bwrap", "bubblewrap")),
+    "dev": (
+        ("redis-server", "redis-server"),
+        ("bwrap", "bubblewrap"),
+        ("nginx", "nginx"),
+        ("haproxy", "haproxy"),
+    ),
 }
 
 

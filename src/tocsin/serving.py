@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tocsin.app import App, publisher_of
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.security import check_gateway_bind
-from tocsin.core.variables import DELIVERY_KEEP_DAYS, DELIVERY_WORKERS, GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.variables import DELIVERY_KEEP_DAYS, DELIVERY_WORKERS, GATEWAY_HOST, GATEWAY_PORT, TRUSTED_PROXIES
 
 if TYPE_CHECKING:
     from tocsin.delivery.bus import Bus
@@ -87,6 +87,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "Bus | None") -> "Service":
         app.settings[GATEWAY_PORT],
         GATEWAY_PORT.name,
         lambda draining: build_gateway(parts(draining)),
+        app.settings[TRUSTED_PROXIES],
     )
 
 

@@ -1,11 +1,11 @@
 """Who may ask, how often, and over what. Source: decisions 4 and 18, spec 7 and 8."""
 
 import pytest
-from tests.web.asgi_client import JSON, Answer, Client
+from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.web.asgi import bucket_of, is_local_name
+from tocsin.web.clients import bucket_of, is_local_name
 
 
 async def drain(client: Client, times: int, *headers: tuple[str, str], peer: str = "") -> list[int]:
@@ -327,7 +327,6 @@ async def test_addresses_and_local_names_reach_a_gateway_without_a_token(gateway
     ("env", "headers"),
     [
         ({"GATEWAY_TOKEN": TOKEN}, [BEARER]),
-        ({"TRUSTED_PROXIES": "127.0.0.1"}, []),
         ({"GATEWAY_HOST": "0.0.0.0", "ALLOW_INSECURE_BIND": "true"}, []),
     ],
 )
@@ -338,11 +337,41 @@ async def test_a_gateway_with_other_protection_answers_under_any_name(
     assert answer.status == 200
 
 
+async def test_behind_a_trusted_proxy_too_a_gateway_without_a_token_answers_under_local_names_only(
+    make_gateway: MakeGateway,
+):
+    client = make_gateway({"TRUSTED_PROXIES": "127.0.0.1"}).client
+    check_problem(await client.send(GOOD, ("Host", "alerts.example.org")), 403, "forbidden")
+    assert (await client.send(GOOD, ("Host", "localhost:8100"))).status == 200
+
+
+@pytest.mark.parametrize("path", ["/send", "/deliveries/x/replay", "/deliveries/x/cancel"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("Origin", "https://evil.example"),
+        ("Origin", "null"),
+        ("Origin", "http://localhost:3000"),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+    ],
+)
+async def test_no_page_of_another_site_makes_a_browser_change_anything(
+    gateway: Gateway, path: str, header: tuple[str, str]
+):
+    asks = [("Host", "localhost:8100"), ("Content-Type", "text/plain"), header]
+    check_problem(await gateway.client.request("POST", path, *asks, body=[b"{}"]), 403, "forbidden")
+
+
+async def test_a_page_of_the_same_origin_may_send(gateway: Gateway):
+    own = [("Host", "localhost:8100"), ("Origin", "http://localhost:8100"), ("Sec-Fetch-Site", "same-origin")]
+    assert (await gateway.client.send(GOOD, *own)).status == 200
+
+
 async def test_a_web_page_of_another_origin_gets_no_leave_to_send_json(gateway: Gateway):
     asks = [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")]
     answer = await gateway.client.request("OPTIONS", "/send", *asks)
     assert answer.status == 405
     assert not [name for name, _ in answer.headers if name.startswith("access-control")]
     simple = await gateway.client.request("POST", "/send", ("Content-Type", "text/plain"), asks[0], body=[b"{}"])
-    assert simple.status == 415
-    assert JSON[1] not in simple.header("content-type")
+    check_problem(simple, 403, "forbidden")

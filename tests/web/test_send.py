@@ -12,7 +12,7 @@ from tocsin.app import App
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http import Reply
 from tocsin.standins import Town
-from tocsin.web.asgi import read_body
+from tocsin.web.asgi import LargeBodies, read_body
 from tocsin.web.problems import Problem
 
 MIB = 1024 * 1024
@@ -180,7 +180,7 @@ async def test_an_endless_body_is_given_up():
         return {"type": "http.request", "body": b" " * 65536, "more_body": True}
 
     with pytest.raises(Problem) as raised:
-        await read_body({"headers": []}, receive)
+        await read_body({"headers": [], "tocsin.client": "127.0.0.1", "tocsin.large_bodies": LargeBodies()}, receive)
     assert raised.value.code == "payload-too-large"
     assert asked * 65536 < 10 * MIB
 

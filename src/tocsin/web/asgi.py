@@ -6,11 +6,11 @@ Starlette's BaseHTTPMiddleware would double the processor time of a request (doc
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from hmac import compare_digest
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,11 +19,14 @@ from tocsin.core.ids import new_id
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.core.security import is_loopback
 from tocsin.core.variables import Network
+from tocsin.web.clients import address_of, bucket_of, is_in, is_local_name
 from tocsin.web.problems import Problem
 
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1024 * 1024
+# What is kept of a body before it needs one of the slots for large ones.
+SMALL_BODY_BYTES = 16 * 1024
 # Read and thrown away before a 413: closing with data unread resets the connection, and the answer with it.
 MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
 EXEMPT_PATHS = frozenset({"/health", "/api/health"})
@@ -32,6 +35,7 @@ WEBHOOK_PATHS = "/webhook/"
 # Answers that say nothing against the caller.
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(rb"[\w-]{1,64}")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
 
@@ -42,6 +46,7 @@ class RequestScope:
         self._app = app
         self._trusted = tuple(trusted_proxies)
         self._count = count
+        self._large_bodies = LargeBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,6 +55,7 @@ class RequestScope:
         request_id = _request_id(scope)
         scope["tocsin.request_id"] = request_id
         scope["tocsin.client"] = self._client(scope)
+        scope["tocsin.large_bodies"] = self._large_bodies
         header = (b"x-request-id", request_id.encode())
         started = False
 
@@ -75,22 +81,17 @@ class RequestScope:
     def _client(self, scope: Scope) -> str:
         """Return the client's address: the peer's, or the one that a trusted proxy vouches for."""
         peer = str((scope.get("client") or ("unknown",))[0])
-        scope["tocsin.proxied"] = proxied = bool(self._trusted) and self._is_trusted(_address(peer))
+        scope["tocsin.proxied"] = proxied = bool(self._trusted) and is_in(address_of(peer), self._trusted)
         if not proxied:
             return peer
         hops = [hop for value in header_values(scope, b"x-forwarded-for") for hop in value.split(",")]
         for hop in reversed(hops):
-            address = _address(hop)
+            address = address_of(hop)
             if address is None:  # no proxy writes that: it must not become a bucket or an audit line
                 return peer
-            if not self._is_trusted(address):
+            if not is_in(address, self._trusted):
                 return str(address)
         return peer
-
-    def _is_trusted(self, address: IPv4Address | IPv6Address | None) -> bool:
-        return address is not None and any(
-            address in network for network in self._trusted if network.version == address.version
-        )
 
 
 class HttpsOnly:
@@ -105,12 +106,13 @@ class HttpsOnly:
         await self._app(scope, receive, send)
 
 
-class LocalNames:
-    """Refuses host names of the Internet where being on loopback is all the protection there is.
+class LocalCallers:
+    """Refuses what a web page makes a browser send, where being on loopback is all the protection there is.
 
-    A web page can point a name of its own at 127.0.0.1 and is then free to call what listens there
-    (DNS rebinding); an address or a name like `localhost` cannot be pointed anywhere. Webhooks come by
-    a public name, and have a signature to protect them.
+    A page can point a name of its own at 127.0.0.1 and is then free to call what listens there (DNS
+    rebinding); an address or a name like `localhost` cannot be pointed anywhere. It can also send a
+    form anywhere without reading the answer; browsers then say which site it came from. A proxy on
+    the same machine changes nothing about that. Webhooks come by a public name, and are signed.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -118,15 +120,28 @@ class LocalNames:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
-        if not exempt and not scope["tocsin.proxied"]:
-            for host in header_values(scope, b"host"):
-                if not is_local_name(host):
-                    raise Problem(
-                        "forbidden",
-                        "Without GATEWAY_TOKEN this gateway answers to localhost and addresses only. "
-                        "Set GATEWAY_TOKEN, or name the proxy in TRUSTED_PROXIES.",
-                    )
+        if not exempt:
+            self._check_host(scope)
+            if scope["method"] not in _SAFE_METHODS:
+                self._check_origin(scope)
         await self._app(scope, receive, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        if not all(is_local_name(host) for host in header_values(scope, b"host")):
+            raise Problem(
+                "forbidden",
+                "Without GATEWAY_TOKEN this gateway accepts only local names and IP addresses as Host. "
+                "Set GATEWAY_TOKEN to serve other names, behind a proxy too.",
+            )
+
+    def _check_origin(self, scope: Scope) -> None:
+        sites = header_values(scope, b"sec-fetch-site")
+        hosts = header_values(scope, b"host")
+        origins = [origin.partition("://")[2] for origin in header_values(scope, b"origin")]
+        if not set(sites) <= {"same-origin", "none"} or not set(origins) <= set(hosts):
+            raise Problem(
+                "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
+            )
 
 
 class BearerToken:
@@ -201,35 +216,6 @@ class RateLimits:
             )
 
 
-def bucket_of(address: str) -> str:
-    """Return the key that an address counts under: itself, or the /64 network of an IPv6 address."""
-    if ":" not in address:
-        return address
-    parsed = _address(address)
-    return parsed.exploded[:19] if isinstance(parsed, IPv6Address) else str(parsed or address)
-
-
-@lru_cache(maxsize=32)
-def is_local_name(host: str) -> bool:
-    """Whether a `Host` header holds an address, `localhost`, or a name that no public DNS knows."""
-    name = host.partition(":")[0].rstrip(".").lower()
-    return host.startswith("[") or "." not in name or name.endswith(".localhost") or _address(name) is not None
-
-
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Read an address as proxies write it, also with a port; a mapped IPv4 address is that address."""
-    text = text.strip()
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
-    try:
-        parsed = ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return (isinstance(parsed, IPv6Address) and parsed.ipv4_mapped) or parsed
-
-
 def header_values(scope: Scope, name: bytes) -> list[str]:
     """Return every value of a header, in order; header names are lower case in ASGI."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
@@ -242,20 +228,55 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         if not header_values(scope, b"expect"):  # who expects a go-ahead has not sent anything yet
             await _discard(receive)
         raise _too_large()
-    chunks = []
-    size = 0
-    while True:
+    body = bytearray()
+    if await _receive_into(body, receive, SMALL_BODY_BYTES):
+        large_bodies: LargeBodies = scope["tocsin.large_bodies"]
+        async with large_bodies.slot(bucket_of(scope["tocsin.client"])):
+            await _receive_into(body, receive, MAX_BODY_BYTES + 1)
+    return bytes(body)
+
+
+async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
+    """Append what arrives until the end, or until there is `enough`; tell whether more is to come."""
+    while len(body) < enough:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Problem("invalid-request", "The connection was closed before the whole body had arrived.")
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > MAX_BODY_BYTES:
-            if message.get("more_body", False):
+        more = message.get("more_body", False)
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
+            if more:
                 await _discard(receive)
             raise _too_large()
-        if not message.get("more_body", False):
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if not more:
+            return False
+    return True
+
+
+class LargeBodies:
+    """Slots for bodies that arrive in many pieces: what is in memory before anybody has proved anything stays bounded.
+
+    The others wait unread. One address has fewer slots than there are, so that it cannot hold up the rest.
+    """
+
+    def __init__(self, total: int = 16, per_address: int = 4) -> None:
+        self._total = asyncio.Semaphore(total)
+        self._per_address = per_address
+        self._of_address: dict[str, asyncio.Semaphore] = {}
+        self._users: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def slot(self, address: str) -> AsyncIterator[None]:
+        """Wait for a slot and hold it."""
+        own = self._of_address.setdefault(address, asyncio.Semaphore(self._per_address))
+        self._users[address] += 1
+        try:
+            async with own, self._total:
+                yield
+        finally:
+            self._users[address] -= 1
+            if not self._users[address]:
+                del self._users[address], self._of_address[address]
 
 
 async def _discard(receive: Receive) -> None:

@@ -29,7 +29,7 @@ from tocsin.messaging.inbox import Inbox
 from tocsin.messaging.inbox_model import Backlog
 from tocsin.messaging.messenger import Messenger
 from tocsin.messaging.outbox import Outbox
-from tocsin.web.asgi import BearerToken, HttpsOnly, LocalNames, RateLimits, RequestScope, require_token
+from tocsin.web.asgi import BearerToken, HttpsOnly, LocalCallers, RateLimits, RequestScope, require_token
 from tocsin.web.bodies import json_answer
 from tocsin.web.deliveries import DeliveryRoutes
 from tocsin.web.metrics import CONTENT_TYPE, Metrics
@@ -105,7 +105,7 @@ def _guarded(router: Router, parts: Parts, metrics: Metrics) -> ASGIApp:
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
     if not settings[GATEWAY_TOKEN] and is_loopback(settings[GATEWAY_HOST]):
-        guarded = LocalNames(guarded)
+        guarded = LocalCallers(guarded)
     guarded = RateLimits(
         guarded,
         RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),

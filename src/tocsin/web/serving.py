@@ -5,16 +5,22 @@ import errno
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.http import reason_of
+from tocsin.core.variables import Network
+from tocsin.web.connections import ConnectionLimits
 from tocsin.web.protocol import BoundedProtocol
+from tocsin.web.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +28,8 @@ log = logging.getLogger(__name__)
 # most, but a person who stops a service does not wait that long.
 GRACE_S = 5
 BACKLOG = 1024
+# The kernel keeps at most about twice this for each connection, and hands over no more in one piece.
+RECEIVE_BUFFER_BYTES = 16 * 1024
 _REMEDIES = {
     errno.EADDRINUSE: "stop the program that uses it, or set {variable} to a free port",
     errno.EACCES: "ports below 1024 need privileges; set {variable} to another one",
@@ -37,6 +45,7 @@ class Service:
     port: int
     port_variable: str
     build: Callable[[Callable[[], bool]], ASGIApp]
+    trusted_proxies: Sequence[Network] = ()
 
 
 class _Server(uvicorn.Server):
@@ -84,15 +93,19 @@ def listen(service: Service) -> Iterator[socket.socket]:
         ) from None
     with sock:
         sock.set_inheritable(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         yield sock
 
 
 def _server(service: Service) -> _Server:
     holder: list[_Server] = []
+    limits = ConnectionLimits(service.trusted_proxies)
+    # A function that makes the protocol serves where uvicorn asks for its class.
+    protocol: Any = partial(BoundedProtocol, limits=limits, refusals=RefusalLog(time.monotonic))
     config = uvicorn.Config(
         service.build(lambda: holder[0].should_exit),
         loop="uvloop",
-        http=BoundedProtocol,
+        http=protocol,
         lifespan="off",
         ws="none",
         log_config=None,

@@ -17,18 +17,16 @@ from tocsin.core.clock import Clock
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.messaging.inbox import Inbox
-from tocsin.web.asgi import bucket_of, read_body
+from tocsin.web.asgi import read_body
 from tocsin.web.metrics import Metrics
 from tocsin.web.problems import Problem
+from tocsin.web.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
 # How long a signed call that comes again is recognised. Source: channel fact book, section 9.
 REPLAYED_S = 600.0
 MAX_REPLAYS = 50_000
-# Log and audit lines of rejected calls: a flood of them must not fill the disk.
-TOLD_OF_ADDRESS, TOLD_OF_ALL = 1, 60  # a minute
-MAX_ADDRESSES = 10_000
 
 
 class Webhooks:
@@ -53,8 +51,7 @@ class Webhooks:
         self._verifies = verifies
         self._limit = RateLimiter(per_minute, clock.monotonic)
         self._replays = _Replays(clock.monotonic)
-        self._told_of_address = RateLimiter(TOLD_OF_ADDRESS, clock.monotonic, MAX_ADDRESSES)
-        self._told_of_all = RateLimiter(TOLD_OF_ALL, clock.monotonic)
+        self._told = RefusalLog(clock.monotonic)
 
     async def receive(self, scope: Scope, receive: Receive) -> Response:
         """Take one call of a product in; the answer is what the product expects."""
@@ -103,7 +100,7 @@ class Webhooks:
         address = scope["tocsin.client"]
         expected = isinstance(error, TocsinError)
         reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
-        if not self._told_of_address.take(f"{kind} {bucket_of(address)} {reason}") or not self._told_of_all.take(""):
+        if not self._told.admits(address, f"{kind} {reason}"):
             return
         facts = {"channel": kind, "ip": address, "request_id": scope["tocsin.request_id"], "reason": reason}
         level = logging.WARNING if expected else logging.ERROR
