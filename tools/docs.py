@@ -550,13 +550,17 @@ def pacing_table(specs: Iterable[ChannelSpec]) -> str:
             ("Channel", "To one target", "To one group", "On the whole account"),
             ([f"`{spec.kind}`", paced(spec.target_rate), of_groups(spec), paced(spec.account_rate)] for spec in specs),
         )
-        + f"\n\nTocsin uses {SHARE:.0%} of that, so that the provider has no reason to refuse."
+        + f"\n\nTocsin uses {SHARE:.0%} of that, so that the provider has no reason to refuse. What may go out at once"
+        " does so after a quiet time; then the rate holds."
     )
 
 
 def paced(rate: Rate | None) -> str:
     """Return a rate in words."""
-    return f"{rate.count:g} in {rate.period_s:g} s" if rate else "no limit"
+    if not rate:
+        return "no limit"
+    burst = f", {rate.burst} at once" if rate.burst > 1 else ""
+    return f"{rate.count:g} in {rate.period_s:g} s{burst}"
 
 
 def of_groups(spec: ChannelSpec) -> str:

@@ -44,14 +44,19 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             running = [part for part in (bus, receiving.source, receiving.inbox, _dispatcher(app)) if part]
             for part in running:
                 group.create_task(part.run())
+
+            def stop() -> None:
+                for part in running:
+                    part.stop()
+
             beside = [group.create_task(_keep_house(app)), group.create_task(receiving.introduce())]
             try:
-                await run_services(services, ready=ready)
+                # At the signal, and not when the last request has ended: all have the same 5 s to finish.
+                await run_services(services, ready=ready, stopping=stop)
             finally:
                 for task in beside:
                     task.cancel()
-                for part in running:
-                    part.stop()
+                stop()
     except* Exception as problems:  # noqa: BLE001  # raised again, alone
         # One sentence for whoever started the program, not a tree of them.
         failure = _first(problems)

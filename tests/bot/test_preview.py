@@ -171,10 +171,10 @@ async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench
 
 
 async def test_too_many_requests_that_the_preview_meets_hold_the_queue_and_not_the_work(make_bench: MakeBench):
-    held: list[tuple[str, str, float]] = []
+    held: list[tuple[str, str, float, str]] = []
 
-    async def hold(channel: str, target: str, seconds: float) -> None:
-        held.append((channel, target, seconds))
+    async def hold(channel: str, target: str, seconds: float, reason: str) -> None:
+        held.append((channel, target, seconds, reason))
 
     bench = make_bench(hold=hold)
     stream = Streaming(bench, thread_id="3")
@@ -184,7 +184,7 @@ async def test_too_many_requests_that_the_preview_meets_hold_the_queue_and_not_t
     stream.call.answer("ab")
     await bench.settle()
     assert stream.task.done()
-    assert held == [("botchat", "7/3", 7)]
+    assert held == [("botchat", "7/3", 7, FLOOD.sentence())]
 
 
 async def test_what_too_many_requests_held_back_is_shown_without_another_piece(bench: Bench):

@@ -128,6 +128,11 @@ async def test_of_two_waiting_times_the_larger_one_counts(
     assert error.retry_after_s == expected
 
 
+@pytest.mark.parametrize("absurd", [400_000_000_000, 10**400, 1e300])
+async def test_an_absurd_waiting_time_is_an_hour(absurd: float):
+    assert (await api_error_of(refusal(429, "Too Many Requests", retry_after=absurd), 429)).retry_after_s == 3600.0
+
+
 @pytest.mark.parametrize("odd", ["5", True, -1, None, [], float("inf"), float("nan")])
 async def test_a_waiting_time_that_makes_no_sense_is_none(odd: object):
     assert (await api_error_of(refusal(429, "Too Many Requests", retry_after=odd), 429)).retry_after_s is None

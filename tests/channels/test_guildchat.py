@@ -359,6 +359,44 @@ async def test_while_the_provider_wants_to_be_left_alone_longer_than_that_no_cal
     assert clock.slept == [24.5]
 
 
+@pytest.mark.parametrize("absurd", [400_000_000_000, 1e300])
+async def test_an_absurd_waiting_time_is_an_hour(absurd: float):
+    http, clock = answers((429, {"retry_after": absurd, "global": False}), (200, POSTED)), FakeClock()
+    channel = adapter(http, clock)
+    receipt = await channel.transmit(Outgoing(CHANNEL, "hello"))
+    assert (receipt.failure and receipt.failure.retry_after_s) == 3600.0
+    assert "429: the provider asks to wait for an hour or more" in receipt.result.error
+    clock.advance(3600)
+    assert (await channel.send(CHANNEL, "hello")).ok
+
+
+async def test_a_throttle_that_is_kept_without_a_call_says_so_and_what_it_concerns():
+    http, clock = answers((429, {"retry_after": 64.5, "global": True})), FakeClock()
+    channel = adapter(http, clock)
+    await channel.send(CHANNEL, "hello")
+    clock.advance(20)
+    kept = await channel.transmit(Outgoing(OTHER, "hello"))
+    assert kept.result.error == (
+        "429: not sent, because the provider asked this account to wait, for 44.5 s more; send again later"
+    )
+    assert kept.failure is not None
+    assert kept.failure.whole_account
+    assert len(http.sent) == 1
+
+
+async def test_a_throttle_of_one_channel_that_is_kept_without_a_call_does_not_concern_the_account():
+    http, clock = answers((429, {"retry_after": 64.5, "global": False})), FakeClock()
+    channel = adapter(http, clock)
+    await channel.send(CHANNEL, "hello")
+    clock.advance(20)
+    kept = await channel.transmit(Outgoing(CHANNEL, "hello"))
+    assert kept.result.error == (
+        "429: not sent, because the provider asked this channel to wait, for 44.5 s more; send again later"
+    )
+    assert kept.failure is not None
+    assert not kept.failure.whole_account
+
+
 @pytest.mark.parametrize("code", [20016, 20028])
 @pytest.mark.parametrize("status", [400, 429])
 async def test_slow_mode_and_the_write_limit_are_rate_limits(code: int, status: int):
@@ -417,7 +455,9 @@ async def test_an_exhausted_bucket_does_not_hold_up_other_channels():
 async def test_a_global_limit_applies_to_every_channel(everywhere: Any):
     http, clock = answers(everywhere, (200, POSTED)), FakeClock()
     channel = adapter(http, clock)
-    assert not (await channel.send(CHANNEL, "one")).ok
+    receipt = await channel.transmit(Outgoing(CHANNEL, "one"))
+    assert receipt.failure is not None
+    assert receipt.failure.whole_account
     clock.advance(25)
     assert (await channel.send(OTHER, "two")).ok
     assert clock.slept == [15.0]

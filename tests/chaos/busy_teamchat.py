@@ -1,6 +1,7 @@
 """A teamchat with as many channels as asked for: `python busy_teamchat.py 2000`.
 
-The first line of its output is its address; it ends on SIGTERM. It allows one message a second in a channel.
+The first line of its output is its address; it ends on SIGTERM. It allows one message a second in a channel,
+and short bursts.
 """
 
 import asyncio

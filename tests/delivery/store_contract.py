@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 
 from tocsin.core.clock import Clock
-from tocsin.core.errors import ChannelError
+from tocsin.core.errors import LONGEST_TOLD_S, ChannelError
 from tocsin.core.ids import new_id
+from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LEASE_S,
@@ -28,7 +29,14 @@ from tocsin.delivery.model import (
     Rate,
     Status,
 )
-from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.store import (
+    ChannelRules,
+    DeliveryHold,
+    DeliveryStore,
+    Query,
+    TransitionError,
+    UnknownDeliveryError,
+)
 
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[DeliveryStore]]
 
@@ -637,8 +645,8 @@ class StoreContract:
         self, store: DeliveryStore, clock: TwoClocks
     ):
         await put(store, new("1", "a"), new("2", "b"))
-        await store.hold("bell", "a", 40)
-        await store.hold("bell", "a", 5)  # the longer promise counts
+        await store.hold("bell", "a", 40, "slow down")
+        await store.hold("bell", "a", 5, "slow down")  # the longer promise counts
         (other,) = await store.claim_due("w1", 10, RULES)
         assert other.message == "2"
         await store.finish("w1", other.id, SENT)
@@ -1129,6 +1137,85 @@ class StoreContract:
         await store.finish("w1", claimed.id, SENT)
         with pytest.raises(TransitionError):
             await store.cancel(claimed.id)
+
+    # Why something waits
+
+    async def test_an_absurd_wait_leaves_the_record_readable_and_the_target_free_once_it_is_cancelled(
+        self, store: DeliveryStore
+    ):
+        await put(store, new("1"), new("2"))
+        await store.finish("w1", (await claim_one(store)).id, throttled(400_000_000_000))
+        held, _ = sorted((await store.search(Query())).items, key=lambda delivery: delivery.message)
+        assert delivery_document(held)["next_attempt_at"] == "9999-12-31T23:59:59.000Z"
+        assert delivery_document(await store.cancel(held.id))["status"] == "cancelled"
+        assert (await claim_one(store)).message == "2"
+
+    async def test_what_was_told_to_a_target_holds_it_after_a_cancel_too(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, throttled(LONGEST_TOLD_S))
+        await store.cancel(claimed.id)
+        clock.advance(LONGEST_TOLD_S - 0.1)
+        assert await store.claim_due("w1", 10, RULES) == []
+        clock.advance(0.1 + TINY_S)
+        assert (await claim_one(store)).message == "2"
+
+    async def test_a_message_behind_a_held_target_says_why_it_waits_and_until_when(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        await put(store, new("1"), new("2"), new("3", "window"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, throttled(60))
+        await store.cancel(claimed.id)
+        found = {delivery.message: delivery for delivery in (await store.search(Query())).items}
+        assert found["2"].error == "the target is held: slow down"
+        assert (found["2"].status, found["2"].error_class) == (Status.QUEUED, "rate_limited")
+        assert found["2"].next_attempt_at == pytest.approx(clock.now() + 60, abs=TINY_S)
+        assert (found["3"].error, found["3"].next_attempt_at) == ("", None)
+        assert await store.get(found["2"].id) == found["2"]
+
+    async def test_a_hold_told_outside_the_queue_says_its_reason(self, store: DeliveryStore, clock: TwoClocks):
+        waiting = await put_one(store, new())
+        await store.hold("bell", "door", 40, "429 Too Many Requests")
+        assert (await store.get(waiting.id)).error == "the target is held: 429 Too Many Requests"
+        clock.advance(41)
+        assert (await store.get(waiting.id)).error == ""
+
+    async def test_a_message_behind_a_throttled_account_says_so(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1", "a"), new("2", "b"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, throttled(3600, account=True))
+        (waiting,) = (await store.search(Query(status=Status.QUEUED))).items
+        assert waiting.error == "the whole account is held: slow down"
+        assert waiting.next_attempt_at == pytest.approx(clock.now() + 3600, abs=TINY_S)
+
+    async def test_a_message_behind_one_that_is_tried_again_says_which(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"))
+        first = await claim_one(store)
+        await store.finish("w1", first.id, retry(30))
+        (second,) = (await store.search(Query(status=Status.QUEUED))).items
+        assert second.error == f"waits for delivery {first.id} before it: refused"
+        assert second.next_attempt_at == pytest.approx(clock.now() + 30, abs=TINY_S)
+        assert (await store.get(first.id)).error == "refused"
+
+    async def test_what_is_sent_after_a_hold_shows_nothing_of_it(self, store: DeliveryStore, clock: TwoClocks):
+        waiting = await put_one(store, new())
+        await store.hold("bell", "door", 40, "slow down")
+        clock.advance(41)
+        claimed = await claim_one(store)
+        assert (claimed.error, claimed.error_class) == ("", "")
+        await store.finish("w1", claimed.id, SENT)
+        ended = await store.get(waiting.id)
+        assert (ended.error, ended.error_class, ended.next_attempt_at) == ("", "", None)
+
+    async def test_the_holds_of_whole_accounts_are_told_by_channel(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2", channel="horn"))
+        for claimed in await store.claim_due("w1", 2, RULES):
+            await store.finish("w1", claimed.id, throttled(3600, account=claimed.channel == "bell"))
+        holds = await store.account_holds(["bell", "horn", "gong"])
+        assert holds == {"bell": DeliveryHold(pytest.approx(clock.now() + 3600, abs=TINY_S), "slow down")}
+        clock.advance(3601)
+        assert await store.account_holds(["bell"]) == {}
 
     # Book-keeping
 

@@ -953,6 +953,28 @@ async def test_chats_groups_and_parts_are_paced_so_that_the_provider_never_refus
         ]
 
 
+@pytest.mark.parametrize(("channel", "place", "several"), [("botchat", "-555", 3), ("teamchat", "#ops", 3)])
+async def test_a_few_messages_in_a_row_do_not_wait_for_each_other(
+    world: World, town: Town, channel: str, place: str, several: int
+):
+    await world.put(*(new(str(n), place, channel) for n in range(several)))
+    world.start_dispatcher(providers(world, town))
+    await world.pass_time(0.5)
+    assert len(town.recorder.of(channel)) == several
+
+
+async def test_a_group_gets_at_most_20_messages_in_any_minute(world: World):
+    async with BotChat(paced=True, clock=world.clock.monotonic) as botchat:
+        env = {"BOTCHAT_BOT_TOKEN": botchat.token, "BOTCHAT_API_URL": botchat.api_url}
+        queued = await world.put(*(new(str(n), "-555", "botchat") for n in range(25)))
+        world.start_dispatcher(world.registry(BotchatAdapter, env=env))
+        await world.pass_time(5)
+        assert len(botchat.recorder.of("botchat")) >= 5
+        await world.pass_time(90)
+        assert len(botchat.recorder.of("botchat")) == 25
+        assert {(await world.get(delivery)).attempts for delivery in queued} == {1}
+
+
 async def test_pacing_gives_a_provider_no_reason_to_refuse(tmp_path: Path):
     queued = [
         *(new(f"b{n}", "1001", "botchat") for n in range(3)),

@@ -128,8 +128,8 @@ class ShownMessage(NamedTuple):
 Tell = Callable[[str, Reply, str], Awaitable[str]]
 # Returns the message that a delivery has become; `None` if it has not arrived, or its record is gone.
 ShownAs = Callable[[str], Awaitable[ShownMessage | None]]
-# Keeps the queue from sending to a target for so many seconds; channel, target, seconds.
-Hold = Callable[[str, str, float], Awaitable[None]]
+# Keeps the queue from sending to a target for so many seconds; channel, target, seconds, reason.
+Hold = Callable[[str, str, float, str], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
 # Nothing means that no chat model is set up.
 FindProvider = Callable[[], Awaitable[ChatProvider | None]]

@@ -55,11 +55,11 @@ class Pace:
             self._free_at = {known: at for known, at in self._free_at.items() if at > now}
         self._free_at[chat] = max(self._free_at.get(chat, 0.0), now + seconds)
 
-    async def throttle(self, message: InboundMessage, seconds: float) -> None:
+    async def throttle(self, message: InboundMessage, seconds: float, reason: str) -> None:
         """Keep to what the provider said, here and in the queue: the answer must not come before it either."""
         self.pause(message.chat_id, seconds)
         if self._hold is not None:
-            await self._hold(CHANNEL, history_key(message), seconds)
+            await self._hold(CHANNEL, history_key(message), seconds, reason)
 
 
 class Preview:
@@ -149,9 +149,9 @@ class Preview:
     async def _keep_to(self, error: RemoteError) -> bool:
         """Wait as long as the provider said; false when the queue cannot be told."""
         self._throttled = True
-        wait_s = error.retry_after_s
+        wait_s = USUAL_PAUSE_S if error.retry_after_s is None else error.retry_after_s
         try:
-            await self._pace.throttle(self._message, USUAL_PAUSE_S if wait_s is None else wait_s)
+            await self._pace.throttle(self._message, wait_s, error.sentence())
         except TocsinError as failure:
             self._give_up(failure)
             return False

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind
 
 if TYPE_CHECKING:
     from tocsin.core.http import Reply
@@ -10,9 +10,27 @@ if TYPE_CHECKING:
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
     """Return the failure of a provider that asks to wait; `seconds` is nothing when it did not say how long."""
-    told = f"the provider asks to wait {seconds:g} s" if seconds is not None else "the provider asks to slow down"
+    return throttled(f"{code}: the provider asks to {wait_of(seconds)}", seconds, code, whole_account=whole_account)
+
+
+def still_throttled(seconds: float, code: str, *, whole_account: bool) -> ChannelError:
+    """Return the failure of a message that is not even offered: the provider asked to wait before, and it is early."""
+    whom = "account" if whole_account else "channel"
+    told = f"{code}: not sent, because the provider asked this {whom} to wait, for {seconds:g} s more"
+    return throttled(told, seconds, code, whole_account=whole_account)
+
+
+def wait_of(seconds: float | None) -> str:
+    """Return what a provider asks for, after `asks to`."""
+    if seconds is None:
+        return "slow down"
+    return f"wait {seconds:g} s" if seconds < LONGEST_TOLD_S else "wait for an hour or more"
+
+
+def throttled(sentence: str, seconds: float | None, code: str, *, whole_account: bool = False) -> ChannelError:
+    """Return the failure that `sentence` tells, for `seconds` to wait."""
     return ChannelError(
-        f"{code}: {told}",
+        sentence,
         hint="send again later",
         kind=FailureKind.RATE_LIMITED,
         provider_code=code,
@@ -26,11 +44,14 @@ def refused(code: str, advice: str = "", *, kind: FailureKind = FailureKind.PERM
     return ChannelError(code, hint=advice, kind=kind, provider_code=code)
 
 
-def unusable(reply: "Reply", url_variable: str) -> ChannelError:
-    """Return the failure of an answer without the provider's own JSON: judged by its status alone."""
+def unusable(reply: "Reply", url_variable: str, *, whole_account: bool = False) -> ChannelError:
+    """Return the failure of an answer without the provider's own JSON: judged by its status alone.
+
+    `whole_account` says whom a 429 concerns.
+    """
     status = reply.status
     if status == 429:
-        return rate_limited(reply.retry_after_s(), "HTTP 429")
+        return rate_limited(reply.retry_after_s(), "HTTP 429", whole_account=whole_account)
     if status >= 500:
         return ChannelError(
             f"HTTP {status}",

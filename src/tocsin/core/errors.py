@@ -1,7 +1,11 @@
 """The error tree: every error carries one sentence, a hint for the next step and a stable code."""
 
 from enum import StrEnum
+from math import inf
 from typing import ClassVar
+
+# Whoever is told to wait for longer asks again after an hour: a slip of the provider must not silence a target.
+LONGEST_TOLD_S = 3600.0
 
 
 class TocsinError(Exception):
@@ -51,6 +55,13 @@ class FailureKind(StrEnum):
     AMBIGUOUS = "ambiguous"  # it may have been delivered: never resend blindly
 
 
+def told_wait_s(seconds: float | None) -> float | None:
+    """Return a wait that a provider asked for as one that can be kept: at most an hour, None for what is no wait."""
+    if seconds is None or not 0 <= seconds < inf:
+        return None
+    return float(min(seconds, LONGEST_TOLD_S))
+
+
 class RemoteError(TocsinError):
     """A remote service refused, failed or could not be reached; carries facts, not text to parse."""
 
@@ -69,7 +80,7 @@ class RemoteError(TocsinError):
         super().__init__(message, hint=hint)
         self.kind = kind
         self.provider_code = provider_code
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = told_wait_s(retry_after_s)
         self.whole_account = whole_account  # the wait concerns every target, not this one alone
 
 

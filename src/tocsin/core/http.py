@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.errors import FailureKind, RemoteError, told_wait_s
 
 # Source of all four: channel fact book, section 0.
 CONNECT_TIMEOUT_S = 5.0
@@ -42,15 +42,16 @@ class Reply:
         return document if isinstance(document, dict) else None
 
     def retry_after_s(self) -> float | None:
-        """Return the seconds of the `Retry-After` header; also understands the date form."""
+        """Return the seconds of the `Retry-After` header, an hour at most; also understands the date form."""
         value = self.headers.get("retry-after", "").strip()
         if not value:
             return None
         try:
             seconds = float(value)
         except ValueError:
-            return _seconds_until(value, self.headers.get("date", ""))
-        return seconds if 0 <= seconds < float("inf") else None
+            seconds_until = _seconds_until(value, self.headers.get("date", ""))
+            return told_wait_s(seconds_until)
+        return told_wait_s(seconds)
 
 
 class Transport(Protocol):

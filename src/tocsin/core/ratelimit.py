@@ -16,7 +16,10 @@ SHARE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` in `period_s`, evenly spread but for `burst` at once."""
+    """`count` in each `period_s`, evenly spread, but for `burst` at once after a pause.
+
+    In any one period these are `burst` and `count` together, at most.
+    """
 
     count: float
     period_s: float

@@ -1,6 +1,7 @@
 """A delivery as people and programs see it: in the HTTP interface, with `--json`, from Python."""
 
 from datetime import UTC, datetime
+from math import isnan
 
 from tocsin.delivery.model import Delivery
 
@@ -34,10 +35,11 @@ def delivery_document(delivery: Delivery) -> dict[str, object]:
 
 
 def timestamp(seconds: float | None) -> str | None:
-    """Return Unix seconds as RFC 3339."""
-    if seconds is None:
+    """Return Unix seconds as RFC 3339; a time that no date can be shown for is the nearest one that can."""
+    if seconds is None or isnan(seconds):
         return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(min(max(seconds, 0.0), LATEST), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def seconds_of(text: str) -> float:

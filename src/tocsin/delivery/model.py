@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import inf
 from typing import Any
 
-from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
 from tocsin.core.ratelimit import Rate
 
 __all__ = [
@@ -44,6 +43,8 @@ _PROMPT_SHARE, _PROMPT_LEAST_S, _PROMPT_WHOLE_S = 0.15, 1.0, 86_400.0
 JITTER = 0.1
 # Who says "wait 0 s" again and again is not asked in a loop. Below the second that we may be late.
 LEAST_THROTTLE_S = 0.5
+# A hold that a store keeps for longer was not made by `judge`, and is not kept to.
+LONGEST_HOLD_S = 24 * 3600.0
 MAX_EXTRA_BYTES = 16 * 1024
 
 
@@ -189,7 +190,7 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
     dead = Outcome(Status.DEAD, error=failure.sentence, error_class=str(failure.kind))
     if failure.kind is FailureKind.PERMANENT:
         return dead
-    told_s = _usable(failure.retry_after_s)
+    told_s = told_wait_s(failure.retry_after_s)
     retry = replace(dead, status=Status.RETRY_WAIT, throttles_account=failure.whole_account)
     if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
@@ -222,8 +223,3 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> Outcome:
 def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:
     """Whether a message that may have arrived is held instead of sent again."""
     return delivery.policy is Policy.AT_MOST_ONCE and not recognises_repeats
-
-
-def _usable(seconds: float | None) -> float | None:
-    """Return a wait that one can keep to; a channel's author may hand over anything."""
-    return seconds if seconds is not None and 0 <= seconds < inf else None

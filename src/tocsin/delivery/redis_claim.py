@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tocsin.core.errors import FailureKind
-from tocsin.delivery.model import SCHEDULE_S, Delivery, Policy, Status, judge_abandoned
+from tocsin.delivery.model import LONGEST_HOLD_S, SCHEDULE_S, Delivery, Policy, Status, judge_abandoned
 from tocsin.delivery.redis_scripts import ALWAYS, script
 
 # What the scripts do with ARGV[3], the rules (JSON): channel → repeats, and the rates
@@ -16,9 +16,14 @@ local function spare(tat, rate)
   return tat - (rate[2] - 1) * rate[1]
 end
 
+-- What ends later than any hold can was stored before there was a bound.
+local function held_until(key)
+  local ends = tonumber(call('ZSCORE', P .. 'pace', key)) or 0
+  return ends <= at + {LONGEST} and ends or 0
+end
+
 local function open_account(channel, rule)
-  local ends = call('ZSCORE', P .. 'pace', pace_key('account', channel))
-  rule.free = tonumber(ends) or 0
+  rule.free = held_until(pace_key('account', channel))
   if rule.all then
     rule.tat = tonumber(call('ZSCORE', P .. 'pace', pace_key('all', channel))) or 0
     rule.free = math.max(rule.free, spare(rule.tat, rule.all))
@@ -48,14 +53,14 @@ local function draw_all(channel, rule, target, turn)
 end
 
 local function lane_free(channel, target)
-  return tonumber(call('ZSCORE', P .. 'pace', pace_key('lane', channel, target)) or 0)
+  return held_until(pace_key('lane', channel, target))
 end
 
 local function first_due(channel, latest)
   local found = call('ZRANGE', P .. 'due:' .. channel, '-inf', latest, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   return found[1], tonumber(found[2])
 end
-"""
+""".replace("{LONGEST}", f"{LONGEST_HOLD_S * 1e6:.0f}")
 
 
 def _said(delivery: Delivery) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tocsin.core.text import storable
 from tocsin.delivery.model import Delivery, Outcome, Policy, Status, pack_extra
+from tocsin.delivery.store import DeliveryHold
 
 MICRO = 1_000_000
 
@@ -25,8 +26,8 @@ def plain(text: str) -> bytes:
     return storable(text).encode()
 
 
-def _seconds(raw: bytes) -> float:
-    return int(raw) / MICRO
+def _seconds(raw: bytes | str) -> float:
+    return float(raw) / MICRO  # beyond 2**53, a script writes it with an exponent
 
 
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
@@ -95,3 +96,12 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
             found[field] = read(raw)
     found["policy"] = Policy(found["policy"])
     return Delivery(**found)
+
+
+def to_hold(raw: bytes | None, now: float) -> DeliveryHold | None:
+    """Return what holds something up, as a script kept it, unless that is over."""
+    if raw is None:
+        return None
+    until, reason = json.loads(raw)
+    hold = DeliveryHold(_seconds(until), reason)
+    return hold if hold.until > now else None

@@ -8,6 +8,7 @@ Keys, all below the prefix `KEYS[1]`:
     busy                     hash: lane → the delivery that is in flight
     leases                   sorted set: deliveries in flight by the end of their lease
     pace                     sorted set: buckets by when they are level again (GCRA), blocks by their end
+    why:<block>              JSON: until when (wall time), and what the provider said; only to be shown
     scheduled, mortal        sorted sets: waiting ids by `not_before`, by `expires_at` (wall time)
     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
     done                     sorted set: finished ids by when they finished
@@ -121,6 +122,16 @@ end
 local function block(key, until_)
   call('ZADD', P .. 'pace', 'GT', until_, key)
 end
+
+-- The provider wants nothing for so long; the longest hold tells its reason, for people, in `why:<key>`.
+local function hold(key, pause, reason)
+  block(key, at + pause)
+  local known = call('GET', P .. 'why:' .. key)
+  if not known or tonumber(cjson.decode(known)[1]) < wall + pause then
+    local told = cjson.encode({string.format('%.0f', wall + pause), reason})
+    call('SET', P .. 'why:' .. key, told, 'PX', math.max(1, math.ceil(pause / 1000)))
+  end
+end
 """
 
 
@@ -233,17 +244,17 @@ return {at, 1}
     flags=ALWAYS,
 )
 
-# ARGV: …, channel, target, wait.
+# ARGV: …, channel, target, wait, reason.
 HOLD = script(
     r"""
 keep_time()
-block(pace_key('lane', ARGV[3], ARGV[4]), at + tonumber(ARGV[5]))
+hold(pace_key('lane', ARGV[3], ARGV[4]), tonumber(ARGV[5]), ARGV[6])
 return {at}
 """,
     flags=ALWAYS,
 )
 
-# ARGV: …, worker, id, status, wait, throttled, whole account, then names and values to keep.
+# ARGV: …, worker, id, status, wait, throttled, whole account, error, then names and values to keep.
 FINISH = script(
     r"""
 keep_time()
@@ -254,16 +265,16 @@ if not d then
   if other and call('HGET', P .. 'd:' .. other.id, 'ended_by') == worker then return {at, 1} end
   return {at, 0}
 end
-set(d, 'ended_by', worker, unpack(ARGV, 9))
+set(d, 'ended_by', worker, unpack(ARGV, 10))
 if status == 'retry_wait' then
   move(d, status)
   set(d, 'next_at', wall + pause)
   if throttled then
-    block(pace_key('lane', d.channel, d.target), at + pause)
+    hold(pace_key('lane', d.channel, d.target), pause, ARGV[9])
   else
     set(d, 'failures', d.failures + 1)
   end
-  if ARGV[8] == '1' then block(pace_key('account', d.channel), at + pause) end
+  if ARGV[8] == '1' then hold(pace_key('account', d.channel), pause, ARGV[9]) end
   wait(d, at + pause)
 else
   close(d, status)
@@ -347,46 +358,4 @@ end
 return {at, #ids}
 """,
     flags=ALWAYS,
-)
-
-# ARGV: id.
-GET = script("return call('HGETALL', P .. 'd:' .. ARGV[1])\n", flags="no-writes", time=False)
-
-# ARGV: name of an index, oldest score, how many to return, and after which score and member to begin.
-SCAN = script(
-    r"""
-local index, oldest, count, score, last = P .. ARGV[1], tonumber(ARGV[2]), ARGV[3] + 0, ARGV[4], ARGV[5]
-local start = 0
-if score ~= '' then
-  local rank = call('ZREVRANK', index, last)
-  if rank then
-    start = rank + 1
-  else -- it has left the index
-    start = call('ZCOUNT', index, '(' .. score, '+inf')
-    for _, tied in ipairs(call('ZRANGE', index, score, score, 'BYSCORE', 'REV')) do
-      if tied < last then break end
-      start = start + 1
-    end
-  end
-end
-local found, rows = call('ZRANGE', index, start, start + count - 1, 'REV', 'WITHSCORES'), {}
-for i = 1, #found, 2 do
-  if oldest and tonumber(found[i + 1]) < oldest then break end
-  rows[#rows + 1] = {found[i], found[i + 1], call('HGETALL', P .. 'd:' .. string.sub(found[i], 13))}
-end
-return rows
-""",
-    flags="no-writes",
-    time=False,
-)
-
-# ARGV: statuses.
-COUNT = script(
-    r"""
-local counts = {}
-for i, status in ipairs(ARGV) do counts[i] = call('ZCARD', P .. 'status:' .. status) end
-return counts
-""",
-    flags="no-writes",
-    time=False,
 )

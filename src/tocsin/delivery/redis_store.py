@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tocsin.core.clock import Clock
@@ -11,8 +12,20 @@ from tocsin.core.ids import new_id
 from tocsin.core.ratelimit import SHARE
 from tocsin.core.redis_client import OLDEST_VERSION, Argument, RedisClient, Script
 from tocsin.core.text import storable
-from tocsin.delivery.model import LEASE_S, OPEN, REPLAYABLE, Delivery, NewDelivery, Outcome, Policy, Rate, Status
+from tocsin.delivery.model import (
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    WAITING,
+    Delivery,
+    NewDelivery,
+    Outcome,
+    Policy,
+    Rate,
+    Status,
+)
 from tocsin.delivery.redis_claim import CLAIM, NEXT, PACE
+from tocsin.delivery.redis_reading import COUNT, GET, SCAN, WHY
 from tocsin.delivery.redis_records import (
     MICRO,
     changing,
@@ -22,13 +35,12 @@ from tocsin.delivery.redis_records import (
     outcome_fields,
     plain,
     to_delivery,
+    to_hold,
 )
 from tocsin.delivery.redis_scripts import (
     CANCEL,
-    COUNT,
     ENQUEUE,
     FINISH,
-    GET,
     HOLD,
     PROGRESS,
     PRUNE,
@@ -36,9 +48,17 @@ from tocsin.delivery.redis_scripts import (
     RELEASE,
     RENEW,
     REPLAY,
-    SCAN,
 )
-from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.store import (
+    ChannelRules,
+    DeliveryHold,
+    Health,
+    Page,
+    Query,
+    TransitionError,
+    UnknownDeliveryError,
+)
+from tocsin.delivery.waiting import explained
 
 PRUNE_BATCH = 500
 # A search reads records, newest first, until it has a page; after so many it answers with what it
@@ -117,15 +137,24 @@ class RedisStore:
         args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
         return int((await self._run(PACE, args))[0]) / MICRO
 
-    async def hold(self, channel: str, target: str, wait_s: float) -> None:
+    async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
         """See `DeliveryStore.hold`."""
-        await self._run(HOLD, [plain(channel), plain(target), micro(wait_s)])
+        await self._run(HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
+
+    async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
+        """See `DeliveryStore.account_holds`."""
+        lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
+        rows = await self._client.run(WHY, [self._prefix], lanes)
+        holds = {
+            kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
+        }
+        return {kind: hold for kind, hold in holds.items() if hold}
 
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""
         args: list[Argument] = [
             *(worker, id, outcome.status, micro(outcome.wait_s)),
-            *(int(outcome.throttled), int(outcome.throttles_account)),
+            *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
             *outcome_fields(outcome),
         ]
         answers = await self._run(FINISH, args)
@@ -146,13 +175,28 @@ class RedisStore:
         pairs = await self._client.run(GET, [self._prefix], [plain(id)])
         if not pairs:
             raise _unknown(id)
-        return to_delivery(pairs)
+        return (await self._explained([to_delivery(pairs)]))[0]
+
+    async def _explained(self, found: Sequence[Delivery]) -> list[Delivery]:
+        """Return the deliveries with why they wait, where they do."""
+        waiting = [delivery for delivery in found if delivery.status in WAITING]
+        lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
+        rows = await self._client.run(WHY, [self._prefix], lanes) if lanes else []
+        now, shown = self._clock.now(), {}
+        for delivery, (target, account, first) in zip(waiting, rows, strict=True):
+            ahead = to_delivery(first) if first else None
+            shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
+        return [shown.get(delivery.id, delivery) for delivery in found]
 
     async def search(self, query: Query) -> Page:
         """See `DeliveryStore.search`; a page may be short, or empty, and still not be the last one.
 
         Works through at most `SCAN_LIMIT` records; `next_cursor` goes on from there.
         """
+        page = await self._search(query)
+        return replace(page, items=await self._explained(page.items))
+
+    async def _search(self, query: Query) -> Page:
         seen = _Place.from_cursor(query.cursor)
         found: list[Delivery] = []
         for _ in range(SCAN_LIMIT // SCAN_CHUNK):

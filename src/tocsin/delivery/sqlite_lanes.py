@@ -11,8 +11,19 @@ from dataclasses import dataclass
 
 from tocsin.core.ratelimit import SHARE
 from tocsin.core.text import storable
-from tocsin.delivery.model import LEASE_S, WAITING, Delivery, Outcome, Policy, Rate, Status, judge_abandoned
-from tocsin.delivery.store import ChannelRules
+from tocsin.delivery.model import (
+    LEASE_S,
+    LONGEST_HOLD_S,
+    WAITING,
+    Delivery,
+    Outcome,
+    Policy,
+    Rate,
+    Status,
+    judge_abandoned,
+)
+from tocsin.delivery.store import ChannelRules, DeliveryHold
+from tocsin.delivery.waiting import explained
 
 # Each claim ends, wakes or forgets at most so many of each kind: bounds how long it keeps others waiting.
 TIDY_BATCH = 500
@@ -46,19 +57,20 @@ def target_key(channel: str, target: str) -> str:
     return f"target|{channel}|{target}"
 
 
-def allowed_at(connection: sqlite3.Connection, key: str, rate: Rate | None) -> float:
+def allowed_at(connection: sqlite3.Connection, key: str, rate: Rate | None, now: Now) -> float:
     """Return the monotonic time from which the bucket has a message to spare."""
     row = connection.execute("SELECT tat, blocked_until FROM pace WHERE key = ?", [key]).fetchone()
     if row is None:
         return 0.0
     spare_s = (rate.burst - 1) * rate.interval_s / SHARE if rate else 0.0
-    return float(max(row["tat"] - spare_s, row["blocked_until"]))
+    blocked_until = row["blocked_until"] if row["blocked_until"] <= now.mono + LONGEST_HOLD_S else 0.0
+    return float(max(row["tat"] - spare_s, blocked_until))
 
 
 def take(connection: sqlite3.Connection, channel: str, target: str, rules: ChannelRules, now: Now) -> float:
     """Take one message from the buckets of `target`; return how many seconds ahead its turn is."""
     buckets = list(bucket_keys(channel, target, rules))
-    turn = max(now.mono, *(allowed_at(connection, key, rate) for key, rate in buckets))
+    turn = max(now.mono, *(allowed_at(connection, key, rate, now) for key, rate in buckets))
     for key, rate in buckets:
         if rate is not None:
             connection.execute(
@@ -69,14 +81,36 @@ def take(connection: sqlite3.Connection, channel: str, target: str, rules: Chann
     return turn - now.mono
 
 
-def block(connection: sqlite3.Connection, key: str, wait_s: float, now: Now) -> None:
-    """Give nothing out of the bucket for so long: the provider said so."""
+def block(connection: sqlite3.Connection, key: str, wait_s: float, reason: str, now: Now) -> None:
+    """Give nothing out of the bucket for so long: the provider said so, in the words of `reason`."""
     connection.execute(
-        "INSERT INTO pace (key, blocked_until, blocked_until_wall) VALUES (:key, :mono, :wall)"
-        " ON CONFLICT (key) DO UPDATE SET blocked_until = max(blocked_until, :mono),"
-        " blocked_until_wall = max(blocked_until_wall, :wall)",
-        {"key": key, "mono": now.mono + wait_s, "wall": now.wall + wait_s},
+        "INSERT INTO pace (key, blocked_until, blocked_until_wall, reason) VALUES (:key, :mono, :wall, :reason)"
+        " ON CONFLICT (key) DO UPDATE SET blocked_until = :mono, blocked_until_wall = :wall, reason = :reason"
+        " WHERE blocked_until < :mono",
+        {"key": key, "mono": now.mono + wait_s, "wall": now.wall + wait_s, "reason": storable(reason)},
     )
+
+
+def hold_of(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold | None:
+    """Return until when the provider wants nothing out of the bucket, and its words."""
+    sql = "SELECT blocked_until - ? AS left, reason FROM pace WHERE key = ?"
+    row = connection.execute(sql, [now.mono, key]).fetchone()
+    return DeliveryHold(now.wall + row["left"], row["reason"]) if row and 0 < row["left"] <= LONGEST_HOLD_S else None
+
+
+def explain(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Delivery:
+    """Return the delivery with why it waits, where it does."""
+    if delivery.status not in WAITING:
+        return delivery
+    channel, target = delivery.channel, delivery.target
+    first = connection.execute(
+        "SELECT * FROM deliveries INDEXED BY deliveries_lane WHERE channel = ? AND target = ?"
+        " AND asleep = 0 AND status IN ('queued', 'sending', 'retry_wait') ORDER BY seq LIMIT 1",
+        [channel, target],
+    ).fetchone()
+    here = hold_of(connection, target_key(channel, target), now)
+    everywhere = hold_of(connection, account_key(channel), now)
+    return explained(delivery, here, everywhere, to_delivery(first) if first else None)
 
 
 def tidy(connection: sqlite3.Connection, now: Now) -> None:
@@ -135,7 +169,7 @@ def claim_channel(
     """Lease up to `limit` due lanes of one channel, as fast as its account's rate allows."""
     claimed: list[Delivery] = []
     account = account_key(channel)
-    if limit <= 0 or allowed_at(connection, account, rules.account_rate) > now.mono:
+    if limit <= 0 or allowed_at(connection, account, rules.account_rate, now) > now.mono:
         return claimed
     # Some may turn out to wait for their pace; they are not looked at again before it is their turn.
     lanes = connection.execute(
@@ -146,7 +180,7 @@ def claim_channel(
     for (target,) in lanes:
         if delivery := _claim_lane(connection, worker, channel, target, rules, now):
             claimed.append(delivery)
-            if len(claimed) >= limit or allowed_at(connection, account, rules.account_rate) > now.mono:
+            if len(claimed) >= limit or allowed_at(connection, account, rules.account_rate, now) > now.mono:
                 break
     return claimed
 
@@ -155,7 +189,7 @@ def _claim_lane(
     connection: sqlite3.Connection, worker: str, channel: str, target: str, rules: ChannelRules, now: Now
 ) -> Delivery | None:
     row = _first(connection, channel, target, now)
-    due = max(allowed_at(connection, key, rate) for key, rate in bucket_keys(channel, target, rules))
+    due = max(allowed_at(connection, key, rate, now) for key, rate in bucket_keys(channel, target, rules))
     if row is None or max(row["due_mono"], due) > now.mono:
         free_lane(connection, channel, target, now, not_before=due)
         return None
@@ -212,9 +246,9 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: Outcome, 
         ],
     )
     if outcome.throttled:
-        block(connection, target_key(channel, target), outcome.wait_s, now)
+        block(connection, target_key(channel, target), outcome.wait_s, outcome.error, now)
     if outcome.throttles_account:
-        block(connection, account_key(channel), outcome.wait_s, now)
+        block(connection, account_key(channel), outcome.wait_s, outcome.error, now)
     free_lane(connection, channel, target, now)
 
 
@@ -263,7 +297,8 @@ def seconds_to_next(connection: sqlite3.Connection, rules: Mapping[str, ChannelR
         sql = "SELECT min(due_mono) FROM lanes INDEXED BY lanes_due WHERE channel = ? AND worker = ''"
         due = connection.execute(sql, [channel]).fetchone()[0]
         if due is not None:
-            found.append((max(due, allowed_at(connection, account_key(channel), rule.account_rate)), now.mono))
+            free = allowed_at(connection, account_key(channel), rule.account_rate, now)
+            found.append((max(due, free), now.mono))
     return min((max(0.0, at - base) for at, base in found if at is not None), default=None)
 
 

@@ -3,8 +3,9 @@
 `due_mono` is monotonic time of the boot that `boot` names. A delivery is `asleep` until its
 `not_before`; then it joins its lane. A lane exists while it has open deliveries that are awake;
 `sending` is the one in flight. `pace` has the buckets that are not full: `tat`, their theoretical
-arrival time (GCRA), and until when the provider forbade to send, on both clocks. `delivery_words` has
-the deliveries `up_to` a number: indexing words takes three times as long as all the rest of a row.
+arrival time (GCRA), and until when the provider forbade to send, on both clocks, and in which words.
+`delivery_words` has the deliveries `up_to` a number: indexing words takes three times as long as all the
+rest of a row.
 `extra` is JSON, or nothing.
 """
 
@@ -84,4 +85,6 @@ END;
 
 _EXTRA = "ALTER TABLE deliveries ADD COLUMN extra TEXT NOT NULL DEFAULT '';"
 
-MIGRATIONS = (_FIRST, _EXTRA)
+_REASON = "ALTER TABLE pace ADD COLUMN reason TEXT NOT NULL DEFAULT '';"
+
+MIGRATIONS = (_FIRST, _EXTRA, _REASON)

@@ -28,7 +28,7 @@ from tocsin.delivery.model import (
 )
 from tocsin.delivery.sqlite_lanes import Now, to_delivery
 from tocsin.delivery.sqlite_search import index_words, search
-from tocsin.delivery.store import ChannelRules, Health, Page, Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.store import ChannelRules, DeliveryHold, Health, Page, Query, TransitionError, UnknownDeliveryError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
@@ -116,9 +116,20 @@ class SqliteStore:
         """See `DeliveryStore.pace`."""
         return await self._write(lambda c, now: lanes.take(c, channel, target, rules, now))
 
-    async def hold(self, channel: str, target: str, wait_s: float) -> None:
+    async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
         """See `DeliveryStore.hold`."""
-        await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, now))
+        await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, reason, now))
+
+    async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
+        """See `DeliveryStore.account_holds`."""
+        await self._adopt()
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> dict[str, DeliveryHold]:
+            holds = {kind: lanes.hold_of(connection, lanes.account_key(kind), now) for kind in channels}
+            return {kind: hold for kind, hold in holds.items() if hold}
+
+        return await self._database.read(work)
 
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""
@@ -152,14 +163,21 @@ class SqliteStore:
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.get`."""
-        return await self._database.read(lambda c: to_delivery(_row(c, id)))
+        now = self._now()
+        return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
 
     async def search(self, query: Query) -> Page:
         """See `DeliveryStore.search`."""
         if query.text:
             while await self._index_words() == INDEX_BATCH:
                 pass
-        return await self._database.read(lambda c: search(c, query))
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> Page:
+            page = search(connection, query)
+            return replace(page, items=[lanes.explain(connection, delivery, now) for delivery in page.items])
+
+        return await self._database.read(work)
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.replay`."""

@@ -57,6 +57,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryHold:
+    """Until when a provider said to send nothing (Unix seconds), and what it said."""
+
+    until: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """Whether the store can be relied on; `problems` are sentences for the operator."""
 
@@ -103,8 +111,12 @@ class DeliveryStore(Protocol):
         """
         ...
 
-    async def hold(self, channel: str, target: str, wait_s: float) -> None:
-        """Hand nothing out for `target` during the next seconds: the provider said so outside the queue."""
+    async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
+        """Hand nothing out for `target` during the next seconds: the provider said `reason` outside the queue."""
+        ...
+
+    async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
+        """Return the channels among these whose provider wants nothing at all for now."""
         ...
 
     async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
@@ -120,11 +132,11 @@ class DeliveryStore(Protocol):
         ...
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        """Return one delivery; raise UnknownDeliveryError."""
+        """Return one delivery, with why it waits; raise UnknownDeliveryError."""
         ...
 
     async def search(self, query: Query) -> Page:
-        """Return matching deliveries, newest first."""
+        """Return matching deliveries, newest first, with why they wait."""
         ...
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002

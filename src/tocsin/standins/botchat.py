@@ -13,12 +13,11 @@ from tocsin.standins import botchat_methods as methods
 from tocsin.standins.botchat_updates import Updates
 from tocsin.standins.botchat_world import CHATS, ME, Chat, World, refusal, refuse, too_many_requests
 from tocsin.standins.faults import Fault
-from tocsin.standins.pacing import Window
+from tocsin.standins.pacing import Bucket, Window
 from tocsin.standins.recorder import Recorder
 from tocsin.standins.serving import HttpStandIn, RefusalError
 
 TOKEN = "7000000001:AAStandInStandInStandInStandInStandIn"  # noqa: S105 - opens nothing but this stand-in
-PACES = ((30, 1.0, "bot"), (1, 1.0, "chat"), (20, 60.0, "group"))
 
 Method = Callable[["BotChat", web.Request, dict[str, Any]], Awaitable[Any] | Any]
 
@@ -26,8 +25,9 @@ Method = Callable[["BotChat", web.Request, dict[str, Any]], Awaitable[Any] | Any
 class BotChat(HttpStandIn):
     """Telegram's side of a bot.
 
-    `paced` enforces 30 messages a second, 1 a second per chat and 20 a minute per group. `utf16_limit` counts
-    the 4,096 in UTF-16 units. `insecure_webhooks` allows http URLs, as a self-hosted Bot API server does.
+    `paced` enforces 30 messages a second, 1 a second per chat but for short bursts, and 20 a minute per group.
+    `utf16_limit` counts the 4,096 in UTF-16 units. `insecure_webhooks` allows http URLs, as a
+    self-hosted Bot API server does.
     """
 
     channel = "botchat"
@@ -52,7 +52,11 @@ class BotChat(HttpStandIn):
         self.updates = Updates(retry_s=webhook_retry_s, clock=self.clock)
         self.commands: list[dict[str, str]] = []
         self.paced, self.utf16_limit, self.insecure_webhooks = paced, utf16_limit, insecure_webhooks
-        self._windows = {name: Window(limit, per_s) for limit, per_s, name in PACES}
+        self._paces: dict[str, Window | Bucket] = {
+            "bot": Window(30, 1.0),
+            "chat": Bucket(1.0),
+            "group": Window(20, 60.0),
+        }
 
     @property
     def api_url(self) -> str:
@@ -93,7 +97,7 @@ class BotChat(HttpStandIn):
             return
         group = chat.id if chat.id < 0 else None
         for name, key in (("bot", 0), ("chat", chat.id), ("group", group)):
-            if key is not None and (wait_s := self._windows[name].take(key, self.clock())):
+            if key is not None and (wait_s := self._paces[name].take(key, self.clock())):
                 raise RefusalError(too_many_requests(wait_s))
 
     def say(

@@ -1,10 +1,30 @@
-"""Sliding windows: the rate limits the stand-ins enforce when asked to."""
+"""Sliding windows and buckets: the rate limits the stand-ins enforce when asked to."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+
+# What lets a short burst pass; the products do not say how short.
+BURST = 5
+
+
+@dataclass(slots=True)
+class Bucket:
+    """One use per key every `per_s` seconds, and `BURST` at once after a while without any."""
+
+    per_s: float
+    _full_at: dict[Hashable, float] = field(default_factory=dict)
+
+    def take(self, key: Hashable, now: float) -> float:
+        """Use one and return 0.0, or return the seconds until the next is free and use none."""
+        full_at = max(now, self._full_at.get(key, now)) + self.per_s
+        wait_s = full_at - BURST * self.per_s - now
+        if wait_s > 0:
+            return wait_s
+        self._full_at[key] = full_at
+        return 0.0
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from tocsin.standins.faults import Fault
-from tocsin.standins.pacing import Window
+from tocsin.standins.pacing import Bucket
 from tocsin.standins.recorder import Recorder
 from tocsin.standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
 
@@ -55,7 +55,8 @@ PLACES = (
 class TeamChat(HttpStandIn):
     """Slack's side of `chat.postMessage` and its neighbours; the base URL for adapters is `api_url`.
 
-    `paced` enforces one message a second per channel. `places` and `scopes` may be changed while it runs.
+    `paced` enforces one message a second per channel, but for short bursts. `places` and `scopes` may be
+    changed while it runs.
     """
 
     channel = "teamchat"
@@ -77,7 +78,7 @@ class TeamChat(HttpStandIn):
         self.places = {place.id: place for place in places}
         self.scopes = set(scopes)
         self.paced = paced
-        self._pace = Window(1, 1.0)
+        self._pace = Bucket(1.0)
         self._last_ts = 0
         self._posted: dict[tuple[str, str], dict[str, Any]] = {}
         self._reactions: set[tuple[str, str, str]] = set()

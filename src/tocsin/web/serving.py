@@ -56,16 +56,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(services: Sequence[Service], *, ready: Callable[[Sequence[str]], None]) -> None:
+def _nothing_beside() -> None:
+    """Stop nothing."""
+
+
+async def serve(
+    services: Sequence[Service],
+    *,
+    ready: Callable[[Sequence[str]], None],
+    stopping: Callable[[], None] = _nothing_beside,
+) -> None:
     """Serve until SIGINT or SIGTERM; `ready` gets the address of every service once all listen.
 
+    `stopping` is called at the signal, so that what runs beside the services has the same time to finish as they.
     Without any service it only waits for the signal: work that listens nowhere goes on beside it.
     """
     with ExitStack() as stack:
         # All ports first: when one is taken, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
-        stopped = stack.enter_context(_stopped_by_signals(servers))
+        stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
         ready([f"http://{_authority(sock)}" for sock in sockets])
         async with asyncio.TaskGroup() as group:
             group.create_task(stopped.wait())
@@ -125,13 +135,14 @@ def _authority(sock: socket.socket) -> str:
 
 
 @contextmanager
-def _stopped_by_signals(servers: Sequence[uvicorn.Server]) -> Iterator[asyncio.Event]:
+def _stopped_by_signals(servers: Sequence[uvicorn.Server], stopping: Callable[[], None]) -> Iterator[asyncio.Event]:
     """Finish what runs at the first signal; at a second one, stop at once."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
     def stop() -> None:
         stopped.set()
+        stopping()
         for server in servers:
             server.force_exit = server.should_exit
             server.should_exit = True

@@ -74,8 +74,8 @@ class BotchatAdapter(OutboundAdapter):
         parse_modes=PARSE_MODES,
         retry=RetryPolicy(transient=3, rate_limited=3, longest_wait_s=60.0),
         inbound=("polling", "webhook"),
-        target_rate=Rate(1, 1.0),
-        group_rate=Rate(20, 60.0),
+        target_rate=Rate(1, 1.0, burst=3),  # "short bursts pass"
+        group_rate=Rate(15, 60.0, burst=5),  # together the 20 that are allowed in any minute
         group_prefix="-",
         account_rate=Rate(30, 1.0),
     )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.channels.replies import unusable
-from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.channels.replies import unusable, wait_of
+from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
 from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
 from tocsin.core.redaction import Redactor
 from tocsin.core.variables import Variable, base_url
@@ -163,8 +163,7 @@ def _kind(error_code: int) -> FailureKind:
 
 def _advice(error_code: int, description: str, wait_s: float | None) -> str:
     if error_code == 429:
-        told = f"wait {wait_s:g} s" if wait_s is not None else "slow down"
-        return f"the provider asks to {told}; send again later"
+        return f"the provider asks to {wait_of(wait_s)}; send again later"
     if error_code >= 500:
         return "the provider has trouble; try again later"
     lower = description.casefold()
@@ -179,9 +178,7 @@ def _one_line(description: str) -> str:
 
 def _seconds(value: object) -> float | None:
     """Return a waiting time that can be used, or nothing."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        return None
-    return float(value)
+    return told_wait_s(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _longer(one: float | None, other: float | None) -> float | None:

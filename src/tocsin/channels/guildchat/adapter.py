@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin import __version__
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
-from tocsin.channels.replies import rate_limited, refused, unusable
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
 from tocsin.core.ratelimit import Rate
 from tocsin.core.settings import Values
 from tocsin.core.variables import Variable, base_url, boolean, token
@@ -82,7 +82,7 @@ class GuildchatAdapter(OutboundAdapter):
         target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),
-        target_rate=Rate(5, 5.0),
+        target_rate=Rate(5, 5.0),  # evenly: no burst is documented, and refusals count towards a ban
         account_rate=Rate(50, 1.0),
         recognises_repeats=True,
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
@@ -169,7 +169,7 @@ class GuildchatAdapter(OutboundAdapter):
             self._token_refused = True
             raise refused("401", BAD_TOKEN)
         if answer is None or 300 <= reply.status < 400:
-            raise unusable(reply, API_URL.name)
+            raise unusable(reply, API_URL.name, whole_account=answer is None)
         if reply.status >= 400:
             raise _refusal(reply, answer)
         if not isinstance(answer.get("id"), str):
@@ -183,8 +183,7 @@ class GuildchatAdapter(OutboundAdapter):
             wait_s = _seconds(headers.get("x-ratelimit-reset-after")) or 0.0
         if reply.status == 429:
             wait_s = max(wait_s, _told_to_wait_s(reply, answer or {}) or 0.0)
-            # Without the provider's own JSON it is the proxy before it, which throttles the address.
-            if answer is None or answer.get("global") is True or "x-ratelimit-global" in headers:
+            if _is_everywhere(reply, answer):
                 path = _EVERYWHERE
         if wait_s:
             now = self.clock.monotonic()
@@ -193,10 +192,10 @@ class GuildchatAdapter(OutboundAdapter):
 
     async def _wait_for_room(self, path: str) -> None:
         """Wait as long as the provider asked; fail at once if that is longer than a caller should wait."""
-        free_at = max(self._free_at.get(path, 0.0), self._free_at.get(_EVERYWHERE, 0.0))
-        wait_s = round(free_at - self.clock.monotonic(), 3)
+        here, everywhere = self._free_at.get(path, 0.0), self._free_at.get(_EVERYWHERE, 0.0)
+        wait_s = round(max(here, everywhere) - self.clock.monotonic(), 3)
         if wait_s > self.spec.retry.longest_wait_s:
-            raise rate_limited(wait_s, "429")
+            raise still_throttled(wait_s, "429", whole_account=everywhere >= here)
         if wait_s > 0:
             await self.clock.sleep(wait_s)
 
@@ -209,12 +208,17 @@ def nonce(part: Part) -> str:
     return sha256(f"{part.target}\n{part.key}".encode()).hexdigest()[:24]
 
 
+def _is_everywhere(reply: "Reply", answer: dict[str, Any] | None) -> bool:
+    """Whether a 429 concerns all channels; the proxy before the provider, which has no JSON, throttles the address."""
+    return answer is None or answer.get("global") is True or "x-ratelimit-global" in reply.headers
+
+
 def _refusal(reply: "Reply", answer: dict[str, Any]) -> ChannelError:
     given = answer.get("code")
     code = given if isinstance(given, int) and given else reply.status
     if reply.status == 429 or code in THROTTLED:
-        everywhere = answer.get("global") is True
-        return rate_limited(_told_to_wait_s(reply, answer), str(code), whole_account=everywhere)
+        told_s = _told_to_wait_s(reply, answer)
+        return rate_limited(told_s, str(code), whole_account=_is_everywhere(reply, answer))
     told = f"{code} {_form_error(answer) or answer.get('message', '')}".strip()[:300]
     kind = FailureKind.TRANSIENT if reply.status >= 500 else FailureKind.PERMANENT
     hint = "the provider has trouble; try again later" if reply.status >= 500 else ADVICE.get(code, "")
@@ -239,7 +243,6 @@ def _told_to_wait_s(reply: "Reply", answer: dict[str, Any]) -> float | None:
 
 def _seconds(value: object) -> float | None:
     try:
-        seconds = float(str(value))
+        return told_wait_s(float(str(value)))
     except ValueError:
         return None
-    return seconds if 0 <= seconds < float("inf") else None

@@ -11,7 +11,7 @@ from tocsin.channels.guildchat.interactions import snowflake
 from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import rate_limited, refused, unusable
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
 from tocsin.core.markup import Block, PlainText, Run, literal, render
 
 if TYPE_CHECKING:
@@ -163,5 +163,5 @@ def _refusal(reply: "Reply") -> ChannelError:
 
 def _told_to_wait_s(reply: "Reply", answer: dict[str, Any]) -> float | None:
     told = answer.get("retry_after")
-    exact = float(told) if isinstance(told, int | float) and 0 <= told < 10**6 else None
+    exact = told_wait_s(told) if isinstance(told, int | float) else None
     return reply.retry_after_s() if exact is None else exact

@@ -80,7 +80,7 @@ class TeamchatAdapter(OutboundAdapter):
         measure=escaped_code_points,
         parse_modes=("mrkdwn",),
         inbound=("webhook",),
-        target_rate=Rate(1, 1.0),
+        target_rate=Rate(1, 1.0, burst=3),  # short bursts are tolerated
     )
 
     @classmethod

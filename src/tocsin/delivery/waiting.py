@@ -1,0 +1,29 @@
+"""Why a delivery waits, as its record shows it. Nothing of this is stored with it: it holds only while it waits."""
+
+from dataclasses import replace
+
+from tocsin.core.errors import FailureKind
+from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.store import DeliveryHold
+
+
+def explained(
+    delivery: Delivery, target: DeliveryHold | None, account: DeliveryHold | None, ahead: Delivery | None
+) -> Delivery:
+    """Return a waiting delivery with what holds it up in `error`, and until when in `next_attempt_at`.
+
+    `ahead` is the first delivery of its lane. What a delivery's own last try said stays in its `error`.
+    """
+    reasons: list[tuple[float, str, str]] = []
+    if target is not None:
+        reasons.append((target.until, f"the target is held: {target.reason}", FailureKind.RATE_LIMITED))
+    if account is not None:
+        reasons.append((account.until, f"the whole account is held: {account.reason}", FailureKind.RATE_LIMITED))
+    if ahead is not None and ahead.id != delivery.id and ahead.status is Status.RETRY_WAIT:
+        sentence = f"waits for delivery {ahead.id} before it: {ahead.error}"
+        reasons.append((ahead.next_attempt_at or 0.0, sentence, ahead.error_class))
+    if not reasons:
+        return delivery
+    until, error, error_class = max(reasons)
+    shown = replace(delivery, next_attempt_at=max(until, delivery.next_attempt_at or 0.0))
+    return shown if delivery.error else replace(shown, error=error, error_class=error_class)
