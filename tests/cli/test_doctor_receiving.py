@@ -244,14 +244,28 @@ async def test_an_invalid_skill_is_an_error_with_its_name_and_place(tmp_path: Pa
 
 async def test_a_program_that_a_skill_needs_and_that_is_missing_is_a_warning(tmp_path: Path):
     write_skill(tmp_path, "x", "name: x\ndescription: d\ncommand: nosuch\ndependencies: [sh, nosuch-program]\n")
-    missing, counted = await doctor(tmp_path, "skills")
-    assert (missing.state, counted.state) == ("warning", "ok")
+    missing, unknown, counted = await doctor(tmp_path, "skills")
+    assert (missing.state, unknown.state, counted.state) == ("warning", "warning", "ok")
     assert missing.detail.startswith("x needs nosuch-program, ")
+    assert unknown.detail == "x: there is no program nosuch"
+
+
+async def test_a_script_that_is_not_executable_is_a_warning_with_the_chmod(tmp_path: Path):
+    write_skill(tmp_path, "x", "name: x\ndescription: d\ncommand: ./run.sh\n")
+    script = tmp_path / "skills" / "x" / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    found, _ = await doctor(tmp_path, "skills")
+    assert (found.state, found.detail, found.fix) == (
+        "warning",
+        "x: ./run.sh is not executable",
+        f"chmod +x {script}",
+    )
 
 
 async def test_without_bubblewrap_the_way_to_have_it_is_named():
     finding = await check_sandbox(Sandbox(bwrap=""))
     assert (finding.state, finding.fix) == ("off", "apt install bubblewrap")
+    assert "they can read your files and use the network" in finding.detail
     finding = await check_sandbox(Sandbox(bwrap="/bin/false"))
     assert (finding.state, finding.fix) == ("off", "allow user namespaces to unprivileged users")
     assert "bubblewrap does not work here" in finding.detail

@@ -44,6 +44,63 @@ def test_a_broken_skill_is_listed_with_file_line_and_reason_and_the_others_are_t
     assert f"{folder}/skill.yaml:4:1: unknown key 'dependancies' (did you mean 'dependencies'?)" in done.err
 
 
+def test_a_skill_whose_script_is_not_executable_is_told_with_the_chmod(skilled: Skilled):
+    folder = skilled.write("backup", './backup.sh "$1"')
+    (folder / "backup.sh").write_text("#!/bin/sh\n")
+    for command in (("list",), ("show", "backup"), ("lint",)):
+        done = skilled("skills", *command)
+        assert done.code == 0
+        assert "backup: ./backup.sh is not executable\n  hint: chmod +x " in done.err
+    assert skilled("skills", "list").out.splitlines()[1].split()[:3] == ["backup", "runnable", "warning"]
+    (folder / "backup.sh").chmod(0o755)
+    assert skilled("skills", "list").err == ""
+
+
+def write_instructions(skilled: Skilled, name: str, *lines: str) -> Path:
+    file = skilled.data_dir / "skills" / name / "SKILL.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(("---", *lines, "---", "# How", "")))
+    return file
+
+
+def test_a_skill_of_the_assistant_with_a_forbidden_tool_is_listed_as_invalid_with_its_line(skilled: Skilled):
+    file = write_instructions(skilled, "reviewer", "name: reviewer", f"description: {'d' * 60}", "tools: [Bash, Task]")
+    done = skilled("skills", "list")
+    assert done.out.splitlines()[1].split() == ["reviewer", "assistant", "error"]
+    assert f"tocsin: {file}:4:9: tools[0]: a skill must not have Bash" in done.err
+    assert f"tocsin: {file}:4:15: tools[1]: a skill must not have Task" in done.err
+
+
+def test_a_mistake_of_the_instructions_counts_beside_a_manifest(skilled: Skilled):
+    skilled.write("hello", "echo hello")
+    file = write_instructions(skilled, "hello", "name: Hello", "description: Greets.")
+    done = skilled("skills", "list")
+    assert done.out.splitlines()[1].split()[:3] == ["hello", "runnable", "error"]
+    assert f"tocsin: {file}:2:7: name: 'Hello' is no name of a skill" in done.err
+    done = skilled("skills", "run", "hello")
+    assert (done.code, done.out) == (2, "")
+    assert f"the skill hello cannot be run: {file}:2:7: " in done.err
+
+
+def test_lint_tells_mistakes_doubts_and_hints_and_fails_for_mistakes_alone(skilled: Skilled):
+    skilled.write("slow", "no-such-program")
+    hinting = write_instructions(skilled, "public", "name: public", "description: Short.", "colour: red")
+    done = skilled("skills", "lint")
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        f"hint: {hinting}:3:14: description: expected 50 to 200 characters, found 6",
+        f"hint: {hinting}:4:1: unknown key 'colour'",
+        "2 skills: 0 mistakes, 1 warning, 2 hints",
+    ]
+    assert "slow: there is no program no-such-program" in done.err
+    write_instructions(skilled, "bad", "name: worse", "description: Short.")
+    assert skilled("skills", "lint").code == 1
+    assert skilled("skills", "lint", "public").code == 0
+    (found,) = skilled("skills", "lint", "bad", "--json").json()
+    assert (found["name"], found["valid"]) == ("bad", False)
+    assert [error["line"] for error in found["errors"]] == [2]
+
+
 def test_without_skills_it_says_where_they_go(skilled: Skilled):
     done = skilled("skills", "list")
     assert (done.code, done.out) == (0, "")

@@ -40,16 +40,15 @@ async def check_skills(app: App) -> AsyncIterator[Finding]:
     found = skills.list()
     for skill in found:
         for mistake in skill.errors:
-            place = f"{skill.file}:{mistake}"
-            yield Finding("error", "skills", f"{skill.name} cannot be used: {place}", "correct the file")
-    async for finding in _check_dependencies(skills, found):
+            yield Finding("error", "skills", f"{skill.name} cannot be used: {mistake}", "correct the file")
+    async for finding in _check_programs(skills, found):
         yield finding
     valid = sum(skill.valid for skill in found)
     if valid:
         yield Finding("ok", "skills", f"{number_of(valid, 'skill')} in {found[0].path.parent}")
 
 
-async def _check_dependencies(skills: Skills, found: Collection[Skill]) -> AsyncIterator[Finding]:
+async def _check_programs(skills: Skills, found: Collection[Skill]) -> AsyncIterator[Finding]:
     for skill in found:
         missing = [needed.name for needed in await skills.dependencies(skill) if not needed.found]
         if missing:
@@ -57,6 +56,8 @@ async def _check_dependencies(skills: Skills, found: Collection[Skill]) -> Async
             yield Finding(
                 "warning", "skills", detail, f"install {', '.join(missing)} where the system has its programs"
             )
+        for doubt in await skills.doubts(skill):
+            yield Finding("warning", "skills", f"{skill.name}: {doubt.detail}", doubt.fix)
 
 
 def check_triggers(app: App) -> Iterator[Finding]:

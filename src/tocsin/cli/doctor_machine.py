@@ -77,10 +77,12 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
     """Check how far sandboxed skills are confined."""
     state = await sandbox.state()
     if state.level is Level.BUBBLEWRAP:
-        return Finding("ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder alone")
+        return Finding(
+            "ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder and a read-only system only"
+        )
     fix = "allow user namespaces to unprivileged users" if sandbox.bwrap else "apt install bubblewrap"
-    detail = f"{state.reason}: sandboxed skills have limits and four variables, no more"
-    return Finding("off", "sandbox", detail, fix)
+    consequence = "sandboxed skills have limits and four variables only: they can read your files and use the network"
+    return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
 
 
 def check_runs_folder(path: Path) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ COMMANDS = {
     "deliveries": ("deliveries", "list, show, replay and cancel queued messages"),
     "publish": ("deliveries", "put a message on the bus"),
     "triggers": ("triggers", "list the trigger rules and tell which one a message would fire"),
-    "skills": ("skills", "list, show and run skills"),
+    "skills": ("skills", "list, check, show and run skills"),
     "bot": ("bot", "run the bot, and decide who may talk to it"),
     "voice": ("voice", "install the speech model for voice messages"),
     "ask": ("ask", "ask the configured chat model a question"),

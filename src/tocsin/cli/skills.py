@@ -1,4 +1,4 @@
-"""skills: list them, show one, run one."""
+"""skills: list them, look for mistakes, show one, run one."""
 
 import argparse
 import asyncio
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tocsin.app import App, skills_of
+from tocsin.cli.doctor_findings import number_of
 from tocsin.cli.opening import with_app
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, FAILED, Output
@@ -28,6 +29,7 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "list": "list the skills of the data directory",
+            "lint": "tell mistakes, doubts and hints about the files of skills",
             "show": "show one skill, what it needs, and how far the sandbox confines it here",
             "run": "run a skill and show what it prints",
         },
@@ -35,6 +37,9 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin skills run backup web"
     commands["list"].epilog = "example: tocsin skills list"
     commands["list"].set_defaults(run=_list)
+    commands["lint"].epilog = "example: tocsin skills lint backup\n\nexit code 0: no skill has a mistake, 1: one has"
+    commands["lint"].add_argument("name", nargs="?", help="one skill; without it, all of them")
+    commands["lint"].set_defaults(run=_lint)
     commands["show"].epilog = "example: tocsin skills show backup"
     commands["show"].add_argument("name", help="the skill; `tocsin skills list` shows them")
     commands["show"].set_defaults(run=_show)
@@ -64,11 +69,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
-    async def work(app: App) -> list[dict[str, Any]]:
-        skills = skills_of(app)
-        return [await skills.document(skill, now=app.clock.now()) for skill in skills.list()]
-
-    found = with_app(options, out, work)
+    found = _documents(options, out)
     if out.as_json:
         out.document(found)
     elif not found:
@@ -80,17 +81,46 @@ def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
+def _documents(options: Options, out: Output, name: str | None = None) -> list[dict[str, Any]]:
+    async def work(app: App) -> list[dict[str, Any]]:
+        skills = skills_of(app)
+        chosen = skills.list() if name is None else (skills.get(readable(name)),)
+        return [await skills.document(skill, now=app.clock.now()) for skill in chosen]
+
+    return with_app(options, out, work)
+
+
+def _lint(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    found = _documents(options, out, arguments.name)
+    errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
+    if out.as_json:
+        out.document(found)
+        return FAILED if errors else DONE
+    for skill in found:
+        _tell_mistakes(skill, out)
+        for hint in skill["hints"]:
+            out.line(f"hint: {_place(hint)}")
+    counts = ((errors, "mistake"), (warnings, "warning"), (hints, "hint"))
+    out.line(f"{number_of(len(found), 'skill')}: {', '.join(number_of(*count) for count in counts)}")
+    return FAILED if errors else DONE
+
+
 def _row(skill: dict[str, Any]) -> tuple[str, ...]:
     lacking = [dependency["name"] for dependency in skill["dependencies"] if not dependency["found"]]
-    state = f"missing: {', '.join(lacking)}" if lacking else "ok"
+    state = f"missing: {', '.join(lacking)}" if lacking else "warning" if skill["warnings"] else "ok"
     return skill["name"], skill["kind"], state if skill["valid"] else "error", skill["description"]
 
 
 def _tell_mistakes(skill: dict[str, Any], out: Output) -> None:
     for error in skill["errors"]:
-        key = f"{error['key']}: " if error["key"] else ""
-        place = f"{skill['file']}:{error['line']}:{error['column']}"
-        out.error(f"{place}: {key}{error['detail']}", "correct it; the other skills are not affected")
+        out.error(_place(error), "correct it; the other skills are not affected")
+    for warning in skill["warnings"]:
+        out.error(f"{skill['name']}: {warning['detail']}", warning["fix"])
+
+
+def _place(problem: dict[str, Any]) -> str:
+    key = f"{problem['key']}: " if problem["key"] else ""
+    return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
 
 
 def _show(arguments: argparse.Namespace, options: Options, out: Output) -> int:

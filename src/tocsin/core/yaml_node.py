@@ -147,6 +147,10 @@ class Node:
         """Describe a mistake of this value that does not make the whole file unusable."""
         return Problem(self.place.line, self.place.column, self.key, detail)
 
+    def key_problem(self, detail: str) -> Problem:
+        """Describe a mistake of the key in front of this value that does not make the whole file unusable."""
+        return Problem(self.key_place.line, self.key_place.column, self.parent.key if self.parent else "", detail)
+
     def refuse(self, detail: str) -> None:
         """Record a mistake of this value."""
         self._document.refuse(self.place, self.key, detail)

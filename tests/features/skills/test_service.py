@@ -128,7 +128,7 @@ async def test_a_broken_skill_is_refused_with_file_line_and_reason(workshop: Wor
 
 
 async def test_instructions_for_the_assistant_are_not_run(workshop: Workshop):
-    workshop.put("notes/SKILL.md", "---\ndescription: d\n---\n")
+    workshop.put("notes/SKILL.md", "---\nname: notes\ndescription: d\n---\n")
     with pytest.raises(UnknownSkillError, match="notes is a skill for the assistant"):
         await workshop.skills.run("notes", call())
 
@@ -208,7 +208,7 @@ async def test_a_sandboxed_skill_reaches_nothing_of_the_data_directory_but_its_f
 
 @needs_bubblewrap
 async def test_instructions_beside_a_manifest_cannot_be_changed_by_a_run(workshop: Workshop):
-    workshop.put("it/SKILL.md", "---\ndescription: d\n---\n")
+    workshop.put("it/SKILL.md", "---\nname: it\ndescription: d\n---\n")
     run = await workshop.run("rm SKILL.md; echo pwned > SKILL.md", Mode.SANDBOXED)
     assert not run.ok
     assert "pwned" not in (workshop.folder / "skills/it/SKILL.md").read_text()
@@ -273,7 +273,9 @@ async def test_the_record_of_a_broken_skill_has_its_mistakes(workshop: Workshop)
     workshop.put("bad/skill.yaml", "name: bad\ndescription: d\n")
     record = await workshop.skills.document(workshop.skills.get("bad"), now=workshop.clock.now())
     assert (record["valid"], record["runnable"], record["last_run"]) == (False, False, None)
-    assert record["errors"] == [{"line": 1, "column": 1, "key": "", "detail": "key 'command' is missing"}]
+    file = str(workshop.folder / "skills/bad/skill.yaml")
+    missing = {"file": file, "line": 1, "column": 1, "key": "", "detail": "key 'command' is missing"}
+    assert record["errors"] == [missing]
 
 
 async def test_all_skills_are_listed_by_name(workshop: Workshop):

@@ -1,4 +1,4 @@
-"""What a skill is: a folder with a program and its manifest, or with instructions for the assistant."""
+"""What a skill is: a folder with a program and its manifest, with instructions for the assistant, or with both."""
 
 import re
 from dataclasses import dataclass
@@ -7,12 +7,11 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.yaml_node import Node, Problem, shorten
+from tocsin.features.skills.front_matter import Definition
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
-MAX_TIMEOUT_S = 300  # spec 5.8: 5 minutes
-NAME_RULE = "lower-case letters and digits, in words joined by single dashes, at most 64 characters"
+MAX_TIMEOUT_S = 300
 
-_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
 
 
@@ -34,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Mode(StrEnum):
-    """How a skill is run (spec 5.8)."""
+    """How a skill is run."""
 
     STANDARD = "standard"
     SANDBOXED = "sandboxed"
@@ -73,6 +72,17 @@ class Dependency:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """Something wrong in one of the files of a skill."""
+
+    file: Path
+    problem: Problem
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
 class Skill:
     """A skill as its folder has it; one with `errors` is shown and never run."""
 
@@ -81,7 +91,9 @@ class Skill:
     description: str
     path: Path
     manifest: Manifest | None = None
-    errors: tuple[Problem, ...] = ()
+    definition: Definition | None = None
+    errors: tuple[SkillProblem, ...] = ()
+    hints: tuple[SkillProblem, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -97,11 +109,6 @@ class Skill:
     def runnable(self) -> bool:
         """Whether it can be run."""
         return self.valid and self.manifest is not None
-
-
-def is_name(text: str) -> bool:
-    """Whether a folder of that name can hold a skill."""
-    return bool(_NAME.fullmatch(text))
 
 
 def read_manifest(node: Node, folder: str) -> Manifest:

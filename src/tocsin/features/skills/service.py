@@ -1,9 +1,9 @@
-"""Run skills: dependencies first, then in the environment and the sandbox of the mode (spec 5.8)."""
+"""Run skills: dependencies first, then in the environment and the sandbox of the mode."""
 
 import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from tocsin.core.audit_trail import AuditTrail
@@ -20,8 +20,10 @@ from tocsin.features.skills.model import (
     Mode,
     Permission,
     Skill,
+    SkillProblem,
     UnknownSkillError,
 )
+from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Command, Ended, Line, Order, Run, RunKind, RunStatus, RunTrigger
@@ -29,7 +31,7 @@ from tocsin.runs.recorder import Recorder, Work, command
 from tocsin.runs.running import Running
 from tocsin.runs.service import Runs
 
-# All that a sandboxed skill gets (spec 5.8), and what stands for one that is not set.
+# All that a sandboxed skill gets, and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
 # The shell adds variables of its own to what it starts; the skill may still ask it for the folder.
 _NO_MORE = "folder=$PWD; unset PWD OLDPWD SHLVL; PWD=$folder; unset folder; "
@@ -103,6 +105,21 @@ class Skills:
         state = await self._sandbox.state() if mode is Mode.SANDBOXED and names else None
         return tuple(Dependency(name, self._where(name, path, state)) for name in names)
 
+    async def doubts(self, skill: Skill) -> tuple[Doubt, ...]:
+        """Return what would keep the program of a valid skill from starting; dependencies are not looked at."""
+        if not skill.runnable or skill.manifest is None:
+            return ()
+        ordinary, confined = await self._path(Mode.STANDARD), await self._path(Mode.SANDBOXED)
+        state = await self._sandbox.state()
+        declared = skill.manifest.dependencies
+        found = doubts_about(
+            skill.path,
+            skill.manifest.command,
+            lambda program: program if program in declared else self._where(program, ordinary, None),
+            lambda program: program if program in declared else self._where(program, confined, state),
+        )
+        return tuple(found)
+
     async def run(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a skill to its end and return how it ended; cancelling the caller ends it. See `start`."""
         plan = await self._plan(self._runnable(name), call)
@@ -130,7 +147,7 @@ class Skills:
             "name": skill.name,
             "kind": str(skill.kind),
             "description": skill.description,
-            "enabled": True,
+            "enabled": skill.definition.enabled if skill.definition else True,
             "permissions": list(map(str, manifest.permissions)) if manifest else [],
             "dependencies": [
                 {"name": d.name, "found": d.found, "path": d.path or None} for d in await self.dependencies(skill)
@@ -139,7 +156,9 @@ class Skills:
             "timeout_seconds": manifest.timeout_s if manifest else None,
             "runnable": skill.runnable,
             "valid": skill.valid,
-            "errors": [{"line": p.line, "column": p.column, "key": p.key, "detail": p.detail} for p in skill.errors],
+            "errors": [_problem_document(error) for error in skill.errors],
+            "warnings": [doubt._asdict() for doubt in await self.doubts(skill)],
+            "hints": [_problem_document(hint) for hint in skill.hints],
             "built_in": False,
             "path": str(skill.path),
             "file": str(skill.file),
@@ -150,7 +169,7 @@ class Skills:
     def _runnable(self, name: str) -> Skill:
         skill = self.get(name)
         if not skill.valid:
-            mistakes = "; ".join(f"{skill.file}:{mistake}" for mistake in skill.errors)
+            mistakes = "; ".join(map(str, skill.errors))
             raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
         if skill.manifest is None:
             raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
@@ -236,6 +255,10 @@ class Skills:
             "duration_ms": run.duration_ms,
         }
         self._audit.record("skill.run", f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
+
+
+def _problem_document(problem: SkillProblem) -> dict[str, object]:
+    return {"file": str(problem.file), **asdict(problem.problem)}
 
 
 def _has_all(manifest: Manifest, mode: Mode) -> bool:

@@ -1,25 +1,26 @@
 """The folder of skills: every folder in it with a `skill.yaml` or a `SKILL.md` is one."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.files import read_limited
 from tocsin.core.yaml_file import parse_yaml
-from tocsin.core.yaml_node import TOP, Node, Problem, YamlError, shorten, suggestion
+from tocsin.core.yaml_node import TOP, Problem, YamlError, shorten, suggestion
+from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
-    NAME_RULE,
     Kind,
+    Manifest,
     Skill,
+    SkillProblem,
     UnknownSkillError,
-    is_name,
     read_manifest,
 )
 
-_FRONT_MATTER = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+T = TypeVar("T")
 
 
 class SkillFolder:
@@ -64,29 +65,39 @@ def _read(path: Path) -> Skill | None:
         return _invalid(path, kind, f"{shorten(path.name)!r} is no name of a skill: use {NAME_RULE}")
     if path.is_symlink():  # the sandbox would open to wherever it points
         return _invalid(path, kind, "the folder is a symbolic link; put the folder itself here")
+    errors: list[SkillProblem] = []
+    read = _tried(_manifest, manifest, errors) if kind is Kind.RUNNABLE else None
+    definition = _tried(_definition, instructions, errors) if _is_there(instructions) else None
+    described = read if kind is Kind.RUNNABLE else definition
+    return Skill(
+        path.name,
+        kind,
+        described.description if described else "",
+        path,
+        read,
+        definition,
+        tuple(errors),
+        tuple(SkillProblem(instructions, hint) for hint in definition.hints) if definition else (),
+    )
+
+
+def _tried(read: Callable[[Path], T], file: Path, errors: list[SkillProblem]) -> T | None:
+    """Return what a file holds; `None` for one with mistakes, which `errors` gets."""
     try:
-        return _runnable(path, manifest) if kind is Kind.RUNNABLE else _assistant(path, instructions)
+        return read(file)
     except YamlError as error:
-        return Skill(path.name, kind, "", path, errors=error.problems)
+        errors += [SkillProblem(file, problem) for problem in error.problems]
     except ConfigError as error:
-        return _invalid(path, kind, str(error))
+        errors.append(_whole(file, str(error)))
+    return None
 
 
-def _runnable(path: Path, manifest: Path) -> Skill:
-    read = parse_yaml(_content(manifest), manifest, lambda node: read_manifest(node, path.name))
-    return Skill(path.name, Kind.RUNNABLE, read.description, path, read)
+def _manifest(file: Path) -> Manifest:
+    return parse_yaml(_content(file), file, lambda node: read_manifest(node, file.parent.name))
 
 
-def _assistant(path: Path, instructions: Path) -> Skill:
-    """Read name and description alone; what else is there is looked at when the skill is used."""
-    found = _FRONT_MATTER.match(_content(instructions))
-    description = parse_yaml(found[1], instructions, _description) if found else ""
-    return Skill(path.name, Kind.ASSISTANT, description, path)
-
-
-def _description(node: Node) -> str:
-    field = node.mapping().get("description")
-    return field.text() if field else ""
+def _definition(file: Path) -> Definition:
+    return read_definition(_content(file), file, file.parent.name)
 
 
 def _is_there(path: Path) -> bool:
@@ -101,4 +112,9 @@ def _content(path: Path) -> bytes:
 
 
 def _invalid(path: Path, kind: Kind, detail: str) -> Skill:
-    return Skill(path.name, kind, "", path, errors=(Problem(TOP.line, TOP.column, "", detail),))
+    file = path / (MANIFEST if kind is Kind.RUNNABLE else INSTRUCTIONS)
+    return Skill(path.name, kind, "", path, errors=(_whole(file, detail),))
+
+
+def _whole(file: Path, detail: str) -> SkillProblem:
+    return SkillProblem(file, Problem(TOP.line, TOP.column, "", detail))

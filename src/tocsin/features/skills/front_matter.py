@@ -1,0 +1,169 @@
+"""The front matter of a `SKILL.md`: our schema, and files of the public Agent Skills convention.
+
+A file that has a key of our schema alone, such as `tools`, is held to all of it. Any other one is a file of the
+convention (https://agentskills.io/specification): there, what our schema asks for beyond it is a hint.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tocsin.core.yaml_file import parse_yaml
+from tocsin.core.yaml_node import TOP, Node, Problem, YamlError, shorten, suggestion
+
+NAME_RULE = "lower-case letters and digits, in words joined by single dashes, at most 64 characters"
+TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
+FORBIDDEN_TOOLS = ("Bash", "Task")
+PUBLIC_TOOLS = ("Read", "Grep", "Glob")  # of a file that names none: they change nothing
+MODELS = ("vendor-fast-4", "vendor-capable-4")
+PRIORITIES = ("high", "medium", "low")
+INVOCATIONS = ("immediate", "deferred", "background")
+SHORTEST, LONGEST = 50, 200  # characters of a description
+LONGEST_PUBLIC = 1024
+
+_OURS_ALONE = (
+    "trigger_keywords", "tools", "enabled", "priority", "file_patterns", "exclude_patterns", "coordination",
+)  # fmt: skip
+_OURS = (*_OURS_ALONE, "model")  # other programs have a key of that name, too
+_ALLOWED_TOOLS = "allowed-tools"
+_PUBLIC = ("license", "compatibility", "metadata", _ALLOWED_TOOLS)
+
+_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
+_MARK = rb"---[ \t]*\r?\n"
+_FRONT_MATTER = re.compile(rb"\A(?:\xef\xbb\xbf)?" + _MARK + rb"((?:.*?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?" + _MARK)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """Another skill, `when` it is to be invoked in words for the model, and how urgent that is."""
+
+    agent: str
+    when: str
+    priority: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a `SKILL.md` says of a skill; `hints` are what our schema asks for and the file need not have."""
+
+    name: str
+    description: str
+    trigger_keywords: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    model: str = MODELS[0]
+    enabled: bool = True
+    priority: str = "medium"
+    file_patterns: tuple[str, ...] = ()  # none is all files
+    exclude_patterns: tuple[str, ...] = ()
+    invoke_agents: tuple[Invocation, ...] = ()
+    hints: tuple[Problem, ...] = field(default=(), compare=False)
+
+
+def is_name(text: str) -> bool:
+    """Whether a skill can have that name."""
+    return bool(_NAME.fullmatch(text))
+
+
+def read_definition(content: bytes, path: Path, folder: str) -> Definition:
+    """Read a `SKILL.md` in a folder of that name; raises YamlError with all the mistakes of its front matter."""
+    found = _FRONT_MATTER.match(content)
+    if found is None:
+        open_ended = "the front matter has no end: write a line --- below it"
+        missing = "there is no front matter: begin with a line ---, name, description, and a line ---"
+        detail = open_ended if _BEGINNING.match(content) else missing
+        raise YamlError(path, [Problem(TOP.line, TOP.column, "", detail)])
+    # The line end stands for the first ---, so that lines are those of the file.
+    return parse_yaml(b"\n" + found[1], path, lambda node: _read(node, folder))
+
+
+def _read(node: Node, folder: str) -> Definition:
+    present = node.mapping()
+    if not present and node.absent:
+        node.refuse("the front matter is empty; it needs name and description")
+    if any(key in present for key in _OURS_ALONE):
+        return _read_ours(node.fields(("name", "description", "tools"), (*_OURS, *_PUBLIC)), folder)
+    fields = node.fields(("name", "description"), (*_OURS, *_PUBLIC, *present))
+    return _read_public(
+        fields, folder, [key for key in present if key not in ("name", "description", *_OURS, *_PUBLIC)]
+    )
+
+
+def _read_ours(fields: dict[str, Node], folder: str) -> Definition:
+    description = _description(fields["description"])
+    if description and not SHORTEST <= len(description) <= LONGEST:
+        fields["description"].refuse(_length(description))
+    return Definition(
+        name=_name(fields["name"], folder),
+        description=description,
+        trigger_keywords=_texts(fields["trigger_keywords"]),
+        tools=tuple(dict.fromkeys(filter(None, map(_tool, fields["tools"].items())))),
+        model=fields["model"].choice(MODELS[0], MODELS),
+        enabled=fields["enabled"].boolean(True),
+        priority=fields["priority"].choice("medium", PRIORITIES),
+        file_patterns=_texts(fields["file_patterns"]),
+        exclude_patterns=_texts(fields["exclude_patterns"]),
+        invoke_agents=_invocations(fields["coordination"]),
+    )
+
+
+def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -> Definition:
+    description, hints = _description(fields["description"]), []
+    if len(description) > LONGEST_PUBLIC:
+        fields["description"].refuse(f"expected at most {LONGEST_PUBLIC} characters, found {len(description)}")
+    elif description and not SHORTEST <= len(description) <= LONGEST:
+        hints.append(fields["description"].problem(_length(description)))
+    hints += [fields[key].key_problem(f"unknown key {shorten(key)!r}{suggestion(key, _OURS)}") for key in unknown]
+    model = fields["model"].text(MODELS[0])
+    if model not in MODELS:
+        hints.append(fields["model"].problem(f"{shorten(model)!r} is none of: {', '.join(MODELS)}"))
+        model = MODELS[0]
+    if not fields[_ALLOWED_TOOLS].absent:
+        used = f"without `tools` a skill has {', '.join(PUBLIC_TOOLS)}"
+        hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is not used: {used}"))
+    name = _name(fields["name"], folder)
+    return Definition(name, description, tools=PUBLIC_TOOLS, model=model, hints=tuple(hints))
+
+
+def _name(node: Node, folder: str) -> str:
+    name = node.text()
+    if name and not is_name(name):
+        node.refuse(f"{shorten(name)!r} is no name of a skill: use {NAME_RULE}")
+    elif name and name != folder:
+        node.refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
+    return name
+
+
+def _description(node: Node) -> str:
+    return node.text().strip()
+
+
+def _length(description: str) -> str:
+    return f"expected {SHORTEST} to {LONGEST} characters, found {len(description)}"
+
+
+def _tool(node: Node) -> str:
+    name = node.text()
+    if name not in FORBIDDEN_TOOLS:
+        return node.choice("", TOOLS)
+    node.refuse(f"a skill must not have {name}; it may have: {', '.join(TOOLS)}")
+    return ""
+
+
+def _texts(node: Node) -> tuple[str, ...]:
+    return tuple(item.text() for item in node.items())
+
+
+def _invocations(node: Node) -> tuple[Invocation, ...]:
+    if node.absent:
+        return ()
+    return tuple(_invocation(item) for item in node.fields(required=("invoke_agents",))["invoke_agents"].items())
+
+
+def _invocation(node: Node) -> Invocation:
+    fields = node.fields(required=("agent", "when", "priority"))
+    agent = fields["agent"].text()
+    if agent and not is_name(agent):
+        fields["agent"].refuse(f"{shorten(agent)!r} is no name of a skill: use {NAME_RULE}")
+    return Invocation(agent, fields["when"].text(), fields["priority"].choice("", INVOCATIONS))
