@@ -55,7 +55,8 @@ def test_an_unknown_choice_is_refused_with_what_there_is(cli: Cli):
         (("audit", "tail", "-n", "0"), "whole number from 1"),
         (("audit", "tail", "-n", "many"), "whole number from 1"),
         (("send", "email", "ops@example.org", "hello", "--loud"), "--loud"),
-        (("send", "email", "ops@example.org", "hello", "again"), "again"),
+        (("test", "email", "again"), "again"),
+        (("deliveries", "list", "--status", "ded"), "did you mean 'dead'?"),
         (("--data-dir", "", "channels"), "--data-dir"),
     ],
 )
@@ -64,6 +65,60 @@ def test_wrong_usage_is_exit_code_2_and_names_what_is_wrong(cli: Cli, arguments:
     assert (done.code, done.out) == (2, "")
     assert named in done.err
     assert re.fullmatch(r"tocsin[\w ]*: .+\n  hint: see tocsin[\w ]* --help\S*.*\n", done.err), done.err
+
+
+@pytest.mark.parametrize(
+    ("call", "corrected"),
+    [
+        (("send", "slack", "#ops", "a", "b", "c"), "tocsin send slack '#ops' 'a b c'"),
+        (("-q", "send", "slack", "#ops", "--queue", "a", "b"), "tocsin -q send slack '#ops' --queue 'a b'"),
+        (
+            ("notify", "oncall", "disk", "full", "--env-file", "full"),
+            "tocsin notify oncall 'disk full' --env-file full",
+        ),
+        (("publish", "slack", "#ops", "a", "b"), "tocsin publish slack '#ops' 'a b'"),
+        (("ask", "what", "is", "it?"), "tocsin ask 'what is it?'"),
+        (("triggers", "test", "disk", "home"), "tocsin triggers test 'disk home'"),
+        (("audit", "search", "disk", "home"), "tocsin audit search 'disk home'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_text_without_quotes_is_shown_with_them(cli: Cli, call: tuple[str, ...], corrected: str):
+    done = cli(*call)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(f"\n  hint: quote a text of several words: {corrected}\n"), done.err
+
+
+def test_an_unknown_option_behind_a_text_is_not_taken_for_a_word_of_it(cli: Cli):
+    assert "unrecognized arguments: b --loud\n  hint: see" in cli("send", "slack", "#ops", "a", "b", "--loud").err
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("--json", "chanels"),
+        ("send", "email", "--json"),
+        ("send", "email", "ops@example.org", "a", "b", "--json"),
+        ("audit", "tail", "-n", "0", "--json"),
+        ("completion", "powershell", "--json"),
+        ("skills", "run", "--json"),
+        ("--jso", "test"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_a_json_document_too(cli: Cli, call: tuple[str, ...]):
+    done = cli(*call)
+    assert done.code == 2
+    document = done.json()
+    assert list(document) == ["ok", "code", "error", "hint"]
+    assert (document["ok"], document["code"]) == (False, "wrong-usage")
+    assert document["error"] in done.err
+    assert document["hint"] in done.err
+
+
+def test_a_word_like_an_option_behind_two_minuses_asks_for_no_json(cli: Cli):
+    done = cli("send", "email", "--", "ops@example.org", "a", "--json")
+    assert (done.code, done.out) == (2, "")
 
 
 @pytest.mark.parametrize(

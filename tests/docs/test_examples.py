@@ -8,6 +8,7 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, Block, as_pattern, blocks, commands, name_of
 
 from tocsin.cli.main import build_parser
+from tocsin.cli.parsing import UsageError
 from tocsin.testing.parts import ScriptedTransport, build_adapter
 from tocsin.web.openapi import describe_gateway
 
@@ -86,6 +87,8 @@ def complaint(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Return what the real parser says against a command; nothing when it takes it."""
     try:
         PARSER.parse_args(words[1:])
+    except UsageError as mistake:
+        return f"{' '.join(words)}: {mistake}"
     except SystemExit as end:
         return f"{' '.join(words)}: {capsys.readouterr().err}" if end.code else ""
     return ""

@@ -37,7 +37,7 @@ leads to any service that speaks the interface of OpenAI."""
         help="a JPEG, PNG, GIF or WebP picture that belongs to it; may be repeated",
     )
     parser.add_argument("--model", default="", metavar="NAME", help="ask this model instead of CHAT_MODEL")
-    parser.set_defaults(run=_ask)
+    parser.set_defaults(run=_ask, free_text="question")
 
 
 def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:

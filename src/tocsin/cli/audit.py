@@ -30,7 +30,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
         )
     commands["verify"].epilog = "example: tocsin audit verify"
     commands["tail"].set_defaults(run=_tail)
-    commands["search"].set_defaults(run=_search)
+    commands["search"].set_defaults(run=_search, free_text="query")
     commands["verify"].set_defaults(run=_verify)
 
 

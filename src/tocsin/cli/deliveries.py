@@ -56,7 +56,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
     parser.add_argument("target", help="who or where on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input")
-    parser.set_defaults(run=_publish)
+    parser.set_defaults(run=_publish, free_text="message")
 
 
 def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:

@@ -5,15 +5,15 @@ argparse and not click: the whole of `tocsin channels` takes less time than impo
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tocsin import __version__
 from tocsin.cli.options import Options, add_global_options, options_of
 from tocsin.cli.output import DONE, FAILED, MISUSED, Output, close_outputs
+from tocsin.cli.parsing import Parser, UsageError, asks_for_json
 from tocsin.core.errors import ConfigError, TocsinError
 
 INTERRUPTED = 130  # as a shell reports Ctrl-C
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
-    out = Output()
+    out = Output(as_json=asks_for_json(argv))  # until the options are read
     code = _run(argv, out)
     if code in {FAILED, MISUSED}:
         out.tell_doubts()
@@ -69,6 +69,9 @@ def _run(argv: Sequence[str], out: Output) -> int:
         options = options_of(arguments)
         out.as_json, out.quiet = options.json, options.quiet
         return int(arguments.run(arguments, options, out) or DONE)
+    except UsageError as error:
+        out.failure(error, error.prog)
+        return MISUSED
     except TocsinError as error:
         out.failure(error)
         return MISUSED if isinstance(error, ConfigError) else FAILED
@@ -88,14 +91,14 @@ _BUG = "this is a bug; run it again with --verbose and report what it shows"
 
 def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.ArgumentParser:
     """Return the parser; only commands named in `argv` get their arguments, unless `everything`."""
-    parser = _Parser(
+    parser = Parser(
         prog="tocsin",
         description="Send, receive, schedule and watch messages on every channel you have.",
         epilog='example: tocsin send email ops@example.org "Backup done"',
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")
     add_global_options(parser)
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
     for name, (module, summary) in COMMANDS.items():
         wanted = everything or name in argv
         command = commands.add_parser(
@@ -113,31 +116,6 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of examples."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one sentence, and takes `-100123/7` as a target."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(MISUSED, f"{self.prog}: {_plainly(message)}\n  hint: see {self.prog} --help\n")
-
-
-def _plainly(message: str) -> str:
-    """Return what argparse says of a wrong choice with the word that was likely meant."""
-    argument, invalid, rest = message.partition("invalid choice: ")
-    if not invalid:
-        return message
-    from tocsin.core.yaml_node import suggestion
-
-    word, _, listed = rest.partition(" (choose from ")
-    choices = [choice.strip("') ") for choice in listed.split(",")]
-    noun = argument.removeprefix("argument ").rstrip(": ").lower()
-    hint = suggestion(word.strip("'"), choices) or f" (there are: {', '.join(choices)})"
-    return f"there is no {noun} {word}{hint}"
 
 
 __all__ = ["COMMANDS", "Options", "build_parser", "main", "run"]

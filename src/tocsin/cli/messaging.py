@@ -28,7 +28,7 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="who or where on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
-    parser.set_defaults(run=_send)
+    parser.set_defaults(run=_send, free_text="message")
 
 
 def configure_profiles(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
-    parser.set_defaults(run=_notify)
+    parser.set_defaults(run=_notify, free_text="message")
 
 
 def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:

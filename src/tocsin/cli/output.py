@@ -60,15 +60,15 @@ class Output:
         if not self.quiet:
             self._write(sys.stderr, text)
 
-    def error(self, sentence: str, hint: str = "") -> None:
-        """Tell what went wrong and what to do, on standard error."""
-        self._write(sys.stderr, f"tocsin: {sentence}")
+    def error(self, sentence: str, hint: str = "", prog: str = "tocsin") -> None:
+        """Tell what went wrong and what to do, on standard error; `prog` is the command that says so."""
+        self._write(sys.stderr, f"{prog}: {sentence}")
         if hint:
             self._write(sys.stderr, f"  hint: {hint}")
 
-    def failure(self, error: TocsinError) -> None:
+    def failure(self, error: TocsinError, prog: str = "tocsin") -> None:
         """Tell an error that ended the command; with `--json` also as the document."""
-        self.error(str(error), error.hint)
+        self.error(str(error), error.hint, prog)
         if self.as_json and not isinstance(error, OutputError):
             self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
 

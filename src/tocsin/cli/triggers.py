@@ -38,7 +38,7 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands["test"].add_argument(
         "text", help="the message; `-` reads standard input; put `--` before one that starts with `-`"
     )
-    commands["test"].set_defaults(run=_test)
+    commands["test"].set_defaults(run=_test, free_text="text")
 
 
 def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
