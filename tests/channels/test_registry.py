@@ -105,15 +105,22 @@ def test_only_what_can_be_used_counts_as_configured():
 
 
 def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables():
-    with pytest.raises(UnknownChannelError, match="Unknown channel: bell is not configured") as failure:
+    with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("ding")
-    assert failure.value.hint == "set BELL_TOKEN"
+    assert failure.value.sentence() == "Unknown channel: bell (not configured; set BELL_TOKEN)"
 
 
 def test_a_channel_of_another_platform_is_unknown_and_names_both():
-    with pytest.raises(UnknownChannelError, match="Unknown channel: horn is not available here") as failure:
+    with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("horn")
-    assert failure.value.hint == f"it needs the platform seaside, this is {platform()}"
+    assert failure.value.sentence() == f"Unknown channel: horn (it needs the platform seaside, this is {platform()})"
+
+
+def test_a_channel_that_is_not_configured_is_known_by_its_names():
+    assert (registry().known_kind("ding"), registry().known_kind(" Horn ")) == ("bell", "horn")
+    with pytest.raises(UnknownChannelError, match="Unknown channel: diing") as failure:
+        registry().known_kind("diing")
+    assert failure.value.hint == "there are: bell, horn, broken (did you mean 'ding'?)"
 
 
 # --- adapters

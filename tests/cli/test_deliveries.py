@@ -47,6 +47,16 @@ def queue(cli: Cli, message: str = "hello", channel: str = "teamchat", target: s
     return str(done.json()["id"])
 
 
+def test_a_channel_that_there_is_not_is_wrong_usage_with_the_likely_one(cli: Cli):
+    done = cli("deliveries", "list", "--channel", "slakc", "--json")
+    assert done.code == 2
+    assert (done.json()["code"], done.json()["error"]) == ("wrong-usage", "--channel: Unknown channel: slakc")
+    assert done.err.startswith(
+        "tocsin deliveries list: --channel: Unknown channel: slakc\n  hint: there are: botchat, "
+    )
+    assert done.err.endswith("(did you mean 'slack'?)\n")
+
+
 def listed(cli: Cli, *options: str) -> list[dict[str, Any]]:
     done = cli("deliveries", "list", "--json", *options)
     assert (done.code, done.err) == (0, "")
@@ -142,6 +152,7 @@ def test_direct_sends_and_every_filter_show_in_the_list(wired: Cli):
     asked = {
         ("--since", "2001-01-01", "--limit", "1000"): [dead, other, queued],
         ("--channel", "Telegram", "--search", "dis ba"): [other],
+        ("--channel", "discord"): [],
         ("--status", "queued", "--target", "#ops"): [queued],
         ("--since", "9999-01-01T00:00:00Z"): [],
         ("-n", "2"): [dead, other],

@@ -130,7 +130,7 @@ def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
 def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
     done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": ""})
     assert done.code == 1
-    assert "Unknown channel: webhookchat is not configured; set WEBHOOKCHAT_TOKEN" in done.err
+    assert "Unknown channel: webhookchat (not configured; set WEBHOOKCHAT_TOKEN)" in done.err
 
 
 # --- broken plug-ins

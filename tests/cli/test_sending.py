@@ -143,7 +143,7 @@ def test_an_unknown_channel_is_a_failed_result_that_names_the_likely_one(cli: Cl
 def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables(cli: Cli, command: tuple[str, ...]):
     done = cli(*(word.format("email") for word in command), env={"SMTP_HOST": "mail.example"})
     assert done.code == 1
-    assert "Unknown channel: email is not configured" in done.err
+    assert "Unknown channel: email (not configured; set SMTP_PASS, SMTP_USER)" in done.err
     assert "SMTP_USER" in done.err
     assert "SMTP_PASS" in done.err
     assert "SMTP_HOST" not in done.err

@@ -387,7 +387,7 @@ async def test_an_event_of_a_channel_that_is_gone_ends_as_failed(hall: Hall):
         await inbox.accept([replace(message(), channel="siren")])
         [entry] = await hall.ended()
     assert entry.status == "failed"
-    assert "siren does not receive" in entry.reason
+    assert "Unknown channel: siren" in entry.reason
 
 
 # --- a store that is away

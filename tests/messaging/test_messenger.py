@@ -173,7 +173,7 @@ async def test_a_send_writes_one_msg_send_entry_with_the_facts_and_the_caller(of
     [
         ("bell", "broken", "the clapper is off: mount it", "transient"),
         ("bell", "bug", "unexpected ZeroDivisionError", "permanent"),
-        ("siren", "roof", "Unknown channel: siren is not configured: set SIREN_TOKEN", "permanent"),
+        ("siren", "roof", "Unknown channel: siren (not configured: set SIREN_TOKEN)", "permanent"),
         ("gong", "x", "Unknown channel: gong", "permanent"),
     ],
 )
@@ -217,7 +217,7 @@ async def test_a_connection_test_writes_one_msg_test_entry_and_sends_nothing(off
     ("channel", "error"),
     [
         ("horn", "no breath: rest"),
-        ("siren", "Unknown channel: siren is not configured"),
+        ("siren", "Unknown channel: siren (not configured; set SIREN_TOKEN)"),
         ("gong", "Unknown channel: gong"),
     ],
 )

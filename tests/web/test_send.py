@@ -69,9 +69,10 @@ async def test_a_refused_message_answers_422_with_the_providers_code_and_the_rem
 @pytest.mark.parametrize(
     ("channel", "error"),
     [
-        ("smoke", "Unknown channel: smoke"),
-        ("botchat", "BOTCHAT_BOT_TOKEN"),
-        ("devicemsg", "Unknown channel: devicemsg is not available here"),
+        ("smoke", "Unknown channel: smoke; there are: botchat, "),
+        ("slakc", "(did you mean 'slack'?)"),
+        ("botchat", "Unknown channel: botchat (not configured; set BOTCHAT_BOT_TOKEN)"),
+        ("devicemsg", "Unknown channel: devicemsg (it needs the platform darwin, this is "),
         ("", "Unknown channel: "),
         ("team\0chat\ud800", "Unknown channel: "),
     ],
@@ -84,6 +85,7 @@ async def test_an_unknown_or_unconfigured_channel_answers_404_with_a_send_result
     assert list(answer.json()) == FIELDS
     assert answer.json()["ok"] is False
     assert answer.json()["error"].startswith("Unknown channel: ")
+    assert error in answer.json()["error"]
     assert error in answer.json()["error"]
     assert gateway.transport.sent == []
 

@@ -70,6 +70,19 @@ class Registry:
         word = str(name).strip().lower()
         return self._names.get(word, word)
 
+    def known_kind(self, name: str) -> str:
+        """Return the kind that `name` stands for, configured or not; raise UnknownChannelError when it is none."""
+        kind = self.kind_of(name)
+        if kind not in self._classes:
+            # Costs 2 ms to import and is needed only where there is a mistake.
+            from tocsin.core.yaml_node import shorten, suggestion
+
+            raise UnknownChannelError(
+                f"Unknown channel: {shorten(kind)}",
+                hint=f"there are: {', '.join(self.kinds())}{suggestion(kind, [*self._classes, *self._names])}",
+            )
+        return kind
+
     def states(self) -> list[ChannelState]:
         """Return the state of every channel."""
         return [self._state(adapter.spec) for adapter in self._classes.values()]
@@ -86,7 +99,7 @@ class Registry:
         """Return the one adapter of a configured channel; raise UnknownChannelError otherwise."""
         kind = self.kind_of(name)
         if kind not in self._adapters:
-            self._check_usable(name, kind)
+            self._check_usable(self.known_kind(name))
             channel = self._classes[kind]
             config = self._settings.only(channel.spec.variables)
             self._check_addresses(channel.spec)
@@ -100,10 +113,10 @@ class Registry:
         """
         kind = self.kind_of(name)
         if kind not in self._receivers:
-            channel = self._classes.get(kind)
-            receiver = channel.receiver() if channel else None
-            if channel is None or receiver is None:
-                raise UnknownChannelError(f"Unknown channel: {kind[:50]} does not receive")
+            channel = self._classes[self.known_kind(name)]
+            receiver = channel.receiver()
+            if receiver is None:
+                raise UnknownChannelError(f"Unknown channel: {kind} (it does not receive)")
             self._check_addresses(channel.spec)
             self._receivers[kind] = receiver(self._settings.only(channel.spec.variables), self._tools())
         return self._receivers[kind]
@@ -119,25 +132,13 @@ class Registry:
     def _platform(self, spec: ChannelSpec) -> str:
         return (spec.platform_variable and self._settings[spec.platform_variable]) or platform()
 
-    def _check_usable(self, name: str, kind: str) -> None:
-        if kind not in self._classes:
-            # Costs 2 ms to import and is needed only where there is a mistake.
-            from tocsin.core.yaml_node import shorten, suggestion
-
-            raise UnknownChannelError(
-                f"Unknown channel: {shorten(kind)}",
-                hint=f"there are: {', '.join(self.kinds())}{suggestion(kind, [*self._classes, *self._names])}",
-            )
+    def _check_usable(self, kind: str) -> None:
         state = self._state(self._classes[kind].spec)
         if not state.available:
-            raise UnknownChannelError(
-                f"Unknown channel: {kind} is not available here",
-                hint=f"it needs the platform {state.spec.platform}, this is {self._platform(state.spec)}",
-            )
+            needs, here = state.spec.platform, self._platform(state.spec)
+            raise UnknownChannelError(f"Unknown channel: {kind} (it needs the platform {needs}, this is {here})")
         if state.missing:
-            raise UnknownChannelError(
-                f"Unknown channel: {kind} is not configured", hint=f"set {', '.join(state.missing)}"
-            )
+            raise UnknownChannelError(f"Unknown channel: {kind} (not configured; set {', '.join(state.missing)})")
 
     def _check_addresses(self, spec: ChannelSpec) -> None:
         """Refuse to send a token in clear over the Internet."""

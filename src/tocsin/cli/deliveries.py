@@ -8,7 +8,9 @@ from tocsin.app import App, publisher_of
 from tocsin.cli.opening import with_app
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, Output
+from tocsin.cli.parsing import UsageError
 from tocsin.cli.text import message_of, readable
+from tocsin.core.errors import UnknownChannelError
 from tocsin.delivery.document import delivery_document, seconds_of, timestamp
 from tocsin.delivery.model import Delivery, Status
 from tocsin.delivery.store import Query
@@ -63,7 +65,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     async def work(app: App) -> Sequence[Delivery]:
         query = Query(
             status=Status(arguments.status) if arguments.status else None,
-            channel=app.outbox.kind_of(readable(arguments.channel)),
+            channel=_kind(arguments, app),
             target=readable(arguments.target),
             text=readable(arguments.search),
             since=arguments.since,
@@ -86,6 +88,16 @@ def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
         [_row(delivery) for delivery in found],
     )
     return DONE
+
+
+def _kind(arguments: argparse.Namespace, app: App) -> str:
+    """Return the kind of the channel that is asked for; empty is all of them."""
+    if not arguments.channel:
+        return ""
+    try:
+        return app.registry.known_kind(readable(arguments.channel))
+    except UnknownChannelError as error:
+        raise UsageError(f"--channel: {error}", prog=arguments.prog, hint=error.hint) from None
 
 
 def _row(delivery: Delivery) -> tuple[str, ...]:

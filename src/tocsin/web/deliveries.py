@@ -7,7 +7,9 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tocsin.core.errors import TocsinError
+from tocsin.channels.registry import Registry
+from tocsin.core.errors import TocsinError, UnknownChannelError
+from tocsin.core.yaml_node import suggestion
 from tocsin.delivery.document import delivery_document, seconds_of
 from tocsin.delivery.model import Delivery, Status
 from tocsin.delivery.store import Query, TransitionError, UnknownDeliveryError
@@ -27,8 +29,9 @@ CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
 class DeliveryRoutes:
     """The handlers."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, registry: Registry) -> None:
         self._outbox = outbox
+        self._registry = registry
 
     async def list(self, scope: Scope, receive: Receive) -> Response:
         """GET /deliveries: the newest deliveries that match, a page at a time."""
@@ -55,10 +58,12 @@ class DeliveryRoutes:
     def _query(self, text: str) -> Query:
         given = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
         if unknown := sorted(given.keys() - PARAMETERS):
-            raise _refusal(f"{unknown[0][:100]} is no parameter; there are: {', '.join(sorted(PARAMETERS))}")
+            name = unknown[0][:100]
+            known = f"there are: {', '.join(sorted(PARAMETERS))}{suggestion(name, PARAMETERS)}"
+            raise _refusal(f"{name} is not a parameter; {known}")
         status = given.get("status", "")
         if status and status not in set(Status):
-            raise _refusal(f"status must be one of: {', '.join(Status)}")
+            raise _refusal(f"status must be one of: {', '.join(Status)}{suggestion(status, map(str, Status))}")
         try:
             since = seconds_of(given["since"]) if given.get("since") else None
         except ValueError as error:
@@ -71,13 +76,20 @@ class DeliveryRoutes:
             raise _refusal("cursor must be the next_cursor of a page")
         return Query(
             status=Status(status) if status else None,
-            channel=self._outbox.kind_of(given.get("channel", "")),
+            channel=self._kind(given.get("channel", "")),
             target=given.get("target", ""),
             text=given.get("q", ""),
             since=since,
             limit=int(limit),
             cursor=cursor,
         )
+
+    def _kind(self, channel: str) -> str:
+        """Return the kind of the channel that is asked for; empty is all of them."""
+        try:
+            return self._registry.known_kind(channel) if channel else ""
+        except UnknownChannelError as error:
+            raise _refusal(f"channel: {error.sentence()}") from None
 
 
 async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> Response:

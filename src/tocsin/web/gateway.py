@@ -71,7 +71,7 @@ def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
     """Return every route; `protected` ones need the token where one is set."""
 
     sending = Sending(parts.messenger, parts.outbox, parts.keys)
-    deliveries = DeliveryRoutes(parts.outbox)
+    deliveries = DeliveryRoutes(parts.outbox, parts.registry)
     webhooks = gateway.webhooks()
     has_token = bool(parts.settings[GATEWAY_TOKEN])
 

@@ -122,7 +122,7 @@ def _deliveries() -> dict[str, Any]:
         "security": TOKEN,
         "parameters": [
             parameter("status", "Only deliveries in this state", schema={"enum": ["", *Status]}),
-            parameter("channel", "Only this channel; an alias works too"),
+            parameter("channel", "Only this channel, by its kind or an alias; a name that no channel has is refused"),
             parameter("target", "Only this target"),
             parameter("q", "Words of message or target; each may be the beginning of a word"),
             parameter(
