@@ -1,7 +1,68 @@
-"""Details of assertions inside the importable suites: they must be rewritten before any test imports them."""
+"""What every test relies on wherever the suite runs: usual signals, no clock in Hypothesis, an order one can set."""
+
+import random
+import signal
+from types import FrameType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
+INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
+# Details of assertions inside the importable suites: they must be rewritten before any test imports them.
 pytest.register_assert_rewrite(*(f"tocsin.testing.{module}" for module in SUITE))
+
+# How long an example takes, or to make one, says something about the machine alone.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("any machine")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--shuffle",
+        metavar="SEED",
+        help="run the tests in the random order that this number stands for; `new` draws a number and tells it",
+    )
+    parser.addoption("--chance", metavar="SEED", help="repeat what a test drew: a failure tells its number")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    stay_as_asked_while_children_start_anew()
+    # Here and not in the hook below: workers of xdist get the options of the process that started them.
+    if config.option.shuffle == "new":
+        config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.shuffle:
+        random.Random(config.option.shuffle).shuffle(items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.option.shuffle:
+        terminalreporter.write_line(f"in random order: repeat with --shuffle={config.option.shuffle}")
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """What must be random in a test; a failure tells how to repeat it."""
+    seed = request.config.option.chance or str(random.SystemRandom().randrange(1_000_000))
+    request.node.add_report_section("call", "chance", f"repeat with --chance={seed}")
+    return random.Random(seed)
+
+
+def stay_as_asked_while_children_start_anew() -> None:
+    """Give the processes that tests start the usual signals, also where ours came ignored or blocked.
+
+    `nohup`, `&` in a script and many CI systems start their programs with some signals ignored, and everything below
+    inherits that. A handler is not inherited: this one ignores the signal, as asked, and a child has the default.
+    """
+
+    def ignore(_number: int, _frame: FrameType | None) -> None:
+        pass
+
+    for number in INHERITED:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, ignore)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INHERITED)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 
+from tests.waiting import PATIENCE_S
+
 from tocsin.standins import Town, open_standins
 
 
@@ -27,12 +29,12 @@ def town_on_a_thread() -> Iterator[Town]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="stand-ins")
     thread.start()
-    town, loop, stop = started.result(timeout=20)
+    town, loop, stop = started.result(timeout=PATIENCE_S)
     try:
         yield town
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(timeout=20)
+        thread.join(timeout=PATIENCE_S)
 
 
 def reset(town: Town) -> None:

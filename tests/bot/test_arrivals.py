@@ -6,6 +6,7 @@ import random
 import pytest
 from tests.bot.bench import Bench, SteppedClock
 from tests.bot.conftest import MakeBench
+from tests.waiting import PATIENCE_S
 
 from tocsin.bot.arrivals import LONGEST_S, MAX_CHATS, Arrivals
 from tocsin.bot.rules import Rules
@@ -56,13 +57,13 @@ async def test_who_does_not_come_is_waited_for_half_a_second(clock: SteppedClock
     await clock.advance(LONGEST_S - 0.1)
     assert not waiting.done()
     await clock.advance(0.1)
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, PATIENCE_S)
 
 
 async def test_who_was_never_announced_need_not_wait(clock: SteppedClock):
     arrivals = Arrivals(clock)
     arrivals.begin(received("a"))
-    await asyncio.wait_for(arrivals.turn(received("b")), 1)
+    await asyncio.wait_for(arrivals.turn(received("b")), PATIENCE_S)
 
 
 async def test_what_never_comes_is_forgotten(clock: SteppedClock):

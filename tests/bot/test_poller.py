@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.bot.liveness import Status
 from tocsin.bot.poller import Poller
@@ -117,7 +118,7 @@ class Bench:
             yield poller
         finally:
             poller.stop()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 await task
 
 
@@ -136,14 +137,8 @@ async def bench(botchat: BotChat, tmp_path: Path) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait for something that sends no signal, at most ten seconds."""
-
-    async def until(condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110 - what is waited for knows no events
-                await asyncio.sleep(0.001)
-
-    return until
+    """Wait for something that sends no signal."""
+    return eventually
 
 
 def update(number: int, text: str = "hi") -> dict[str, Any]:
@@ -271,17 +266,14 @@ async def test_at_the_end_nothing_is_confirmed_where_the_token_belongs_to_somebo
     wire = Wire([update(7)], *[Reply(409, {}, json.dumps(refusal).encode())] * 50)
     async with bench.running(http=wire) as poller:
         await until(lambda: poller.state.status is Status.CONFLICT)
-    assert "timeout" in wire.sent[-1][1]
-    assert wire.sent[-1][1]["timeout"] == 30
+    assert [body for _, body in wire.sent if body["limit"] == 1] == []
 
 
 async def test_the_last_call_cannot_hold_up_the_end(bench: Bench, until: Until):
     wire = Wire([update(7)])
     async with bench.running(http=wire, confirm_s=0.01):
         await until(lambda: len(wire.sent) == 2)
-        started = asyncio.get_running_loop().time()
-    assert len(wire.sent) == 3
-    assert asyncio.get_running_loop().time() - started < 3
+    assert len(wire.sent) == 3, "and nothing answered the last one"
 
 
 # The store
@@ -419,7 +411,7 @@ async def test_a_poll_that_never_ends_is_given_up_and_made_anew(bench: Bench, un
     async with bench.running(http=wire, watchdog_s=0.02) as poller:
         await until(lambda: len(wire.sent) == 2)
         assert poller.state.problem.startswith("No call has come to an end")
-        wire.answers = [[update(7)]]
+        wire.answers = [[update(number)] for number in range(7, 60)]  # a busy machine may give up some of these too
         await until(lambda: bench.inbox.texts)
 
 

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.bot.liveness import Status
 from tocsin.bot.webhook import Hook, WebhookRegistration, hook_of
@@ -24,13 +25,6 @@ from tocsin.testing import FakeClock, ScriptedTransport
 
 URL = "http://127.0.0.1:9/webhook/botchat"
 SECRET = "a-secret"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for something that sends no signal, at most ten seconds."""
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - what is waited for knows no events
-            await asyncio.sleep(0.001)
 
 
 class Stopping(FakeClock):
@@ -71,11 +65,11 @@ class Bench:
         registration = WebhookRegistration(self.api, Hook(url, SECRET), clock, self.tell)
         task = asyncio.create_task(registration.run())
         try:
-            await until(lambda: len(clock.slept) > waits)
+            await eventually(lambda: len(clock.slept) > waits)
             yield registration, clock
         finally:
             registration.stop()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 await task
 
 
@@ -156,7 +150,7 @@ async def test_the_webhook_is_registered_and_what_waited_is_delivered(
         assert (registration.state.status, registration.state.mode) == (Status.OK, "webhook")
         assert clock.slept == [300]
         assert botchat.updates.webhook["secret"] == SECRET
-        await until(lambda: gateway.seen)
+        await eventually(lambda: gateway.seen)
     assert gateway.seen == ["waiting since before"]
     assert botchat.updates.webhook["url"] == gateway.url  # it stays after the end
     assert registration.state.status is Status.STOPPED
@@ -170,11 +164,11 @@ async def test_a_gateway_that_does_not_take_updates_is_told(http: PooledTranspor
         registration = WebhookRegistration(bench.api, Hook(gateway.url, SECRET), clock, bench.tell)
         botchat.say(1001, "hi")
         task = asyncio.create_task(registration.run())
-        await until(lambda: registration.state.status is Status.FAILING)
+        await eventually(lambda: registration.state.status is Status.FAILING)
         assert "Wrong response from the webhook: 401 Unauthorized" in registration.state.problem
         assert registration.state.pending == 1
         gateway.status = 200
-        await until(lambda: registration.state.status is Status.OK)
+        await eventually(lambda: registration.state.status is Status.OK)
         registration.stop()
         await task
     assert set(gateway.seen) == {"hi"}

@@ -4,7 +4,6 @@ import asyncio
 import re
 import subprocess
 import sys
-import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.email import EmailAdapter
@@ -36,6 +36,12 @@ class ImpatientAdapter(EmailAdapter):
     """The same channel with deadlines a test can wait for."""
 
     spec = replace(EmailAdapter.spec, send_timeout_s=0.75, test_timeout_s=0.75)
+
+
+class PatientAdapter(EmailAdapter):
+    """The same channel with deadlines no test can wait for."""
+
+    spec = replace(EmailAdapter.spec, send_timeout_s=86_400, test_timeout_s=86_400)
 
 
 def adapter_for(
@@ -137,7 +143,7 @@ async def scripted(changes: Mapping[str, str] | None = None) -> AsyncIterator[Sc
     script.port = listener.sockets[0].getsockname()[1]
     try:
         yield script
-        async with asyncio.timeout(5):  # the channel closes its connection: every conversation ends
+        async with asyncio.timeout(PATIENCE_S):  # the channel closes its connection: every conversation ends
             await asyncio.gather(*(end.wait() for end in script.ends))
     finally:
         listener.close()
@@ -153,9 +159,7 @@ async def failed(adapter: EmailAdapter, text: str = "Subject\nbody") -> Receipt:
 
 async def until_idle(server: MailServer) -> None:
     """Let the server see the end of every connection: it cannot be closed amid a TLS handshake."""
-    async with asyncio.timeout(5):
-        while server.sessions:  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not server.sessions)
 
 
 async def refused(changes: Mapping[str, str]) -> Receipt:
@@ -520,11 +524,12 @@ async def test_starttls_on_a_port_of_implicit_tls_names_the_setting():
     assert "SMTP_TLS=implicit" in receipt.result.error
 
 
-async def test_no_tls_is_refused_for_a_public_address_before_any_connection():
-    started = time.monotonic()
+async def test_no_tls_is_refused_for_a_public_address_before_any_connection(monkeypatch: pytest.MonkeyPatch):
+    connections: list[object] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", lambda *to, **_: connections.append(to))
     receipt = await failed(adapter_for(25, host="8.8.8.8", SMTP_TLS="none"))
     assert "is not a private address" in receipt.result.error
-    assert time.monotonic() - started < 0.5
+    assert connections == []
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
@@ -729,20 +734,15 @@ async def test_a_server_that_stops_reading_amid_a_long_mail_delivered_nothing(se
 @pytest.mark.parametrize("answer", [HANG, CLOSE, "500 5.5.1 what?", "421 4.3.2 closing"])
 async def test_a_failing_quit_after_the_server_took_the_mail_is_success(answer: str):
     async with scripted({"QUIT": answer}) as script:
-        started = time.monotonic()
-        result = await script.adapter().send(READER, "hello")
+        assert (await script.adapter(PatientAdapter).send(READER, "hello")).ok
         assert (await script.adapter(ImpatientAdapter).send(READER, "hello")).ok
-    assert result.ok
-    assert time.monotonic() - started < 4
 
 
 async def test_time_is_limited_over_the_whole_call_and_not_for_each_answer():
     async with MailServer(mode="plain") as server:
         for verb in ("MAIL", "RCPT", "DATA"):
             server.faults.push(Fault.stall(0.3).only(verb))
-        started = time.monotonic()
         receipt = await failed(adapter_of(server, adapter=ImpatientAdapter))
-    assert time.monotonic() - started < 1.5
     assert kind(receipt) is FailureKind.TRANSIENT
 
 

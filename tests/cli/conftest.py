@@ -3,10 +3,8 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sysconfig
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import ports, waiting
 from tests.town_thread import reset, town_on_a_thread
+from tests.waiting import PATIENCE_S
 
 from tocsin.standins import Town
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
-TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Cli:
             capture_output=True,
             cwd=self.home,
             env={**self.env, **(env or {})},
-            timeout=TIMEOUT_S,
+            timeout=PATIENCE_S,
             check=False,
         )
         result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -94,7 +93,7 @@ class Cli:
             capture_output=True,
             cwd=self.home,
             env={**self.env, "PATH": path, **(env or {})},
-            timeout=TIMEOUT_S,
+            timeout=PATIENCE_S,
             check=False,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -138,28 +137,19 @@ def wired(tmp_path: Path, town: Town) -> Cli:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    return ports.free_port()
 
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], Any]], Any]:
     """Wait for something another process does, and return it once it is true."""
-
-    def until(condition: Callable[[], Any], *, timeout_s: float = 15) -> Any:
-        deadline = time.monotonic() + timeout_s
-        while not (found := condition()):
-            assert time.monotonic() < deadline, f"in vain after {timeout_s} s"
-            time.sleep(0.01)
-        return found
-
-    return until
+    return waiting.until
 
 
 def end(child: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
     """Send the signal and return exit code and what is left of both outputs."""
     child.send_signal(number)
-    out, err = child.communicate(timeout=TIMEOUT_S)
+    out, err = child.communicate(timeout=PATIENCE_S)
     assert b"Traceback" not in out + err, err.decode()
     return child.returncode, out.decode(), err.decode()
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, end
 from tests.delivery.conftest import RedisServer
+from tests.waiting import PATIENCE_S
 
 from tocsin.standins import Fault, Town
 
@@ -385,7 +386,7 @@ def begin_post(port: int, **headers: str) -> socket.socket:
         "Connection: close",
         *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
     ]
-    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
     connection.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
     return connection
 
@@ -399,7 +400,7 @@ def post(port: int, **headers: str) -> tuple[int, bytes, dict[str, Any]]:
 
 
 def is_open(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
         return True
     return False
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_serve import wait_until_it_listens
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.clock import SystemClock
@@ -40,7 +41,7 @@ def report(port: int, secret: str, update: object = UPDATE) -> tuple[int, bytes]
         {"Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret},
     )
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:

@@ -1,7 +1,6 @@
 """up and gateway: starting, refusing to start, stopping (decisions 2 and 4)."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, end
+from tests.waiting import PATIENCE_S, until
 
 from tocsin.standins import Fault, Town
 
@@ -34,7 +34,7 @@ def post(port: int, document: object, **headers: str) -> tuple[int, dict[str, An
         {"Content-Type": "application/json", **headers},
     )
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as refusal:
         with refusal:
@@ -108,12 +108,11 @@ def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: Town, fre
             f"POST /send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         client.sendall((head + body).encode())
-        while town.teamchat.requests == before:
-            os.sched_yield()
+        until(lambda: town.teamchat.requests > before)
         child.send_signal(signal.SIGTERM)
         with client:
             assert client.recv(65536).startswith(b"HTTP/1.1 200")
-        assert child.wait(10) == 0
+        assert child.wait(PATIENCE_S) == 0
         child.communicate()
 
 

@@ -1,19 +1,22 @@
 """On a terminal: drawn tables, colours, progress after a second; elsewhere none of it (decision 31)."""
 
+import asyncio
 import os
 import pty
 import re
 import select
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.waiting import PATIENCE_S
 
+from tocsin.cli.output import Output
 from tocsin.standins import Fault, Town
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -28,12 +31,10 @@ class Session:
     child: subprocess.Popen[bytes]
     screen: int
 
-    def wait(self, timeout_s: float = 20) -> tuple[int, str]:
+    def wait(self) -> tuple[int, str]:
         seen = b""
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            if not select.select([self.screen], [], [], 0.1)[0]:
-                continue
+        while True:
+            assert select.select([self.screen], [], [], PATIENCE_S)[0], seen.decode()
             try:
                 chunk = os.read(self.screen, 65536)
             except OSError:  # Linux: the last one who had the terminal open is gone
@@ -41,7 +42,7 @@ class Session:
             if not chunk:
                 break
             seen += chunk
-        return self.child.wait(5), seen.decode()
+        return self.child.wait(PATIENCE_S), seen.decode()
 
 
 @contextmanager
@@ -114,11 +115,24 @@ def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: Town
     assert re.search("Sending on teamchat|Testing teamchat|Notifying oncall", screen)
 
 
-def test_work_of_less_than_a_second_shows_nothing_but_its_result(wired: Cli, town: Town):
+def test_the_result_is_the_last_that_is_shown(wired: Cli, town: Town):
     code, screen = run(wired, "send", "teamchat", "#ops", "hello")
     assert code == 0
-    assert not SPINNER.search(screen)
-    assert screen.startswith("sent on teamchat to #ops")
+    assert re.search(r"sent on teamchat to #ops\b[^\n]*\n$", screen)
+
+
+def test_work_of_less_than_a_second_shows_no_progress(monkeypatch: pytest.MonkeyPatch):
+    async def work() -> int:
+        return 7
+
+    screen, terminal = pty.openpty()
+    with open(terminal, "w", closefd=False) as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert asyncio.run(Output().while_waiting("Working", work())) == 7
+    os.write(terminal, b".")
+    assert os.read(screen, 100) == b"."
+    os.close(terminal)
+    os.close(screen)
 
 
 def test_quiet_shows_no_progress(wired: Cli, town: Town):
@@ -134,11 +148,11 @@ def test_off_a_terminal_there_is_no_progress(wired: Cli, town: Town):
 
 
 def test_ctrl_c_while_progress_is_shown_restores_the_terminal(wired: Cli, town: Town):
-    town.teamchat.faults.push(Fault.stall(30, accept=False))
+    town.teamchat.faults.push(Fault.stall(86_400, accept=False))
     with on_terminal(wired, "send", "teamchat", "#ops", "hello") as session:
         seen = b""
         while not SPINNER.search(seen.decode(errors="ignore")):
-            assert select.select([session.screen], [], [], 10)[0]
+            assert select.select([session.screen], [], [], PATIENCE_S)[0]
             seen += os.read(session.screen, 65536)
         session.child.send_signal(signal.SIGINT)
         code, rest = session.wait()

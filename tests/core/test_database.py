@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.database import MAX_BATCH, Database, DatabaseError
 
@@ -229,7 +230,7 @@ asyncio.run(main())
 
 def test_a_disk_that_takes_no_more_bytes_loses_nothing_and_is_used_again_when_it_does(path: Path):
     child = started(FULL_DISK, path)
-    assert child.communicate(timeout=30) == ("", None)
+    assert child.communicate(timeout=PATIENCE_S) == ("", None)
     assert child.returncode == 0
     assert on_disk(path) == {"before", "after"}
 
@@ -277,7 +278,7 @@ asyncio.run(main())
 
 def test_several_processes_write_at_once(path: Path):
     children = [started(WRITER, path, name, 150) for name in range(4)]
-    assert [child.wait(30) for child in children] == [0] * 4
+    assert [child.wait(PATIENCE_S) for child in children] == [0] * 4
     assert on_disk(path) == {f"{name}-{n}" for name in range(4) for n in range(150)}
     for child in children:
         child.communicate()
@@ -285,7 +286,7 @@ def test_several_processes_write_at_once(path: Path):
 
 def test_several_processes_create_the_same_database_at_once(path: Path):
     children = [started(WRITER, path, name, 1) for name in range(8)]
-    assert [child.wait(30) for child in children] == [0] * 8
+    assert [child.wait(PATIENCE_S) for child in children] == [0] * 8
     assert len(on_disk(path)) == 8
     for child in children:
         child.communicate()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.database_lazy import LazyDatabase
@@ -27,7 +28,7 @@ class Opener:
     def __call__(self) -> Database:
         self.asked += 1
         self.begun.set()
-        assert self.may_go.wait(5)
+        assert self.may_go.wait(PATIENCE_S)
         self.opened.append(Database(self.place / "tocsin.db", SCHEMA))
         return self.opened[-1]
 

@@ -3,13 +3,13 @@
 import asyncio
 import inspect
 import os
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process import MAX_OUTPUT_BYTES, ProcessTimeoutError, run
@@ -48,50 +48,47 @@ def alive(pid: int) -> bool:
 
 async def pid_in(path: Path) -> int:
     """Wait for a process to write its ID."""
-    for _ in range(2000):
-        if path.exists() and (text := path.read_text()).endswith("\n"):
-            return int(text)
-        await asyncio.sleep(0.005)
-    raise AssertionError(f"nobody wrote {path}")
+
+    def look() -> str:
+        text = path.read_text() if path.exists() else ""
+        return text if text.endswith("\n") else ""
+
+    return int(await eventually(look, f"nobody wrote {path}"))
 
 
 async def gone(pid: int) -> bool:
-    """Wait a moment for a killed process to disappear."""
-    for _ in range(100):
-        if not alive(pid):
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    """Wait for a killed process to disappear."""
+    return await eventually(lambda: not alive(pid), f"{pid} is alive")
 
 
 @on_each_loop
 async def test_arguments_and_input_arrive_as_they_are_without_a_shell():
     hostile = ["-n", "$(id)", "a'b\"c", "two\nlines", "😀", "", "*"]
-    done = await run(["sh", "-c", 'printf "%s|" "$@"; cat', "sh", *hostile], timeout_s=10, stdin="text\n")
+    done = await run(["sh", "-c", 'printf "%s|" "$@"; cat', "sh", *hostile], timeout_s=PATIENCE_S, stdin="text\n")
     assert done.stdout == "".join(f"{argument}|" for argument in hostile) + "text\n"
     assert (done.exit_code, done.stderr) == (0, "")
 
 
 @on_each_loop
 async def test_exit_code_and_both_outputs_come_back_separately():
-    done = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout_s=10)
+    done = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout_s=PATIENCE_S)
     assert (done.exit_code, done.stdout, done.stderr) == (3, "out\n", "err\n")
 
 
 @on_each_loop
 async def test_a_child_killed_by_a_signal_has_that_signal_as_negative_exit_code():
-    assert (await run(["sh", "-c", "kill -TERM $$"], timeout_s=10)).exit_code == -15
+    assert (await run(["sh", "-c", "kill -TERM $$"], timeout_s=PATIENCE_S)).exit_code == -15
 
 
 @on_each_loop
 async def test_a_child_sees_only_the_environment_it_is_given():
-    done = await run(["/usr/bin/env"], timeout_s=10, env={"ONLY": "this"})
+    done = await run(["/usr/bin/env"], timeout_s=PATIENCE_S, env={"ONLY": "this"})
     assert done.stdout == "ONLY=this\n"
 
 
 @on_each_loop
 async def test_a_child_that_leads_its_own_session_cannot_be_reached_by_the_terminal():
-    done = await run(["sh", "-c", "ps -o sid= -p $$; echo $$"], timeout_s=10)
+    done = await run(["sh", "-c", "ps -o sid= -p $$; echo $$"], timeout_s=PATIENCE_S)
     session, pid = done.stdout.split()
     assert session == pid
 
@@ -99,7 +96,7 @@ async def test_a_child_that_leads_its_own_session_cannot_be_reached_by_the_termi
 @on_each_loop
 async def test_a_missing_program_is_a_sentence():
     with pytest.raises(ProcessError, match="no-such-program could not be started: No such file or directory"):
-        await run(["/nonexistent/no-such-program"], timeout_s=10)
+        await run(["/nonexistent/no-such-program"], timeout_s=PATIENCE_S)
 
 
 @on_each_loop
@@ -107,28 +104,28 @@ async def test_a_file_that_may_not_be_run_is_a_sentence(tmp_path: Path):
     file = tmp_path / "data"
     file.write_text("x")
     with pytest.raises(ProcessError, match="data could not be started: Permission denied"):
-        await run([str(file)], timeout_s=10)
+        await run([str(file)], timeout_s=PATIENCE_S)
 
 
 @on_each_loop
 async def test_a_null_character_is_refused_before_anything_starts():
     with pytest.raises(ProcessError, match="true could not be started: an argument or variable has a NUL"):
-        await run(["true", "a\0b"], timeout_s=10)
+        await run(["true", "a\0b"], timeout_s=PATIENCE_S)
     with pytest.raises(ProcessError, match="true could not be started: an argument or variable has a NUL"):
-        await run(["true"], timeout_s=10, env={"NAME": "a\0b"})
+        await run(["true"], timeout_s=PATIENCE_S, env={"NAME": "a\0b"})
 
 
 @on_each_loop
 async def test_a_too_long_argument_is_a_sentence():
     with pytest.raises(ProcessError, match="true could not be started: Argument list too long"):
-        await run(["true", "x" * 5_000_000], timeout_s=10)
+        await run(["true", "x" * 5_000_000], timeout_s=PATIENCE_S)
 
 
 @on_each_loop
 async def test_a_child_that_is_too_slow_is_killed_with_everything_it_started(tmp_path: Path):
     started = tmp_path / "grandchild"
     script = f"trap '' TERM; sleep 60 & echo $! > {started}; wait"
-    for timeout_s in (0.2, 2, 20):
+    for timeout_s in (0.2, 2, 60):
         with pytest.raises(ProcessTimeoutError, match=rf"^sh did not end within {timeout_s} s and was stopped$"):
             await run(["sh", "-c", script], timeout_s=timeout_s)
         if started.exists():  # a busy machine may take longer to get that far
@@ -198,35 +195,31 @@ async def test_cancelling_twice_while_it_runs_leaves_nothing(tmp_path: Path):
 
 @on_each_loop
 async def test_a_time_limit_around_the_call_ends_the_child():
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await run(["sleep", "60"], timeout_s=60)
-    assert time.monotonic() - began < 30
+            await run(["sleep", "86400"], timeout_s=86_400)
 
 
 @on_each_loop
 async def test_what_a_child_left_in_the_background_does_not_outlive_it_or_hold_up_the_caller(tmp_path: Path):
     started = tmp_path / "background"
-    began = time.monotonic()
-    done = await run(["sh", "-c", f"sleep 60 & echo $! > {started}; echo done"], timeout_s=30)
+    done = await run(["sh", "-c", f"sleep 86400 & echo $! > {started}; echo done"], timeout_s=86_400)
     assert (done.exit_code, done.stdout) == (0, "done\n")
-    assert time.monotonic() - began < 10
     assert await gone(await pid_in(started))
 
 
 @on_each_loop
 async def test_a_daemon_that_left_the_group_and_keeps_the_output_open_holds_nobody_up(tmp_path: Path):
     started = tmp_path / "daemon"
-    script = f"setsid sh -c 'echo $$ > {started}; exec sleep 60' & while ! [ -s {started} ]; do :; done; echo done"
-    done = await run(["sh", "-c", script], timeout_s=30)
+    script = f"setsid sh -c 'echo $$ > {started}; exec sleep 86400' & while ! [ -s {started} ]; do :; done; echo done"
+    done = await run(["sh", "-c", script], timeout_s=PATIENCE_S)
     assert (done.exit_code, done.stdout) == (0, "done\n")
     os.kill(await pid_in(started), 9)
 
 
 @on_each_loop
 async def test_a_child_that_never_reads_its_input_is_no_error():
-    assert (await run(["true"], timeout_s=10, stdin="x" * 5_000_000)).exit_code == 0
+    assert (await run(["true"], timeout_s=PATIENCE_S, stdin="x" * 5_000_000)).exit_code == 0
 
 
 @on_each_loop
@@ -237,24 +230,24 @@ async def test_a_child_that_lives_on_without_reading_its_input_is_still_timed_ou
 
 @on_each_loop
 async def test_a_child_that_closes_its_input_early_is_no_error():
-    done = await run(["sh", "-c", "exec <&-; sleep 0.1; echo done"], timeout_s=10, stdin="x" * 5_000_000)
+    done = await run(["sh", "-c", "exec <&-; sleep 0.1; echo done"], timeout_s=PATIENCE_S, stdin="x" * 5_000_000)
     assert done.stdout == "done\n"
 
 
 @on_each_loop
 async def test_without_input_the_child_reads_the_end_at_once():
-    assert (await run(["cat"], timeout_s=10)).stdout == ""
+    assert (await run(["cat"], timeout_s=PATIENCE_S)).stdout == ""
 
 
 @on_each_loop
 async def test_all_of_a_long_input_and_output_passes():
     text = "0123456789" * 90_000
-    assert (await run(["cat"], timeout_s=10, stdin=text)).stdout == text
+    assert (await run(["cat"], timeout_s=PATIENCE_S, stdin=text)).stdout == text
 
 
 @on_each_loop
 async def test_output_beyond_the_limit_is_read_and_thrown_away():
-    done = await run(["sh", "-c", "head -c 5000000 /dev/zero; echo end >&2"], timeout_s=20)
+    done = await run(["sh", "-c", "head -c 5000000 /dev/zero; echo end >&2"], timeout_s=PATIENCE_S)
     assert len(done.stdout) == MAX_OUTPUT_BYTES
     assert (done.exit_code, done.stderr) == (0, "end\n")
 
@@ -267,11 +260,11 @@ async def test_a_child_that_prints_without_end_is_timed_out():
 
 @on_each_loop
 async def test_output_that_is_no_text_is_shown_as_far_as_it_is():
-    done = await run(["printf", r"a\377b"], timeout_s=10)
+    done = await run(["printf", r"a\377b"], timeout_s=PATIENCE_S)
     assert done.stdout == "a\N{REPLACEMENT CHARACTER}b"
 
 
 @on_each_loop
 async def test_many_children_at_once_do_not_mix():
-    done = await asyncio.gather(*(run(["cat"], timeout_s=20, stdin=str(n)) for n in range(30)))
+    done = await asyncio.gather(*(run(["cat"], timeout_s=PATIENCE_S, stdin=str(n)) for n in range(30)))
     assert [one.stdout for one in done] == [str(n) for n in range(30)]

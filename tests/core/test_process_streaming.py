@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.test_process import alive, gone, on_each_loop, pid_in
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process import kill_group, run, streaming
@@ -72,7 +73,7 @@ async def test_a_child_that_ignores_the_request_is_killed_with_its_group(tmp_pat
     async with streaming(sh(script), lambda *_: None) as child:
         await pid_in(ready)
         child.stop(0.05)
-        assert await child.wait(10) == -9
+        assert await child.wait(PATIENCE_S) == -9
     assert await gone(await pid_in(below))
 
 
@@ -81,7 +82,7 @@ async def test_asking_twice_takes_the_shorter_time():
     async with streaming(sh("trap '' TERM; echo; sleep 60"), lambda *_: None) as child:
         child.stop(60)
         child.stop(0.01)
-        assert await child.wait(10) == -9 or await child.wait(10) == -15
+        assert await child.wait(PATIENCE_S) == -9 or await child.wait(PATIENCE_S) == -15
 
 
 @on_each_loop
@@ -114,7 +115,7 @@ async def test_output_without_end_leaves_time_for_everything_else():
         size += len(data)
 
     async with streaming(["yes"], take) as child:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while size < 12 * 1024 * 1024:
                 await asyncio.sleep(0.01)  # it counts that it gets its turn
                 turns += 1
@@ -140,9 +141,8 @@ async def test_a_tree_has_the_leader_its_descendants_and_its_session(tmp_path: P
     script = f"(sleep 60 & echo $! > {left}); setsid sh -c 'echo $$ > {below}; exec sleep 60' & wait"
     async with streaming(sh(script), lambda *_: None) as child:
         pids = {child.pid, await pid_in(left), await pid_in(below)}
-        async with asyncio.timeout(10):  # the shell around the first one takes a moment to end
-            while {process.pid for process in tree_of(child.pid)} != pids:  # noqa: ASYNC110  # nobody tells
-                await asyncio.sleep(0.005)
+        # The shell around the first one takes a moment to end.
+        await eventually(lambda: {process.pid for process in tree_of(child.pid)} == pids)
         assert all(process.resident_bytes >= 0 for process in tree_of(child.pid))
         child.kill()
         await child.wait()

@@ -7,12 +7,12 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.process import Finished, run, streaming
 from tocsin.core.process_tree import tree_of
@@ -128,7 +128,7 @@ def note_visits(server: socket.socket, name: str, visits: list[str]) -> None:
 
 
 async def in_sandbox(
-    world: World, script: str, *, timeout_s: float = 20, network: bool = False, limits: Limits | None = None
+    world: World, script: str, *, timeout_s: float = PATIENCE_S, network: bool = False, limits: Limits | None = None
 ) -> Finished:
     room = Room(world.skill, (world.skill / "skill.yaml",), network=network)
     confined = await Sandbox(limits or Limits()).confine(
@@ -276,7 +276,7 @@ async def test_the_network_is_there_where_it_is_allowed(world: World):
         pytest.skip("no python3 in the system's folders")
     done = await in_sandbox(world, HARMLESS["connect to a server on this machine"], network=True)
     assert "ESCAPED" in done.stdout, done.stderr
-    await asyncio.to_thread(wait_for, lambda: world.visits)
+    await eventually(lambda: world.visits)
     world.visits.clear()
 
 
@@ -289,7 +289,7 @@ async def test_what_leaves_its_session_ends_with_the_run(world: World):
     def all_gone() -> bool:
         return not [path for path in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in read(path)]
 
-    await asyncio.to_thread(wait_for, all_gone)  # the kernel ends them in its own time
+    await eventually(all_gone)  # the kernel ends them in its own time
 
 
 @needs_bubblewrap
@@ -311,13 +311,12 @@ async def test_the_disk_in_memory_ends_where_its_limit_is(world: World):
 
 @needs_bubblewrap
 async def test_nothing_of_it_outlives_this_program(world: World, tmp_path: Path):
-    confined = await Sandbox().confine(["/bin/sh", "-c", "echo up; sleep 27182.8"], ENV, Room(world.skill))
+    seconds = f"27182.{os.getpid()}"  # nobody else's
+    confined = await Sandbox().confine(["/bin/sh", "-c", f"echo up; sleep {seconds}"], ENV, Room(world.skill))
     code = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE).stdout.readline())"
     owner = subprocess.run(["python3", "-c", code, *confined.argv], cwd=world.skill, capture_output=True, check=False)
     assert b"up" in owner.stdout, owner.stderr
-    await asyncio.to_thread(
-        wait_for, lambda: not any(b"27182.8" in read(p) for p in Path("/proc").glob("[0-9]*/cmdline"))
-    )
+    await eventually(lambda: not any(seconds.encode() in read(p) for p in Path("/proc").glob("[0-9]*/cmdline")))
 
 
 async def test_without_bubblewrap_the_level_is_limits_and_says_why():
@@ -346,7 +345,7 @@ async def test_the_level_is_found_out_once(tmp_path: Path):
 async def test_without_bubblewrap_limits_and_environment_hold_and_output_is_the_programs_own(tmp_path: Path):
     sandbox = Sandbox(bwrap="")
     confined = await sandbox.confine(["/bin/sh", "-c", "ulimit -n; echo err >&2; exit 4"], ENV, Room(tmp_path))
-    done = await run(confined.argv, env=confined.env, cwd=tmp_path, timeout_s=10)
+    done = await run(confined.argv, env=confined.env, cwd=tmp_path, timeout_s=PATIENCE_S)
     assert (done.exit_code, done.stdout, done.stderr) == (4, "1024\n", "err\n")
 
 
@@ -354,7 +353,7 @@ async def test_without_bubblewrap_limits_and_environment_hold_and_output_is_the_
 @needs_bubblewrap
 async def test_a_home_where_the_system_is_becomes_another_one(home: str, world: World):
     confined = await Sandbox().confine(["/bin/sh", "-c", "echo $HOME"], {**ENV, "HOME": home}, Room(world.skill))
-    done = await run(confined.argv, env=confined.env, cwd=world.skill, timeout_s=10)
+    done = await run(confined.argv, env=confined.env, cwd=world.skill, timeout_s=PATIENCE_S)
     assert (done.stdout, done.stderr) == ("/home/sandbox\n", "")
 
 
@@ -372,10 +371,8 @@ async def test_everything_below_a_sandboxed_program_is_in_its_tree(world: World)
     up = asyncio.Event()
     async with streaming(confined.argv, lambda *_: up.set(), env=confined.env, cwd=world.skill) as child:
         await up.wait()
-        async with asyncio.timeout(10):
-            # bubblewrap, its inner half, sh, sleep; nobody tells of what happens in there
-            while len(tree_of(child.pid)) < 4:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        # bubblewrap, its inner half, sh, sleep; nobody tells of what happens in there
+        await eventually(lambda: len(tree_of(child.pid)) >= 4)
 
 
 def read(path: Path) -> bytes:
@@ -383,10 +380,3 @@ def read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def wait_for(condition: object) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -6,15 +6,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S, until
 
 pytest.register_assert_rewrite("tests.delivery.store_contract", "tests.delivery.store_machine")
 
-START_S = 10.0
 SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "daemonize": "no"}
 
 
@@ -67,7 +66,7 @@ class RedisServer:
     def ask(self, *words: str) -> str:
         """Send one inline command over a connection of its own; return the first line of the answer."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(5)
+            connection.settimeout(PATIENCE_S)
             connection.connect(str(self.socket))
             if self.password:
                 connection.sendall(f"AUTH {self.password}\r\n".encode())
@@ -76,15 +75,13 @@ class RedisServer:
             return connection.recv(65536).decode(errors="replace").strip()
 
     def _wait_until_it_answers(self) -> None:
-        end = time.monotonic() + START_S
-        while time.monotonic() < end:
+        def look() -> bool:
             try:
-                if self.ask("PING") == "+PONG":
-                    return
+                return self.ask("PING") == "+PONG"
             except OSError:
-                pass
-            time.sleep(0.01)
-        raise AssertionError((self.directory / "log").read_text())
+                return False
+
+        until(look, (self.directory / "log").read_text)
 
     def _signal(self, number: int) -> None:
         assert self._process is not None
@@ -92,7 +89,7 @@ class RedisServer:
 
     def _wait(self) -> None:
         assert self._process is not None
-        self._process.wait(START_S)
+        self._process.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="session")

@@ -3,21 +3,22 @@
 import asyncio
 import json
 import logging
-import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.waiting import eventually as until
+from tests.waiting import rate_of
 
 from tocsin.core.errors import ChannelError, ConfigError, StoreUnavailableError, UnknownChannelError
 from tocsin.core.ids import new_id
@@ -29,7 +30,6 @@ from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
 KINDS = {"email": "email", "teamchat": "teamchat", "slack": "teamchat", "botchat": "botchat", "guildchat": "guildchat"}
 # What tests wait for comes sooner; those of the promises in seconds run at the usual pace.
 SWIFT = Pace(lease_s=1.0, renew_s=0.3, silence_s=1.5, block_s=0.05, sweep_s=0.1, abandoned_s=0.5)
-HEALS_S = 5.0  # the specification of the bus: back at work within that
 
 
 class Queue:
@@ -71,10 +71,10 @@ def prepare(channel: str, entry: BusEntry) -> NewDelivery:
 
 @asynccontextmanager
 async def buses(
-    url: str, queue: Queue, count: int = 1, *, name: str = "worker", **changes: Any
+    url: str, queue: Queue, count: int = 1, *, name: str = "worker", answer_timeout_s: float = 5.0, **changes: Any
 ) -> AsyncIterator[list[Bus]]:
     """Run buses, each with connections of its own; stop them at the end."""
-    clients = [open_redis(url) for _ in range(count)]
+    clients = [open_redis(url, answer_timeout_s=answer_timeout_s) for _ in range(count)]
     parts = {"names": lambda: list(KINDS), "prepare": prepare, "enqueue": queue.enqueue, "pace": SWIFT, **changes}
     made = [Bus(client, f"{name}-{number}", **parts) for number, client in enumerate(clients)]
     try:
@@ -110,21 +110,12 @@ async def client(url: str) -> AsyncIterator[RedisClient]:
     await opened.aclose()
 
 
-async def until(check: Callable[[], object], within_s: float = HEALS_S) -> float:
-    """Wait until `check` is true; return how long it took."""
-    began = time.monotonic()
-    while not await _value(check()):
-        assert time.monotonic() - began < within_s, f"not within {within_s} s"
-        await asyncio.sleep(0.01)
-    return time.monotonic() - began
-
-
 async def _value(result: object) -> object:
     return await result if isinstance(result, Awaitable) else result
 
 
-async def until_led(made: Sequence[Bus], within_s: float = HEALS_S) -> Bus:
-    await until(lambda: any(bus.leads for bus in made), within_s)
+async def until_led(made: Sequence[Bus]) -> Bus:
+    await until(lambda: any(bus.leads for bus in made))
     return next(bus for bus in made if bus.leads)
 
 
@@ -188,7 +179,7 @@ async def until_empty(client: RedisClient, *streams: str) -> None:
         pending = [await client.command("EVAL", _PENDING, 1, stream, GROUP) for stream in streams]
         return not any(lengths) and not any(pending)
 
-    await until(empty, 15)
+    await until(empty)
 
 
 _PENDING = "return redis.call('XPENDING', KEYS[1], ARGV[1])[1]"
@@ -225,7 +216,7 @@ async def test_large_messages_in_a_burst_all_arrive(url: str, client: RedisClien
         for number in range(20):
             await publish_text(client, "outbound:email", f"{number}:" + "x" * (MAX_BYTES - 100))
             await publish(client, "teamchat", {"target": "C1", "message": f"{number}." + "x" * (MAX_BYTES - 100)})
-        await until(lambda: len(queue.accepted) == 40, 15)
+        await until(lambda: len(queue.accepted) == 40)
     assert len(set(queue.messages)) == 40
     assert await rejected(client, 10) == []
 
@@ -306,7 +297,7 @@ async def test_what_is_malformed_is_kept_with_its_reason_and_stops_nothing(
         found = [r for r in records if r["topic"] == f"outbound:{channel}" and r["entry"] == shown]
         assert len(found) == 2, (channel, shown[:50])
         assert all(reason in r["reason"] for r in found)
-        assert all(abs(r["at"] - time.time()) < 60 for r in found)
+        assert all(1_700_000_000 < r["at"] < 5_000_000_000 for r in found)  # seconds since 1970
     logged = [record for record in caplog.records if record.message == "a bus entry was rejected"]
     assert len(logged) == 2 * len(MALFORMED)
     assert await client.command("KEYS", "outbound:pigeon") == []
@@ -415,9 +406,7 @@ async def test_what_cannot_be_queued_now_is_queued_later_without_a_busy_loop(
         await publish_text(client, "outbound:email", "topic")
         await publish(client, "email", {"target": "a@b.c"})
         await until(lambda: all(bus.problem == "the queue is away" for bus in made))
-        calls, began = queue.calls, time.monotonic()
-        await until(lambda: time.monotonic() - began > 1)
-        assert queue.calls - calls <= 2 * 4
+        assert await rate_of(lambda: queue.calls, over_s=1) <= 2 * 4
         assert await client.command("XLEN", "outbound:email") == 152
         queue.failure = None
         await until(lambda: len(queue.accepted) == 151)
@@ -488,8 +477,7 @@ async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog
         server = RedisServer(Path(directory), requirepass="right")
         async with buses(f"unix://:wrong@{server.socket}", queue) as made:
             await until(lambda: "cannot be reached" in made[0].problem)
-            began = time.monotonic()
-            await until(lambda: time.monotonic() - began > 0.5)
+            await asyncio.sleep(0.5)  # for more attempts, that tell nothing new
             server.start()
             await until(lambda: "refuses the user or the password" in made[0].problem)
             assert not made[0].leads
@@ -505,28 +493,26 @@ async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog
 async def test_an_idle_process_asks_redis_seldom(private_redis: RedisServer, url: str, client: RedisClient):
     async with buses(url, Queue(), pace=Pace()) as made:
         await until_led(made)
-        before, began = await commands(client), time.monotonic()
-        await until(lambda: time.monotonic() - began > 2)
-        calls = await commands(client) - before
-    assert calls.total() / 2 < 13, calls  # looking back every 3 s adds less than 2
+        per_second = await rate_of(lambda: commands(client), over_s=2)
+    assert per_second < 13  # looking back every 3 s adds less than 2
 
 
-async def commands(client: RedisClient) -> Counter[str]:
+async def commands(client: RedisClient) -> int:
     answer = await client.command("EVAL", "return redis.call('INFO', 'commandstats')", 0)
-    lines = [line.split(":") for line in answer.decode().splitlines() if line.startswith("cmdstat_")]
-    return Counter({name: int(facts.split("calls=")[1].split(",")[0]) for name, facts in lines})
+    lines = [line for line in answer.decode().splitlines() if line.startswith("cmdstat_")]
+    return sum(int(line.split("calls=")[1].split(",")[0]) for line in lines)
 
 
 # --- coming and going
 
 
 @pytest.mark.parametrize("state", ["idle", "loaded", "redis paused", "queue away"])
-async def test_a_stop_ends_within_a_second_and_loses_nothing_that_was_taken(
+async def test_a_stop_waits_for_no_server_and_loses_nothing_that_was_taken(
     private_redis: RedisServer, url: str, client: RedisClient, state: str
 ):
     queue = Queue()
     await fill(client, 5000 if state == "loaded" else 0)
-    async with buses(url, queue) as made:
+    async with buses(url, queue, answer_timeout_s=86_400) as made:
         await until_led(made)
         if state == "redis paused":
             private_redis.pause()
@@ -534,8 +520,6 @@ async def test_a_stop_ends_within_a_second_and_loses_nothing_that_was_taken(
             queue.failure = StoreUnavailableError("away")
             await publish(client, "email", {"target": "a@b.c", "message": "0"})
             await until(lambda: made[0].problem)
-        began = time.monotonic()
-    assert time.monotonic() - began < 1.0
     private_redis.resume()
     queue.failure = None
     async with buses(url, queue):
@@ -613,12 +597,12 @@ async def test_consumers_that_are_long_dead_are_forgotten_unless_they_hold_entri
     await until_consumers(client, set())
 
 
-async def until_consumers(client: RedisClient, names: set[str], within_s: float = HEALS_S) -> None:
+async def until_consumers(client: RedisClient, names: set[str]) -> None:
     async def match() -> bool:
         found = await client.command("XINFO CONSUMERS", "outbound:email", GROUP)
         return {consumer["name"].decode() for consumer in found} == names
 
-    await until(match, within_s)
+    await until(match)
 
 
 # --- real processes
@@ -690,14 +674,16 @@ def ended(processes: Mapping[str, subprocess.Popen[bytes]]) -> Iterator[None]:
             process.wait()
 
 
-async def until_heard(client: RedisClient, made: Children) -> float:
+async def until_heard(client: RedisClient, made: Children) -> None:
     """Publish until a message is queued: somebody listens."""
-    began = time.monotonic()
-    while not await made.queued(f"probe {began}"):
-        await publish_text(client, "outbound:email", f"probe {began}:{new_id()}")
+    probe = f"probe {new_id()}"
+
+    async def heard() -> bool:
+        await publish_text(client, "outbound:email", f"{probe}:{new_id()}")
         await asyncio.sleep(0.05)
-        assert time.monotonic() - began < 10
-    return time.monotonic() - began
+        return bool(await made.queued(probe))
+
+    await until(heard)
 
 
 async def leader(client: RedisClient) -> str:
@@ -709,7 +695,7 @@ async def leads_one_of(client: RedisClient, names: Mapping[str, object]) -> bool
 
 
 async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
-    private_redis: RedisServer, url: str, redis_server: RedisServer, client: RedisClient
+    private_redis: RedisServer, url: str, redis_server: RedisServer, client: RedisClient, chance: Random
 ):
     async with children(url, redis_server, 3, SWIFT) as made:
         await until_heard(client, made)
@@ -717,16 +703,16 @@ async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
             await publish(client, "email", {"target": "a@b.c", "message": f"stream {number}"})
             await publish_text(client, "outbound:teamchat", f"topic {number}")
             if number % 150 == 149:
-                made.kill(random.choice(sorted(made.running)))
+                made.kill(chance.choice(sorted(made.running)))
                 made.start()
         await until(lambda: leads_one_of(client, made.running))
         made.kill(await leader(client))
-        assert await until_heard(client, made) < HEALS_S
+        await until_heard(client, made)
 
         async def complete() -> bool:
             return len(await made.queued("stream")) >= 900
 
-        await until(complete, 15)
+        await until(complete)
         await until_empty(client, "outbound:email", "outbound:teamchat")
         assert Counter(await made.queued("stream")) == Counter(f"stream {number}" for number in range(900))
         assert max(Counter(await made.queued()).values()) == 1
@@ -739,12 +725,16 @@ async def test_a_leader_that_slept_forwards_nothing_that_its_successor_heard(
         await until_heard(client, made)
         sleeper = await leader(client)
         made.running[sleeper].send_signal(signal.SIGSTOP)
-        began, sent = time.monotonic(), 0
-        while not await made.queued("topic"):
+        sent = 0
+
+        async def heard() -> bool:
+            nonlocal sent
             await publish_text(client, "outbound:email", f"topic {sent}")
             sent += 1
-            assert time.monotonic() - began < HEALS_S
             await asyncio.sleep(0.01)
+            return bool(await made.queued("topic"))
+
+        await until(heard)
         assert await leader(client) != sleeper
         for _ in range(100):
             await publish_text(client, "outbound:email", f"topic {sent}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.delivery.store_contract import RULES, TwoClocks, new
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
@@ -985,7 +986,7 @@ async def test_pacing_gives_a_provider_no_reason_to_refuse(tmp_path: Path):
     async with open_standins(paced=True) as town, in_real_time(tmp_path / "queue.db", town) as store:
         await store.enqueue_many(queued)
         await town.recorder.wait_for(len(queued), timeout_s=10)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while await store.seconds_to_next(RULES) is not None:  # noqa: ASYNC110 - the store tells nobody
                 await asyncio.sleep(0.01)
         found = (await store.search(Query(limit=100))).items

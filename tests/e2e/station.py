@@ -3,11 +3,9 @@
 import asyncio
 import json
 import signal
-import socket
 import sqlite3
 import subprocess
 import sysconfig
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
@@ -16,7 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.e2e.test_demo import environment
+from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
+from tests.waiting import PATIENCE_S, until
 
 from tocsin.standins import Town, guildchat_calls, teamchat_calls
 
@@ -24,7 +24,6 @@ T = TypeVar("T")
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 WEBHOOK_SECRET = "a-secret-for-tests-000000"
-PATIENCE_S = 15.0
 TRIGGERS = r"""
 - pattern: '^/?uptime (\w+)'
   command: 'echo "up $1"'
@@ -38,22 +37,12 @@ command: 'echo "hello ${1:-everybody}"; cat'
 """
 
 
-def until(look: Callable[[], T], what: str = "", timeout_s: float = PATIENCE_S) -> T:
-    """Look again and again until there is something; return it."""
-    end = time.monotonic() + timeout_s
-    while not (found := look()):
-        assert time.monotonic() < end, f"in vain after {timeout_s} s: {what}"
-        time.sleep(0.01)
-    return found
-
-
 class Station:
     """The running service, and what people do to it from outside."""
 
     def __init__(self, town: Town, home: Path, *, allowed: str, admin: str) -> None:
         self.town, self.home, self.data_dir = town, home, home / "data"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self.env = environment(
             home,
             **town.environment(),

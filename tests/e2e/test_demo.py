@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sysconfig
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S, until
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 READY = "What the stand-ins receive appears below"
@@ -42,16 +42,15 @@ class Demo:
     printed: str = ""
     commands: list[str] = field(default_factory=list)
 
-    def read_until(self, pattern: str, timeout_s: float = 20) -> str:
+    def read_until(self, pattern: str) -> str:
         """Wait until the output has `pattern`; return the match."""
         assert self.child.stdout
-        deadline = time.monotonic() + timeout_s
         while not (found := re.search(pattern, self.printed, re.MULTILINE)):
-            assert time.monotonic() < deadline, f"{pattern!r} is not in: {self.printed}"
-            if select.select([self.child.stdout], [], [], 0.1)[0]:
-                chunk = os.read(self.child.stdout.fileno(), 65536)
-                assert chunk, f"the demo ended: {self.printed}"
-                self.printed += chunk.decode()
+            readable = select.select([self.child.stdout], [], [], PATIENCE_S)[0]
+            assert readable, f"{pattern!r} is not in: {self.printed}"
+            chunk = os.read(self.child.stdout.fileno(), 65536)
+            assert chunk, f"the demo ended: {self.printed}"
+            self.printed += chunk.decode()
         return found[0]
 
     def address(self, label: str) -> str:
@@ -63,17 +62,19 @@ class Demo:
 
     def received(self) -> list[dict[str, Any]]:
         """Return what the page shows."""
-        with urllib.request.urlopen(f"{self.page}/received.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.page}/received.json", timeout=PATIENCE_S) as answer:
             return list(json.load(answer)["received"])
 
     def post(self, path: str, **body: Any) -> None:
         """Do what a click on the page does."""
         data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.page}{path}", data, headers), timeout=10) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{self.page}{path}", data, headers), timeout=PATIENCE_S
+        ) as answer:
             assert answer.status == 201
 
     def conversation(self, chat: int) -> list[dict[str, Any]]:
-        with urllib.request.urlopen(f"{self.page}/conversation.json?chat={chat}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.page}/conversation.json?chat={chat}", timeout=PATIENCE_S) as answer:
             return list(json.load(answer)["messages"])
 
     def say(self, chat: int, text: str) -> Callable[[str], dict[str, Any]]:
@@ -86,18 +87,18 @@ class Demo:
         (data,) = [key["data"] for row in message["buttons"] for key in row if key["text"] == button]
         self.post("/_standin/press", chat_id=chat, message_id=message["id"], data=data)
 
-    def wait_for(self, chat: int, text: str, *, after: int = 0, timeout_s: float = 20) -> dict[str, Any]:
-        deadline = time.monotonic() + timeout_s
-        while True:
-            messages = [m for m in self.conversation(chat) if m["id"] > after and not m["own"]]
-            if found := [m for m in messages if text in m["text"]]:
-                return found[0]
-            assert time.monotonic() < deadline, f"{text!r} is not in: {messages}"
-            time.sleep(0.05)
+    def wait_for(self, chat: int, text: str, *, after: int = 0) -> dict[str, Any]:
+        def shown() -> list[dict[str, Any]]:
+            return [m for m in self.conversation(chat) if m["id"] > after and not m["own"]]
+
+        def look() -> list[dict[str, Any]]:
+            return [m for m in shown() if text in m["text"]]
+
+        return until(look, lambda: f"{text!r} is not in: {shown()}", every_s=0.05)[0]
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.child.send_signal(number)
-        out, err = self.child.communicate(timeout=20)
+        out, err = self.child.communicate(timeout=PATIENCE_S)
         assert b"Traceback" not in out + err, err.decode()
         return self.child.returncode
 
@@ -180,13 +181,13 @@ def test_the_gateway_sends_by_http_to_the_stand_ins_whatever_the_environment_say
         json.dumps({"channel": "teamchat", "target": "#ops", "message": "by HTTP"}).encode(),
         {"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         assert json.load(answer)["ok"] is True
     assert "by HTTP" in [item["text"] for item in demo.received()]
 
 
 def test_the_page_answers(demo: Demo):
-    with urllib.request.urlopen(demo.page, timeout=10) as answer:
+    with urllib.request.urlopen(demo.page, timeout=PATIENCE_S) as answer:
         page = answer.read().decode()
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "<html" in page
@@ -272,7 +273,7 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: 
         )
         assert done.returncode == 0
         demo.child.send_signal(signal.SIGINT)
-        out, _ = demo.child.communicate(timeout=20)
+        out, _ = demo.child.communicate(timeout=PATIENCE_S)
         assert (demo.child.returncode, out) == (0, b"")
 
 

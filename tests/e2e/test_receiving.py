@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.station import WEBHOOK_SECRET, Station, open_station, until
+from tests.waiting import PATIENCE_S
 
 from tocsin.standins import teamchat_calls
 from tocsin.standins.botchat_world import FORUM_CHAT
@@ -64,7 +65,7 @@ def test_a_guildchat_command_is_deferred_and_answered_once_in_place(station: Sta
     station.wait_until_quiet()
     place = f"{station.town.guildchat.api_url}/webhooks/{APPLICATION_ID}/{token}/messages/@original"
     look = urllib.request.Request(place, headers={"User-Agent": "DiscordBot (https://example.org, 1)"})
-    with urllib.request.urlopen(look, timeout=10) as answer:
+    with urllib.request.urlopen(look, timeout=PATIENCE_S) as answer:
         assert json.load(answer)["content"] == "up cache"
     assert answers(station, "guildchat", GENERAL) == [("up cache", "")]
 

@@ -6,9 +6,9 @@ asked. With `ring`, it also sends what is queued, into the file `rung`, and ends
 
 import asyncio
 import os
+import random
 import sys
 from pathlib import Path
-from random import random
 
 from tests.messaging.inbox_hall import SCHEMAS, Bell, message
 
@@ -46,7 +46,7 @@ async def main(place: Path, events: int, *, ring: bool) -> None:
 
     async def handler(received: Received) -> Verdict:
         append(place / "begun", received.message.text)
-        await asyncio.sleep(random() * 0.05)
+        await asyncio.sleep(random.uniform(0, 0.05))
         return Verdict(Ending.ANSWERED, (Reply(f"re {received.message.text}"),))
 
     clock = SystemClock()

@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.waiting import PATIENCE_S
+
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
     Handshake,
@@ -153,12 +155,6 @@ async def echo(received: Received) -> Verdict:
     return Verdict(Ending.ANSWERED, (Reply(received.message.text),))
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - what is waited for knows no events
-            await asyncio.sleep(0.001)
-
-
 @dataclass(slots=True)
 class Hall:
     """One database with everything around it."""
@@ -228,7 +224,7 @@ class Hall:
 @asynccontextmanager
 async def running(*inboxes: Inbox) -> AsyncIterator[None]:
     """Run inboxes during the block."""
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
         for inbox in inboxes:
             group.create_task(inbox.run())
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.database import Database
 from tocsin.core.errors import StoreUnavailableError, TocsinError
@@ -326,7 +327,7 @@ class CountingKeys:
 async def test_the_lease_is_renewed_again_and_again_even_after_one_that_failed(failures: int):
     keys = CountingKeys(failures)
     async with held(keys, "k", every_s=0.001):  # type: ignore[arg-type]
-        await asyncio.wait_for(keys.enough.wait(), 5)
+        await asyncio.wait_for(keys.enough.wait(), PATIENCE_S)
     renewed = keys.renewed
     for _ in range(5):
         await asyncio.sleep(0.002)
@@ -339,7 +340,7 @@ async def test_nobody_takes_over_while_the_lease_is_held(place: Place, keys: Key
         await place.use_up_lease(key)
         counting = CountingKeys(of=keys)
         async with held(counting, key, every_s=0.001):  # type: ignore[arg-type]
-            await asyncio.wait_for(counting.enough.wait(), 5)
+            await asyncio.wait_for(counting.enough.wait(), PATIENCE_S)
             with pytest.raises(StillRunningError):
                 await place.open().begin(key, "body")
         assert await place.lease_s(key) > LEASE_S - 1
@@ -365,8 +366,8 @@ async def test_the_renewal_ends_with_the_request_even_where_its_cancellation_is_
     swallowing = SwallowingKeys()
     before = asyncio.all_tasks()
     async with held(swallowing, "key", every_s=0):  # type: ignore[arg-type]
-        await asyncio.wait_for(swallowing.renewing.wait(), 5)
+        await asyncio.wait_for(swallowing.renewing.wait(), PATIENCE_S)
         (renewal,) = asyncio.all_tasks() - before
-    done, _ = await asyncio.wait([renewal], timeout=1)
+    done, _ = await asyncio.wait([renewal], timeout=PATIENCE_S)
     renewal.cancel()
     assert done == {renewal}

@@ -18,8 +18,9 @@ from tests.messaging.inbox_hall import (
     running,
     statuses,
     texts,
-    until,
 )
+from tests.waiting import PATIENCE_S
+from tests.waiting import eventually as until
 
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -761,7 +762,7 @@ async def test_of_a_process_of_which_nothing_is_known_a_minute_of_silence_is_pro
         await hall.store.beat("elsewhere")
         await pass_time(SILENCE_S - 4)
         assert gate.came == []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not gate.came:
                 await pass_time(SWEEP_S)
         await hall.ended()
@@ -775,7 +776,7 @@ async def test_a_process_with_open_messages_gives_signs_of_life(hall: Hall):
         await inbox.accept([message()])
         await until(lambda: gate.came)
         beats = set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while len(beats) < 3:
                 hall.clock.advance(SWEEP_S)
                 await asyncio.sleep(0.001)

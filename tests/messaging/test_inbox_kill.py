@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
+
+from tests.waiting import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[2]
 EVENTS = 600  # about as many again as one process works on at the same time
@@ -22,11 +23,11 @@ def lines(path: Path) -> list[str]:
 
 
 def kill_when_begun(process: subprocess.Popen[bytes], place: Path, count: int) -> None:
-    give_up_at = time.monotonic() + 30
-    while len(lines(place / "begun")) < count:
+    def begun() -> bool:
         assert process.poll() is None
-        assert time.monotonic() < give_up_at
-        time.sleep(0.002)
+        return len(lines(place / "begun")) >= count
+
+    until(begun, every_s=0.002)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -38,6 +39,6 @@ def test_every_accepted_event_is_answered_once_across_two_kills(tmp_path: Path):
     begun = len(lines(tmp_path / "begun"))
     second = child(tmp_path, 0, "silent")
     kill_when_begun(second, tmp_path, begun + EVENTS // 10)
-    assert child(tmp_path, 0, "ring").wait(30) == 0
+    assert child(tmp_path, 0, "ring").wait(PATIENCE_S) == 0
     assert Counter(lines(tmp_path / "rung")) == Counter(f"chat{n % 10} re event{n}" for n in range(EVENTS))
     assert 1 < max(Counter(lines(tmp_path / "begun")).values()) <= 3

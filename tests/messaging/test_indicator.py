@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from tests.messaging.inbox_hall import Bell, Ear, SteppedClock, message, until
+from tests.messaging.inbox_hall import Bell, Ear, SteppedClock, message
+from tests.waiting import eventually as until
 
 from tocsin.channels.contract import Tools
 from tocsin.messaging.indicator import indicating

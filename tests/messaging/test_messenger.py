@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
@@ -57,7 +58,7 @@ class Horn(OutboundAdapter):
     both = asyncio.Barrier(2)
 
     async def deliver(self, part: Part) -> str:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await self.both.wait()
         return f"blew {part.target}"
 
@@ -267,7 +268,7 @@ async def test_a_fan_out_writes_exactly_one_msg_notify_entry(office: Office):
 
 async def test_a_hanging_target_delays_no_other(office: Office):
     fan_out = asyncio.create_task(office.messenger.notify("with-a-hanging-one", "x", TEST))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await Bell.heard.wait()
     assert sorted(Bell.rung) == ["gate", "tower"]
     assert not fan_out.done()

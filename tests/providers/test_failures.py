@@ -13,6 +13,7 @@ import trustme
 from aiohttp import web
 from pydantic import BaseModel
 from tests.providers.conftest import question
+from tests.waiting import eventually
 
 from tocsin.core.errors import FailureKind
 from tocsin.providers.contract import ProviderError
@@ -279,9 +280,7 @@ async def test_cancelling_ends_the_request_at_once(chat, model):
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    async with asyncio.timeout(2):
-        while not model.given_up:  # noqa: ASYNC110 - the stand-in notices, and knows no events
-            await asyncio.sleep(0.001)
+    await eventually(lambda: model.given_up)
 
 
 # Lies

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from tests.providers.conftest import question
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.settings import Settings
@@ -89,7 +90,9 @@ print(json.dumps([heavy, failure]))
 
 def in_a_process_of_its_own(before: str = "", *, asking: bool = False, instead: str = ""):
     script = OPENING.format(before=before, asking=asking, instead=instead)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     return json.loads(done.stdout)
 
 

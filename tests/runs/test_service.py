@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.core.test_process import alive, gone, pid_in
 from tests.runs.conftest import ENV, House, order, shell
+from tests.waiting import PATIENCE_S
+from tests.waiting import eventually as until
 
 from tocsin.core.database import Database
 from tocsin.core.errors import ConfigError, StoreUnavailableError
@@ -475,13 +477,7 @@ async def test_runs_are_found_by_kind_and_subject(runs: Runs):
     assert await runs.count_since(RunKind.SKILL, "mine", mine.queued_at) == 1
 
 
-async def until(condition: object) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # type: ignore[operator]  # noqa: ASYNC110  # a process does it
-            await asyncio.sleep(0.005)
-
-
 async def until_child_is_recorded(house: House) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not any(orphan.child for orphan in await house.store.at_work()):  # noqa: ASYNC110  # likewise
             await asyncio.sleep(0.005)

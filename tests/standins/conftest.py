@@ -1,10 +1,10 @@
 """One town of stand-ins per test, and a plain HTTP client."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
 import pytest
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.standins import Town, open_standins
 
@@ -32,17 +32,11 @@ async def town() -> AsyncIterator[Town]:
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], object]], Awaitable[None]]:
-    """Wait for something that sends no signal, at most three seconds."""
-
-    async def until(condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(3):
-            while not condition():  # noqa: ASYNC110 - what is waited for knows no events
-                await asyncio.sleep(0.001)
-
-    return until
+    """Wait for something that sends no signal."""
+    return eventually
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PATIENCE_S)) as session:
         yield session

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 
 import aiohttp
 import pytest
@@ -72,13 +71,11 @@ async def test_broken_json_is_the_right_answer_cut_in_the_middle(town, post):
 
 
 async def test_a_stall_answers_late_but_has_taken_the_message_in(town, post):
-    town.teamchat.faults.push(Fault.stall(0.1))
-    start = time.monotonic()
+    town.teamchat.faults.push(Fault.stall(0.5))
     asking = asyncio.ensure_future(post("slow").__aenter__())
     await town.recorder.wait_for(1)
     assert not asking.done()
     assert (await asking).status == 200
-    assert time.monotonic() - start >= 0.1
 
 
 async def test_a_stall_without_accept_forgets_a_caller_who_left(town, http, post):
@@ -114,11 +111,9 @@ async def test_stopping_does_not_wait_for_a_stalled_answer(http, until):
     from tocsin.standins.teamchat import TeamChat
 
     async with TeamChat() as teamchat:
-        teamchat.faults.push(Fault.stall(60))
+        teamchat.faults.push(Fault.stall(86_400))
         asking = asyncio.ensure_future(http.get(f"{teamchat.api_url}/auth.test"))
         await until(lambda: teamchat.requests)
-        start = time.monotonic()
-    assert time.monotonic() - start < 1
     await asyncio.gather(asking, return_exceptions=True)
 
 

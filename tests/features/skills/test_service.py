@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.core.test_process import gone, pid_in
 from tests.features.skills.conftest import SECRET, Workshop, call
+from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.sandbox import Level, Limits, Sandbox
@@ -297,6 +298,4 @@ def content(path: Path) -> bytes:
 
 
 async def pid_line(lines: list[str]) -> None:
-    async with asyncio.timeout(10):
-        while not lines:  # noqa: ASYNC110  # a process writes them
-            await asyncio.sleep(0.005)
+    await eventually(lambda: lines)

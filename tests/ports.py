@@ -1,0 +1,21 @@
+"""Ports for servers that must know theirs before they start."""
+
+import random
+import socket
+
+# Below those that systems hand out to whoever asks for any (Linux from 32,768, macOS from 49,152): else another test
+# beside this one may get the port between our look and our server's start.
+PORTS = range(20_000, 32_000)
+# Hypothesis seeds the common source of randomness alike in every worker.
+_ANY = random.SystemRandom()
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
+    while True:
+        port = _ANY.choice(PORTS)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
