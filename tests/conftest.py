@@ -3,6 +3,7 @@
 import random
 import signal
 from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,9 +30,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     stay_as_asked_while_children_start_anew()
-    # Here and not in the hook below: workers of xdist get the options of the process that started them.
     if config.option.shuffle == "new":
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
+    if worker := getattr(config, "workerinput", None):
+        config.option.shuffle = worker["shuffle"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the workers of xdist one order."""
+    node.workerinput["shuffle"] = node.config.option.shuffle
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,8 +7,8 @@ shorter bound would be a statement about the speed of the machine.
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ def until(look: Callable[[], T | None], what: object = "", *, within_s: float = 
     return found
 
 
-async def eventually(look: Callable[[], T | Awaitable[T | None] | None], what: object = "") -> T:
+async def eventually(look: Callable[[], Any], what: object = "") -> Any:
     """Do the same while other tasks run; `look` may be a coroutine function."""
     end = time.monotonic() + PATIENCE_S
     while not (found := await _value(look())):
@@ -35,17 +35,17 @@ async def eventually(look: Callable[[], T | Awaitable[T | None] | None], what: o
     return found
 
 
-async def rate_of(count: Callable[[], float | Awaitable[float]], *, over_s: float) -> float:
+async def rate_of(count: Callable[[], Any], *, over_s: float) -> float:
     """Return by how much a count grows in a second.
 
     An upper bound on it is honest: on a busy machine the seconds get longer, and less happens in each.
     """
     before, began = await _value(count()), time.monotonic()
     await asyncio.sleep(over_s)
-    return (await _value(count()) - before) / (time.monotonic() - began)
+    return float((await _value(count()) - before) / (time.monotonic() - began))
 
 
-async def _value(found: T | Awaitable[T]) -> T:
+async def _value(found: Any) -> Any:
     return await found if inspect.isawaitable(found) else found
 
 
