@@ -10,7 +10,7 @@ import pytest
 
 from tocsin.bot.attachments import MAX_IMAGE_BYTES, Attachments, read_in_child
 from tocsin.bot.speech import BASE_EN, Speech, SpeechModel, digest_of
-from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ChannelError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -149,6 +149,18 @@ async def test_the_name_of_a_file_cannot_add_lines_to_what_the_model_reads():
 async def test_a_place_or_a_contact_is_text_for_the_model():
     prepared = await attachments({}).prepare(replace(message(text="where is this"), things=("location 52.5, 13.4",)))
     assert prepared.text == "where is this\n\n[location 52.5, 13.4]"
+
+
+async def test_the_files_of_the_message_that_is_answered_are_read_without_remarks_to_who_answers():
+    answered = (document("a.txt", "text/plain"), Attachment("photo", "p"), Attachment("video", "v"))
+    sent = replace(message(text="what is this?"), quote=Quote("Bob", attachments=answered))
+    prepared = await attachments({"a.txt": b"content", "p": PNG}).prepare(sent)
+    assert (prepared.text, prepared.notes) == ("what is this?", ())
+    assert prepared.quoted == ("[File a.txt]\ncontent",)
+    assert [image.data for image in prepared.images] == [PNG]
+    assert prepared.unread == (
+        "[With the message that this one answers came the video. It could not be read: I cannot watch videos.]",
+    )
 
 
 async def test_one_file_that_cannot_be_fetched_does_not_hold_up_the_others():

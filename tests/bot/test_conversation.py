@@ -14,7 +14,7 @@ from tocsin.bot.contract import Prepared
 from tocsin.bot.desk import TOO_MANY, UNREADABLE
 from tocsin.bot.rules import Rules
 from tocsin.channels.contract import COMMONMARK
-from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ConfigError, FailureKind, TocsinError
 from tocsin.messaging.handling import Ending, Received, Verdict
 from tocsin.providers.contract import Image, ProviderError
@@ -305,7 +305,46 @@ async def test_an_answer_that_the_model_cut_off_says_so(bench: Bench, provider: 
 
 async def test_in_groups_only_what_is_addressed_to_the_bot_is_answered(bench: Bench):
     assert silent(await bench.send("hello all", chat_type="group"))
-    assert text_of(await bench.send("hello bot", chat_type="group", mentions_bot=True)) == "You said: hello bot"
+    verdict = await bench.send("hello bot", chat_type="group", mentions_bot=True)
+    assert text_of(verdict).startswith("You said: ")
+
+
+async def test_in_a_group_the_model_and_the_history_know_who_speaks_and_what_is_answered(bench: Bench):
+    quote = Quote("Bob", "bob", "5", text="Let us meet at 8.")
+    fields = {"chat_type": "group", "mentions_bot": True, "sender_name": "Alice", "sender_username": "alice"}
+    await bench.send("is that late?", quote=quote, **fields)
+    assert bench.provider is not None
+    (turn,) = bench.provider.calls[0].turns
+    assert turn == "user: Alice (@alice), in reply to Bob (@bob):\n> Let us meet at 8.\n  is that late?"
+    assert (await bench.history())[0] == turn
+    assert conversation.IN_GROUPS in bench.provider.calls[0].question.instructions
+
+
+async def test_an_edit_in_a_group_keeps_the_name_of_who_wrote_it(bench: Bench):
+    original = bench.received("helo", chat_type="group", mentions_bot=True, sender_name="Alice")
+    await bench.handle(original)
+    edited = replace(original.message, kind=MessageKind.EDIT, text="hello\nBob (@bob):")
+    await bench.handle(Received("edit", edited))
+    assert (await bench.history())[0] == "user: Alice (ID 7):\n  hello\n  Bob (@bob):"
+
+
+async def test_the_bots_name_alone_in_answer_to_somebody_is_a_question_about_that(bench: Bench):
+    await bench.send("", quote=Quote("Bob", text="1 + 1?"))
+    assert bench.provider is not None
+    assert bench.provider.calls[0].turns == ["user: In reply to Bob:\n> 1 + 1?"]
+
+
+async def test_a_picture_that_is_answered_reaches_the_model_with_the_question(bench: Bench):
+    picture = Image("image/png", b"png")
+    bench.prepared = lambda message: Prepared(message.text, (picture,), quoted=("[File a.txt]\nx",))
+    await bench.send("what is this?", quote=Quote("Bob", attachments=(Attachment("photo", "p"),)))
+    assert bench.provider is not None
+    (turn,) = bench.provider.calls[0].question.turns
+    assert turn.images == (picture,)
+    assert turn.text == (
+        "In reply to Bob:\n> [the picture]\n\nwhat is this?\n\n"
+        "[From the message that this one answers:]\n[File a.txt]\nx"
+    )
 
 
 async def test_an_edit_changes_the_history_and_is_never_answered(bench: Bench):

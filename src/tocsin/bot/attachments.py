@@ -18,7 +18,7 @@ from tocsin.bot.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage
 from tocsin.core.errors import ProcessError, TocsinError
 from tocsin.core.process import ProcessTimeoutError, run
-from tocsin.core.text import truncate
+from tocsin.messaging.attribution import name_of
 from tocsin.providers.contract import Image
 
 Fetch = Callable[[Attachment], Awaitable[bytes]]
@@ -53,8 +53,6 @@ MAX_IMAGE_BYTES = 3_750_000  # in base64 just under the 5 MB that the chat model
 MAX_IMAGES = 10
 READ_TIMEOUT_S = 30.0
 ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages"
-# How a file without a name is called.
-NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
 
 
 class Attachments:
@@ -68,12 +66,24 @@ class Attachments:
         """Read all files of `message`; one that cannot be read holds up nothing, and person and model are told."""
         taken = _Taken([message.text] if message.text else [])
         taken.texts += [f"[{thing}]" for thing in message.things]
-        for attachment in message.attachments:
+        await self._take_all(message.attachments, taken)
+        # What somebody else sent is for the model: the person who answers it needs no remarks.
+        answered = _Taken([], taken.images, came_with="With the message that this one answers")
+        await self._take_all(message.quote.attachments if message.quote else (), answered)
+        return Prepared(
+            "\n\n".join(taken.texts),
+            tuple(taken.images),
+            tuple(taken.notes),
+            quoted=tuple(answered.texts),
+            unread=(*taken.unread, *answered.unread),
+        )
+
+    async def _take_all(self, attachments: tuple[Attachment, ...], taken: "_Taken") -> None:
+        for attachment in attachments:
             try:
                 await self._take(attachment, taken)
             except TocsinError as error:
                 taken.refuse(attachment, error)
-        return Prepared("\n\n".join(taken.texts), tuple(taken.images), tuple(taken.notes), tuple(taken.unread))
 
     async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
         mime = attachment.mime.partition(";")[0].strip().lower()
@@ -103,12 +113,13 @@ class _Taken:
     images: list[Image] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    came_with: str = "With this"
 
     def refuse(self, attachment: Attachment, error: TocsinError) -> None:
         """Note for the person, and for the model, that a file cannot be read and why."""
         name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
         self.notes.append(f"I could not read {name}: {error}.{hint}")
-        self.unread.append(f"[With this came {name}. It could not be read: {error}.]")
+        self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")
 
 
 class UnreadableFileError(TocsinError):
@@ -167,11 +178,3 @@ def _write(directory: Path, data: bytes) -> Path:
     path.touch(mode=0o600)
     path.write_bytes(data)
     return path
-
-
-def name_of(attachment: Attachment) -> str:
-    """Return what a person calls the file."""
-    name = truncate(" ".join(attachment.name.split()), 100)
-    if name:
-        return name if attachment.file_id else f"the {name}"
-    return NAMELESS.get(attachment.kind, "the file")

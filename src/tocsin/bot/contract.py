@@ -32,6 +32,7 @@ class Prepared:
     text: str
     images: tuple[Image, ...] = ()
     notes: tuple[str, ...] = ()  # sentences for the person, sent before the answer: a transcript, a file refused
+    quoted: tuple[str, ...] = ()  # for the model: the content of files of the message that is answered
     unread: tuple[str, ...] = ()  # for the model: which files came along that could not be read, and why
 
 

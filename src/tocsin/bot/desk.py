@@ -133,9 +133,10 @@ def was_cancelled(verdict: Verdict) -> bool:
     return verdict.reason == BY_PERSON
 
 
-def has_content(ready: Prepared) -> bool:
+def has_content(message: InboundMessage, ready: Prepared) -> bool:
     """Whether there is anything to answer but that files could not be read."""
-    return bool(ready.text.strip() or ready.images)
+    # A mention of the bot in answer to somebody is about what that one wrote.
+    return bool(ready.text.strip() or ready.images or (message.quote and not ready.notes))
 
 
 async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
@@ -146,7 +147,7 @@ async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
         log.warning("a message cannot be prepared", extra={"reason": error.sentence()})
         return failed(UNREADABLE, error.sentence())
     notes = tuple(Reply(note) for note in ready.notes)
-    if not has_content(ready):
+    if not has_content(work.received.message, ready):
         return Verdict(Ending.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
     for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
         await work.say(note)

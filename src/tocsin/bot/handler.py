@@ -17,6 +17,7 @@ from tocsin.bot.contract import (
     Mode,
     OnButton,
     Prepare,
+    Prepared,
     answered,
     failed,
     history_key,
@@ -26,6 +27,7 @@ from tocsin.bot.conversation import Conversation
 from tocsin.bot.desk import Desk, FreeForm, prepared
 from tocsin.bot.memory import Memory
 from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
+from tocsin.bot.prompt import memory_of
 from tocsin.bot.rules import read_chat_id
 from tocsin.bot.window import Window
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -197,7 +199,8 @@ class BotHandler:
             return None
         match message.kind:
             case MessageKind.EDIT:
-                await self._window.edit(history_key(message), message.id, message.text)
+                question = memory_of(message, Prepared(message.text))
+                await self._window.edit(history_key(message), message.id, message.text, question)
                 return ignored("an edit changes the history only")
             case MessageKind.CALLBACK:
                 return await self._press(received)

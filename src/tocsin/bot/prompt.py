@@ -2,20 +2,25 @@
 
 from tocsin.bot.contract import Prepared
 from tocsin.channels.inbound import InboundMessage
+from tocsin.messaging.attribution import attributed
 
 
 def question_of(message: InboundMessage, ready: Prepared) -> str:
     """Return the message as it is put to the model; pictures without a word are to be described."""
-    if ready.images and not ready.text.strip():
-        return _joined(_describe(message, len(ready.images)), *ready.unread)
-    return _joined(ready.text, *ready.unread)
+    is_wordless = bool(ready.images) and not ready.text.strip()
+    text = _describe(message, len(ready.images)) if is_wordless else ready.text
+    return attributed(message, _joined(text, *_answered(ready), *ready.unread))
 
 
-def memory_of(ready: Prepared) -> str:
+def memory_of(message: InboundMessage, ready: Prepared) -> str:
     """Return the message as the history keeps it: words only, and how many pictures there were."""
     count = len(ready.images)
     pictures = f"[{'A picture' if count == 1 else f'{count} pictures'}]" if count else ""
-    return _joined(ready.text, *ready.unread, pictures)
+    return attributed(message, _joined(ready.text, *_answered(ready), *ready.unread, pictures))
+
+
+def _answered(ready: Prepared) -> list[str]:
+    return [f"[From the message that this one answers:]\n{text}" for text in ready.quoted]
 
 
 def _describe(message: InboundMessage, count: int) -> str:

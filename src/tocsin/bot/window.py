@@ -17,7 +17,8 @@ class Exchange:
 
     key: str  # of the history: the chat, or a topic of it
     message_id: str
-    question: str
+    text: str  # what the person wrote, until it is read
+    question: str  # the same as the model is shown it
     answer: str = ""
     forgotten: bool = False  # the history was cleared meanwhile
 
@@ -35,9 +36,9 @@ class Window:
         self._max_turns = max_turns  # the question included
         self._open: dict[str, list[Exchange]] = {}
 
-    def ask(self, key: str, message_id: str, question: str) -> Exchange:
+    def ask(self, key: str, message_id: str, text: str, question: str) -> Exchange:
         """Take a question in; later ones of the chat see it at once."""
-        exchange = Exchange(key, message_id, question)
+        exchange = Exchange(key, message_id, text, question)
         others = [other for other in self._open.get(key, []) if other.message_id != message_id]
         # What came in one moment may arrive here in another order.
         self._open[key] = sorted([*others, exchange], key=lambda one: (len(one.message_id), one.message_id))[-_OPEN:]
@@ -74,11 +75,11 @@ class Window:
         else:
             self._open.pop(exchange.key, None)
 
-    async def edit(self, key: str, message_id: str, question: str) -> None:
+    async def edit(self, key: str, message_id: str, text: str, question: str) -> None:
         """Put the corrected text of a message in the place of the first one; one that is not there stays away."""
         for exchange in self._open.get(key, []):
             if exchange.message_id == message_id:
-                exchange.question = question
+                exchange.text, exchange.question = text, question
         await self._sessions.edit(key, message_id, question)
 
     async def clear(self, key: str) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 # A webhook call is answered within a second; the products give up after three.
 SOON_S = 0.8
 ASK_AGAIN_S = 30.0
+MAX_QUOTE_CHARS = 1_000
 
 
 class RejectedError(TocsinError):
@@ -109,6 +110,20 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """What a message answers, as far as the product delivers it with the message."""
+
+    sender_name: str = ""
+    sender_username: str = ""
+    sender_id: str | None = None
+    text: str = ""  # its first MAX_QUOTE_CHARS, or of the part that was chosen
+    is_cut: bool = False
+    by_bot: bool = False  # the program wrote it
+    attachments: tuple[Attachment, ...] = ()
+    things: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class InboundMessage:
     """One event by a person. Times are Unix seconds. Source: channel fact book, section 8."""
 
@@ -132,6 +147,8 @@ class InboundMessage:
     mentions_bot: bool = False  # by name, by a reply to the bot, or in a thread that the bot is in
     attachments: tuple[Attachment, ...] = ()
     things: tuple[str, ...] = ()  # in words what is neither text nor file: a place, a contact, a poll
+    quote: Quote | None = None
+    forwarded_from: str = ""  # who wrote it first, where the person only passes it on
     album_id: str | None = None  # of several messages that a person sent as one
     sent_at: float = 0.0
     received_at: float = 0.0
@@ -144,21 +161,23 @@ class InboundMessage:
     def stored(self) -> dict[str, Any]:
         """Return everything but `reply_context`, as JSON can hold it."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "reply_context"}
-        values["attachments"] = [{f.name: getattr(item, f.name) for f in fields(item)} for item in self.attachments]
+        values["attachments"] = [asdict(item) for item in self.attachments]
+        values["quote"] = asdict(self.quote) if self.quote else None
         return values
 
     @classmethod
     def restore(cls, values: Mapping[str, Any]) -> "InboundMessage":
         """Return what `stored` was made of; fields of a newer version are left out."""
-        known = {f.name for f in fields(cls)}
-        message = cls(**{name: value for name, value in values.items() if name in known})
-        return replace(
-            message,
-            kind=MessageKind(message.kind),
-            dedupe_keys=tuple(message.dedupe_keys),
-            things=tuple(message.things),
-            attachments=tuple(Attachment(**item) for item in values.get("attachments", ())),
-        )
+        message = _restored(cls, values)
+        quote = _restored(Quote, values["quote"]) if values.get("quote") else None
+        return replace(message, kind=MessageKind(message.kind), dedupe_keys=tuple(message.dedupe_keys), quote=quote)
+
+
+def _restored(kind: type[T], values: Mapping[str, Any]) -> T:
+    known = {name: values[name] for name in (f.name for f in fields(kind)) if name in values}  # type: ignore[arg-type]
+    attachments = tuple(_restored(Attachment, item) for item in known.pop("attachments", ()))
+    lists = {"attachments": attachments, "things": tuple(known.pop("things", ()))}
+    return kind(**known, **{name: value for name, value in lists.items() if value})
 
 
 class InboundAdapter(ABC):

@@ -8,7 +8,7 @@ import pytest
 from tests.channels.guildchat.calls import ANNA, APPLICATION_ID, ASK, CHANNEL_ID, FORM, SAVE, UPLOAD, event, interaction
 
 from tocsin.channels.guildchat.adapter import GuildchatAdapter
-from tocsin.channels.inbound import Answer, Attachment, Handshake, InboundMessage, MessageKind, WebhookRequest
+from tocsin.channels.inbound import Answer, Attachment, Handshake, InboundMessage, MessageKind, Quote, WebhookRequest
 from tocsin.testing.inbound_bench import build_receiver
 
 RECEIVER = build_receiver(GuildchatAdapter, {})
@@ -182,3 +182,17 @@ async def test_own_messages_other_bots_and_what_cannot_be_answered_are_ignored(f
 @pytest.mark.parametrize("sort", [True, None, "1", 1.0, 6, -1, [], {}])
 async def test_an_unknown_type_is_ignored(sort: object):
     assert await received(json.dumps({"id": "1", "token": "t", "type": sort}).encode()) is None
+
+
+async def test_the_message_that_an_event_answers_is_quoted():
+    given = {"id": "8", "content": "yes", "channel_id": CHANNEL_ID, "author": ANNA}
+    answered = {"content": "Lunch?", "author": {"id": "77", "username": "bob", "global_name": "Bob"}}
+    message = await read(event("LOBBY_MESSAGE_CREATE", **given, referenced_message=answered))
+    assert message.quote == Quote("Bob", "bob", "77", text="Lunch?")
+    own = await read(
+        event("LOBBY_MESSAGE_CREATE", **given, referenced_message={**answered, "author": {"id": APPLICATION_ID}})
+    )
+    assert own.quote is not None
+    assert own.quote.by_bot
+    for broken in (3, None, {"content": 3}, {"content": " "}, {"content": "", "author": 3}):
+        assert (await read(event("LOBBY_MESSAGE_CREATE", **given, referenced_message=broken))).quote is None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.channels.teamchat.calls import FILES, event
 
-from tocsin.channels.inbound import Attachment, InboundAdapter, InboundMessage, MessageKind, WebhookRequest
+from tocsin.channels.inbound import Attachment, InboundAdapter, InboundMessage, MessageKind, Quote, WebhookRequest
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.channels.teamchat.events import Threads
 from tocsin.testing import ScriptedTransport
@@ -252,3 +252,24 @@ def test_only_so_many_threads_are_remembered():
     assert ("C0OPS", "0") not in threads
     assert ("C0OPS", "1") in threads
     assert ("C0OPS", "10000") in threads
+
+
+async def test_the_beginning_of_a_thread_is_quoted_where_the_product_delivers_it(receiver):
+    root = {"user": "U5", "text": "Lunch at &lt;8&gt;?", "ts": THREAD, "user_profile": {"display_name": "Bob"}}
+    message = await said(receiver, text="yes", subtype="thread_broadcast", thread_ts=THREAD, root=root)
+    assert message.quote == Quote("Bob", sender_id="U5", text="Lunch at <8>?")
+    assert (await said(receiver, text="yes", thread_ts=THREAD)).quote is None
+
+
+async def test_a_message_that_is_shared_is_quoted_and_a_preview_of_a_link_is_not(receiver):
+    shared = {"is_share": True, "author_name": "Bob", "author_id": "U5", "text": "x" * 1_001}
+    preview = {"is_msg_unfurl": False, "text": "a page"}
+    message = await said(receiver, text="see", attachments=[preview, shared])
+    assert message.quote == Quote("Bob", sender_id="U5", text="x" * 1_000, is_cut=True)
+    assert (await said(receiver, text="see", attachments=[preview])).quote is None
+
+
+@pytest.mark.parametrize("broken", [3, [], {"text": 3}, {"user": [], "text": "x"}])
+async def test_broken_quotes_do_no_harm(receiver, broken: Any):
+    message = await said(receiver, text="x", root=broken, attachments=[broken, {"is_share": True, "text": broken}])
+    assert InboundMessage.restore(message.stored()) == message

@@ -11,7 +11,7 @@ from tests.features.triggers.conftest import Triggered, received
 from tests.waiting import eventually as until
 
 from tocsin.channels.contract import COMMONMARK, PLAIN
-from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.messaging.handling import Ending, Reply
 from tocsin.providers.contract import ProviderError
@@ -278,6 +278,20 @@ async def test_claude_asks_the_chat_provider_with_the_captures_in_its_prompt(tri
     assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("It is **round**.", COMMONMARK),))
     (run,) = await triggered.all_runs()
     assert (run.status, run.output.tail, run.params["action"]) == (RunStatus.SUCCEEDED, "It is **round**.", "claude")
+
+
+async def test_claude_is_shown_the_message_that_is_answered(triggered: Triggered):
+    asked: list[tuple[str, str]] = []
+
+    async def ask(prompt: str, message: str) -> str:
+        asked.append((prompt, message))
+        return "ok"
+
+    triggered.means["ask"] = ask
+    await triggered.write("- {pattern: '^sum up', action: claude, command: Sum up.}").handle(
+        "sum up", quote=Quote("Bob", text="a long story")
+    )
+    assert asked == [("Sum up.\n\nThe message is in reply to Bob:\n> a long story", "sum up")]
 
 
 async def refuse(prompt: str, message: str) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 from tocsin.channels.botchat.addressing import Addressed, BotIdentity, names_somebody, understand
 from tocsin.channels.botchat.attachments import attachments_of
 from tocsin.channels.botchat.fields import identifier, number, record, time_s, words
+from tocsin.channels.botchat.people import LONGEST_NAME, display_name, origin_of, sender_of, text_id
+from tocsin.channels.botchat.quotes import answered_by, quote_of
 from tocsin.channels.botchat.things import is_service, things_of
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 CHANNEL = "botchat"
 # What is asked for. The last one says that the bot was added or blocked, and asks for no answer.
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
-LONGEST_NAME = 255
 GENERAL_TOPIC = 1  # it is answered without a thread
 CHAT_TYPES = {"private": "private", "group": "group", "supergroup": "group", "channel": "channel"}
 
@@ -60,8 +61,8 @@ def _message(
     told = said.text or attachments or things or said.to_bot or (_chat_type(chat) == "private" and not edited)
     if not told or is_service(message):
         return None
-    sender_id, sender_name = _sender(message)
-    answered = _answered(message)
+    sender = sender_of(message)
+    answered = answered_by(message)
     changed = number(message.get("edit_date")) or 0
     return InboundMessage(
         CHANNEL,
@@ -73,16 +74,18 @@ def _message(
         thread_id=_thread(message),
         chat_type=_chat_type(chat),
         chat_title=words(chat.get("title"), LONGEST_NAME),
-        sender_id=sender_id,
-        sender_name=sender_name,
-        sender_username=words(record(message.get("from")).get("username")),
+        sender_id=text_id(sender.get("id")),
+        sender_name=display_name(sender),
+        sender_username=words(sender.get("username")),
         sender_language=words(record(message.get("from")).get("language_code")),
         command=None if edited else said.command,
         args="" if edited else said.args,
-        reply_to_id=_text_id(answered.get("message_id")),
+        reply_to_id=text_id(answered.get("message_id")),
         mentions_bot=said.to_bot or number(record(answered.get("from")).get("id")) == bot.id,
         attachments=attachments,
         things=things,
+        quote=quote_of(message, bot.id),
+        forwarded_from=display_name(origin_of(message, "forward_origin")),
         album_id=identifier(message.get("media_group_id")) or None,
         sent_at=time_s(message.get("edit_date") if edited else message.get("date")) or received_at,
         received_at=received_at,
@@ -109,11 +112,11 @@ def _callback(
         thread_id=_thread(message),
         chat_type=_chat_type(chat),
         chat_title=words(chat.get("title"), LONGEST_NAME),
-        sender_id=_text_id(sender.get("id")),
-        sender_name=_name(sender),
+        sender_id=text_id(sender.get("id")),
+        sender_name=display_name(sender),
         callback_id=query_id,
         callback_data=words(data, LONGEST_NAME) if isinstance(data, str) else None,
-        reply_to_id=_text_id(message.get("message_id")),
+        reply_to_id=text_id(message.get("message_id")),
         mentions_bot=True,  # the button is the bot's
         sent_at=received_at,  # the product does not say when it was pressed
         received_at=received_at,
@@ -144,27 +147,6 @@ def _is_by_person(message: dict[str, Any], bot: BotIdentity) -> bool:
     )
 
 
-def _sender(message: dict[str, Any]) -> tuple[str | None, str]:
-    sender = record(message.get("sender_chat")) or record(message.get("from"))
-    chat = record(message.get("chat"))
-    if not sender and chat.get("type") == "private":
-        sender = chat
-    return _text_id(sender.get("id")), _name(sender)
-
-
-def _name(who: dict[str, Any]) -> str:
-    first, last, title, username = (
-        words(who.get(field), LONGEST_NAME).strip() for field in ("first_name", "last_name", "title", "username")
-    )
-    return f"{first} {last}".strip() or title or username
-
-
-def _answered(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message that this one answers; in a topic the topic's own beginning is no such message."""
-    answered = record(message.get("reply_to_message"))
-    return {} if "forum_topic_created" in answered else answered
-
-
 def _thread(message: dict[str, Any]) -> str | None:
     thread = number(message.get("message_thread_id"))
     is_topic = message.get("is_topic_message") is True
@@ -175,8 +157,3 @@ def _chat_type(chat: dict[str, Any]) -> str:
     # Persons have positive numbers, everything else has negative ones.
     assumed = "private" if (number(chat.get("id")) or 0) > 0 else "group"
     return CHAT_TYPES.get(words(chat.get("type")), assumed)
-
-
-def _text_id(value: object) -> str | None:
-    found = number(value)
-    return str(found) if found else None

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from tocsin.channels.guildchat.interactions import made_at, sender_name, snowflake
-from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.channels.inbound import MAX_QUOTE_CHARS, InboundMessage, MessageKind, Quote
 from tocsin.core.untrusted import named, within, written
 
 
@@ -36,8 +36,24 @@ def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundM
         sender_name=sender_name(author, {}),
         sender_username=named(author.get("username")),
         mentions_bot=mentioned,
+        quote=_quote(within(data, "referenced_message"), own_id),
         sent_at=_happened_at(within(envelope, "event").get("timestamp"), made_at(message_id, now)),
         received_at=now,
+    )
+
+
+def _quote(answered: dict[str, Any], own_id: str) -> Quote | None:
+    author, text = within(answered, "author"), written(answered.get("content")).strip()
+    if not text:
+        return None
+    author_id = snowflake(author.get("id"))
+    return Quote(
+        sender_name(author, {}),
+        named(author.get("username")),
+        author_id or None,
+        text=text[:MAX_QUOTE_CHARS],
+        is_cut=len(text) > MAX_QUOTE_CHARS,
+        by_bot=bool(own_id) and author_id == own_id,
     )
 
 

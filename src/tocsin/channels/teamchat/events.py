@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Any
 
-from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote
 from tocsin.channels.teamchat.wording import readable, without_mention
 from tocsin.core.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
 
@@ -84,6 +84,7 @@ def message_of(
         command=command,
         args=args,
         reply_to_id=thread_id,
+        quote=_quote(event, own_ids),
         mentions_bot=mentioned,
         attachments=files,
         sent_at=float(ts),
@@ -147,6 +148,24 @@ def _sender_name(event: dict[str, Any]) -> str:
         event.get("username"),
         bot.get("name"),
         identifier(event.get("user")),
+    )
+
+
+def _quote(event: dict[str, Any], own_ids: Collection[str]) -> Quote | None:
+    """Return the beginning of the thread, or a message that was shared: the product delivers no other."""
+    root = within(event, "root")
+    shared = (one for one in objects(event.get("attachments"), _MAX_FILES) if one.get("is_share") is True)
+    quoted = root or next(shared, {})
+    text = readable(written(quoted.get("text"), 4 * MAX_TEXT_CHARS)).strip()
+    if not text:
+        return None
+    author = identifier(quoted.get("user")) or identifier(quoted.get("author_id"))
+    return Quote(
+        _sender_name(root) if root else named(quoted.get("author_name"), author),
+        sender_id=author or None,
+        text=text[:MAX_QUOTE_CHARS],
+        is_cut=len(text) > MAX_QUOTE_CHARS,
+        by_bot=author in own_ids or identifier(quoted.get("bot_id")) in own_ids,
     )
 
 

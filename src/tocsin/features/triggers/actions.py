@@ -15,6 +15,7 @@ from tocsin.core.text import storable, truncate
 from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
+from tocsin.messaging.attribution import quotation
 from tocsin.messaging.handling import Received, Reply
 from tocsin.runs.model import Command, Ended, Order, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.recorder import Recorder, command
@@ -95,7 +96,8 @@ class Actions:
             if self._means.ask is None:
                 raise UnusableError("no chat provider is configured", hint="set CHAT_PROVIDER and its API key")
             prompt = substitute(firing.match.rule.command, firing.match.captures)
-            answer = await self._means.ask(prompt, firing.text)
+            quoted = clean(quotation(firing.received.message))
+            answer = await self._means.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
             if not answer.strip():
                 raise UnusableError("the chat provider gave an empty answer")
             recorder.write("stdout", answer)
