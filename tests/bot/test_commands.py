@@ -9,6 +9,7 @@ from tests.bot.conftest import MakeBench
 from tocsin.bot.contract import Mode, Prepared
 from tocsin.bot.desk import TOO_MANY, Work
 from tocsin.bot.registration import register_commands
+from tocsin.bot.rules import Rules
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import PLAIN
 from tocsin.core.errors import TocsinError
@@ -205,6 +206,26 @@ async def test_history_shows_the_conversation_and_reset_forgets_it(bench: Bench)
     assert text_of(await bench.send("/history")) == "Human: hello\nAssistant: You said: hello"
     await bench.send("/reset")
     assert text_of(await bench.send("/history")) == "I remember nothing of this chat."
+
+
+async def test_history_shows_the_beginning_of_long_messages_and_how_long_they_are(bench: Bench):
+    assert bench.provider is not None
+    bench.provider.reply = lambda text: f"A headline\n\n{'long ' * 1_000}"
+    await bench.send(f"{'x' * 3_999}.")
+    question, answer = text_of(await bench.send("/history")).splitlines()
+    assert answer == "Assistant: A headline … (5,011 characters)"
+    assert question.startswith("Human: xxx")
+    assert question.endswith("x … (4,000 characters)")
+    assert len(question) < 200
+
+
+async def test_the_longest_history_is_one_message(make_bench: MakeBench):
+    bench = make_bench(Rules(allowed=frozenset({"7"})))
+    assert bench.provider is not None
+    bench.provider.reply = lambda text: "y" * 30_000
+    for _ in range(12):
+        await bench.send("x" * 4_000)
+    assert len(text_of(await bench.send("/history"))) <= 4_000
 
 
 async def test_topics_of_one_chat_have_histories_of_their_own(bench: Bench):

@@ -214,7 +214,19 @@ async def test_cancel_ends_the_providers_call_and_the_message_without_an_answer(
     verdict = await running
     assert provider.calls[0].cancelled
     assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, ())
-    assert await bench.history() == ["user: hello"]
+
+
+async def test_a_question_that_was_cancelled_is_no_part_of_the_conversation(bench: Bench, provider: ScriptedProvider):
+    cancelled = start(bench, "write a novel")
+    await bench.settle()
+    await bench.send("/cancel")
+    await cancelled
+    assert await bench.history() == []
+    asked = start(bench, "say hello")
+    await bench.settle()
+    assert provider.calls[1].turns == ["user: say hello"]
+    provider.calls[1].answer("hello")
+    await asked
     assert text_of(await bench.send("/cancel")) == "I am not working on anything here."
     assert bench.bot.state() == {"running": 0, "waiting": 0}
 

@@ -7,7 +7,9 @@ from functools import partial
 
 from tocsin.bot import keyboards
 from tocsin.bot.contract import (
+    LABELS,
     BotCalls,
+    Entry,
     ListSkills,
     Mode,
     RunSkill,
@@ -49,6 +51,7 @@ ADMIN_DESCRIPTIONS = {
     "deny": "keep a chat out: /deny 123456789",
 }
 MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers (spec 4.3)
+MAX_SHOWN = 160  # characters of a message in /history: 20 of them are one message of ours
 WELCOME = "Hello! Write to me, and I answer. What else I understand:"
 NO_SKILLS = "No skills are installed."
 
@@ -206,8 +209,8 @@ class Commands:
         return answered(meaning[mode])
 
     async def _history(self, received: Received) -> Verdict:
-        context = await self._sessions.format_context(history_key(received.message))
-        return answered(context if context.strip() else "I remember nothing of this chat.")
+        entries = await self._sessions.get(history_key(received.message))
+        return answered(history_text(entries) if entries else "I remember nothing of this chat.")
 
     async def _reset(self, received: Received) -> Verdict:
         await self._window.clear(history_key(received.message))
@@ -224,6 +227,19 @@ def is_for_others(message: InboundMessage) -> bool:
     """Whether a command is none of ours and, in a group, may be meant for somebody else."""
     unknown = message.kind is MessageKind.COMMAND and message.command not in DESCRIPTIONS
     return unknown and message.chat_type != "private" and not message.mentions_bot
+
+
+def history_text(entries: Sequence[Entry]) -> str:
+    """Return the beginning of each message, and how long it is where that is not all of it."""
+    return "\n".join(f"{LABELS[entry.role]}: {_beginning(entry.content)}" for entry in entries)
+
+
+def _beginning(content: str) -> str:
+    said = content.strip()
+    line = said.partition("\n")[0].rstrip()
+    if len(line) > MAX_SHOWN:
+        line = truncate(line, MAX_SHOWN).removesuffix("…").rstrip()
+    return said if line == said else f"{line} … ({len(said):,} characters)"
 
 
 def skills_text(skills: Sequence[SkillInfo], page: int) -> str:

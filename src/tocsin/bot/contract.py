@@ -16,6 +16,7 @@ CHANNEL = BotchatAdapter.spec.kind
 # Who said something, in a session and to a chat model.
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
+LABELS: Final = {USER: "Human", ASSISTANT: "Assistant"}
 
 
 class Mode(StrEnum):

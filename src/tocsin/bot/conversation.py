@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered, failed, history_key
-from tocsin.bot.desk import Desk, Work, has_content, prepared
+from tocsin.bot.desk import Desk, Work, has_content, prepared, was_cancelled
 from tocsin.bot.prompt import memory_of, question_of
 from tocsin.bot.window import Exchange, Window
 from tocsin.channels.contract import COMMONMARK
@@ -54,6 +54,8 @@ class Conversation:
         except BaseException:
             self._window.drop(exchange)  # it comes again, or never
             raise
+        if was_cancelled(verdict):  # what the person took back is no part of the conversation
+            self._window.withdraw(exchange)
         before = verdict.done
 
         async def done() -> None:

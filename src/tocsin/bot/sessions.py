@@ -11,13 +11,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from tocsin.bot.contract import ASSISTANT, USER
+from tocsin.bot.contract import ASSISTANT, LABELS, USER
 from tocsin.core.clock import Clock
 from tocsin.core.errors import StoreUnavailableError
 
 T = TypeVar("T")
 
-_LABELS = {USER: "Human", ASSISTANT: "Assistant"}
 # Chats kept in memory; the one that was silent longest is forgotten first.
 MAX_CHATS = 1000
 # Ids of exchanges remembered in each chat: a repeat comes soon after, with few messages in between.
@@ -38,8 +37,8 @@ class SessionEntry:
     message_id: str = ""  # the product's, where the message may still be edited
 
     def __post_init__(self) -> None:
-        if self.role not in _LABELS:
-            raise ValueError(f"a session has the roles {' and '.join(_LABELS)}, not {self.role!r}")
+        if self.role not in LABELS:
+            raise ValueError(f"a session has the roles {' and '.join(LABELS)}, not {self.role!r}")
 
 
 class SessionStore(Protocol):
@@ -219,7 +218,7 @@ class Sessions:
                 sides[-1] = replace(entry, content=f"{sides[-1].content}\n{entry.content}")
             else:
                 sides.append(entry)
-        return "\n".join(f"{_LABELS[entry.role]}: {entry.content}" for entry in sides)
+        return "\n".join(f"{LABELS[entry.role]}: {entry.content}" for entry in sides)
 
     async def _append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
         return await self._change(chat_id, lambda store: store.append(chat_id, entries, id))

@@ -20,7 +20,7 @@ class Exchange:
     text: str  # what the person wrote, until it is read
     question: str  # the same as the model is shown it
     answer: str = ""
-    forgotten: bool = False  # the history was cleared meanwhile
+    forgotten: bool = False  # it was cancelled, or the history was cleared meanwhile
 
     @property
     def id(self) -> str:
@@ -66,6 +66,11 @@ class Window:
                 await self._sessions.add(exchange.key, USER, exchange.question, exchange.message_id)
         finally:
             self.drop(exchange)
+
+    def withdraw(self, exchange: Exchange) -> None:
+        """Keep a question out of the history that its person has cancelled."""
+        exchange.forgotten = True
+        self.drop(exchange)
 
     def drop(self, exchange: Exchange) -> None:
         """Forget a question that will come again."""
