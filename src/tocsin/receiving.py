@@ -59,31 +59,45 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     from tocsin.bot.contract import CHANNEL
     from tocsin.bot.handler import nobody_home
     from tocsin.bot.source import inbound_of, outbound_of, source_of
+    from tocsin.features.triggers.service import no_rule
 
     provider = _provider(app, stack)
     skills = skills_of(app)
     triggers = _triggers(app, provider, skills)
     if CHANNEL not in app.registry.configured():
         # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
-        return Receiving(inbox_of(app, [nobody_home, triggers]))
+        return Receiving(inbox_of(app, [nobody_home, triggers, no_rule], triggers.matches))
     bot = await _open_bot(app, stack, provider, skills)
     inbound = inbound_of(app.registry)
     inbound.on_moved(bot.access.record_move)
     outbound_of(app.registry).on_moved(bot.access.record_move)
-    inbox = inbox_of(app, [bot.access_handler, triggers, bot.handler], bot)
+    inbox = inbox_of(app, [bot.access_handler, triggers, bot.handler, no_rule], triggers.matches, bot)
     tell_admin = _tell_admin(app, bot)
     source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell_admin) if fetch else None
     return Receiving(inbox, bot, source)
 
 
-def inbox_of(app: App, handlers: Sequence[Handler], bot: "Bot | None" = None) -> "Inbox":
-    """Return the inbox of this process, whose events `handlers` are asked about in order."""
+def inbox_of(
+    app: App,
+    handlers: Sequence[Handler],
+    matches: Callable[[InboundMessage], Awaitable[bool]] | None = None,
+    bot: "Bot | None" = None,
+) -> "Inbox":
+    """Return the inbox of this process, whose events `handlers` are asked about in order.
+
+    `matches` says whether a trigger is for a message: on other channels than the bot's, nothing else answers.
+    """
+    from tocsin.bot.contract import CHANNEL
     from tocsin.messaging.brake import ReplyBrake
     from tocsin.messaging.inbox import Inbox, Others
     from tocsin.messaging.inbox_work import Duties, InboxWork, is_addressed
 
     async def may_acknowledge(message: InboundMessage) -> bool:
-        return is_addressed(message) and (bot is None or await bot.may_acknowledge(message))
+        if not is_addressed(message):
+            return False
+        if message.channel == CHANNEL:
+            return bot is not None and await bot.may_acknowledge(message)
+        return matches is not None and await matches(message)
 
     async def end_its_runs(owner: str) -> None:
         await app.runs().recover()

@@ -70,6 +70,31 @@ def test_a_guildchat_command_is_deferred_and_answered_once_in_place(station: Sta
     assert answers(station, "guildchat", GENERAL) == [("up cache", "")]
 
 
+def test_a_command_that_no_rule_matches_is_told_so_in_private(station: Station):
+    station.guildchat(lambda caller: caller.slash("dance"))
+    station.teamchat(lambda caller: caller.slash("/dance"))
+    station.wait_until_quiet()
+    (whispered,) = [item for item in station.town.recorder.of("guildchat") if "/dance" in item.text]
+    assert isinstance(whispered.body, dict)
+    assert whispered.body["flags"] & 64
+    (whispered,) = [item for item in station.town.recorder.of("teamchat") if "/dance" in item.text]
+    assert isinstance(whispered.body, dict)
+    assert whispered.body["response_type"] == "ephemeral"
+
+
+def test_what_nothing_will_answer_gets_no_eyes_and_what_a_rule_answers_gets_them_once(station: Station):
+    def said(text: str, ts: str) -> dict[str, str]:
+        place = {"channel": "D0ALICE", "channel_type": "im", "user": "U00ALICE1"}
+        return {"type": "message", "text": text, "ts": ts, **place}
+
+    silent, heard = station.town.teamchat.next_ts(), station.town.teamchat.next_ts()
+    station.teamchat(lambda caller: caller.event(said("what a day", silent)))
+    station.teamchat(lambda caller: caller.event(said("uptime mail", heard)))
+    station.wait_until_quiet()
+    eyes = [item.id for item in station.town.recorder.of("teamchat", kind="reaction")]
+    assert (silent in eyes, eyes.count(heard)) == (False, 1)
+
+
 def answers(station: Station, channel: str, target: str = "") -> list[tuple[str, str]]:
     """Return text and thread of all that was sent."""
     return [(item.text, item.thread) for item in station.town.recorder.of(channel, target=target)]
@@ -104,7 +129,9 @@ def test_a_stranger_asks_and_is_answered_once_the_admin_has_pressed_approve(stat
     assert "name: Zoe" in request["text"]
     station.press(request, "Approve")
     station.wait_for(STRANGER, "Access granted")
-    station.wait_for(ADMIN, f"Chat {STRANGER} is now allowed")
+    outcome = station.wait_for(ADMIN, f"Chat {STRANGER} is allowed")
+    assert outcome["message_id"] == request["message_id"], "the outcome takes the place of the buttons"
+    assert "reply_markup" not in outcome
     station.say(STRANGER, "uptime late", sender_name="Zoe")
     station.wait_for(STRANGER, "up late")
     assert not any("early" in message["text"] for message in station.shown(STRANGER))
@@ -141,7 +168,8 @@ def test_the_button_of_a_skill_runs_it_and_shows_its_result(station: Station):
     station.say(RUNNER, "/skills")
     keyboard = station.wait_for(RUNNER, "Installed skills:")
     station.press(keyboard, "hello")
-    station.wait_for(RUNNER, "hello everybody")
+    result = station.wait_for(RUNNER, "hello everybody")
+    assert result["message_id"] == keyboard["message_id"], "the result takes the place of the buttons"
     (entry,) = [e for e in station.audited("skill.run") if e["metadata"]["actor"] == f"chat:{RUNNER}"]
     assert (entry["metadata"]["mode"], entry["metadata"]["ok"]) == ("sandboxed", True)
 

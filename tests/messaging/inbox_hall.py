@@ -101,7 +101,9 @@ class Ear(InboundAdapter):
         self.answered: list[tuple[str, str]] = []
         self.answered_in: list[str] = []
         self.on_acknowledge: Step | None = None
+        self.whispered: list[tuple[str, str]] = []
         self.on_answer: Step | None = None
+        self.on_whisper: Step | None = None
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         pass
@@ -123,6 +125,11 @@ class Ear(InboundAdapter):
     async def start_processing_indicator(self, message: InboundMessage) -> None:
         self.indicated.append(message.text)
         raise ChannelError("nobody sees it")
+
+    async def answer_privately(self, message: InboundMessage, response: str) -> None:
+        if self.on_whisper:
+            await self.on_whisper(message)
+        self.whispered.append((message.text, response))
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         if self.on_answer:

@@ -233,6 +233,15 @@ async def test_the_program_decides_who_learns_that_it_is_there(hall: Hall):
     assert hall.ear.acknowledged == ["a"]
 
 
+async def test_what_a_muted_chat_says_is_not_acknowledged(hall: Hall):
+    inbox = hall.inbox(echo, limit=1)
+    async with running(inbox):
+        for number in range(4):
+            await inbox.accept([message(str(number))])
+            await hall.ended(number + 1)
+    assert hall.ear.acknowledged == ["0", "1"]
+
+
 async def test_the_spinner_of_a_button_ends_for_everybody(hall: Hall):
     async def nobody(_: InboundMessage) -> bool:
         return False
@@ -552,6 +561,29 @@ async def test_a_notification_that_fails_is_logged_and_changes_nothing(hall: Hal
 
 
 # --- direct answers
+
+
+async def hinting(_: Received) -> Verdict:
+    return Verdict(Ending.IGNORED, reason="no rule", hint="there are no rules")
+
+
+async def test_a_hint_is_told_to_the_person_alone_and_never_queued(hall: Hall):
+    inbox = hall.inbox(hinting)
+    async with running(inbox):
+        await inbox.accept([message(reply_context=CONTEXT)])
+        assert statuses(await hall.ended()) == ["ignored"]
+    assert (hall.ear.whispered, hall.ear.answered) == ([("hello", "there are no rules")], [])
+    assert await hall.replies() == []
+
+
+@pytest.mark.parametrize("error", [ChannelError("too late"), ZeroDivisionError()])
+async def test_a_hint_that_cannot_be_told_is_no_failure(hall: Hall, error: Exception):
+    hall.ear.on_whisper = failing(error)
+    inbox = hall.inbox(hinting)
+    async with running(inbox):
+        await inbox.accept([message()])
+        assert statuses(await hall.ended()) == ["ignored"]
+    assert await hall.replies() == []
 
 
 async def test_a_single_plain_reply_goes_the_direct_way_that_came_with_the_message(hall: Hall):

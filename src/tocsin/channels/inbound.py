@@ -237,6 +237,10 @@ class InboundAdapter(ABC):
         """
         raise ChannelError(f"{self.name} has no direct way to answer this message")
 
+    async def answer_privately(self, message: InboundMessage, response: str) -> None:
+        """Tell `response`, text as it is, to nobody but who sent the message; raises ChannelError if that fails."""
+        raise ChannelError(f"{self.name} has no private way to answer this message")
+
     async def withdraw(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
         """Take back the sign that a direct answer is coming, because none is; may raise ChannelError."""
 

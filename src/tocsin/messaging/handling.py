@@ -50,6 +50,8 @@ class Verdict:
     ending: Ending
     replies: tuple[Reply, ...] = ()
     reason: str = ""
+    # A hint for nobody but who wrote, where the channel can tell them alone; it is never queued, and may be lost.
+    hint: str = ""
     # Called once the replies are durably queued and the message is finished, never twice: history, previews.
     done: Callable[[], Awaitable[None]] | None = field(default=None, compare=False)
 

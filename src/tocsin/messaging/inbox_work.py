@@ -65,7 +65,7 @@ class Duties:
     """What the rest of the program does about received events.
 
     `handlers` are asked in order. `may_acknowledge` keeps the read receipt from those who shall not
-    even learn that somebody is there. `notify` gets a sentence for the operator.
+    even learn that somebody is there, and from what nobody answers. `notify` gets a sentence for the operator.
     """
 
     handlers: Sequence[Handler] = ()
@@ -120,19 +120,23 @@ class InboxWork:
             verdict = Verdict(Ending(entry.ending), entry.replies, entry.reason)
             await self._answer(entry, owner, adapter, message, verdict)
             return
-        async with self._acknowledged(adapter, message):
+        async with self._acknowledged(entry, adapter, message):
             verdict = await self._judge(entry, owner, message)
             if verdict.replies and not await self._keep(entry, owner, verdict):
                 return
+            if verdict.hint:
+                await self._hint(adapter, message, verdict.hint)
             left = await self._answer_directly(entry, owner, adapter, message, verdict)
             if left is verdict and message.reply_context:
                 await self._withdraw(adapter, message)
             await self._answer(entry, owner, adapter, message, left)
 
     @asynccontextmanager
-    async def _acknowledged(self, adapter: InboundAdapter, message: InboundMessage) -> AsyncIterator[None]:
+    async def _acknowledged(
+        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage
+    ) -> AsyncIterator[None]:
         """Acknowledge a message beside the work on it; that it cannot be is no error."""
-        task = asyncio.create_task(self._acknowledge(adapter, message))
+        task = asyncio.create_task(self._acknowledge(entry, adapter, message))
         await asyncio.sleep(0)  # it is under way before the work begins
         try:
             yield
@@ -140,10 +144,11 @@ class InboxWork:
         finally:
             task.cancel()
 
-    async def _acknowledge(self, adapter: InboundAdapter, message: InboundMessage) -> None:
+    async def _acknowledge(self, entry: Entry, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
             # The spinner of a button ends for everybody: who sees the button knows of us already.
-            if message.callback_id or await self._duties.may_acknowledge(message):
+            is_heard = not self._is_muted(entry, message) and await self._duties.may_acknowledge(message)
+            if message.callback_id or is_heard:
                 await adapter.acknowledge(message)
         except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
             log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
@@ -154,7 +159,7 @@ class InboxWork:
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
             return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
-        if not backlog and self._brake.is_muted(chat):
+        if self._is_muted(entry, message):
             return Verdict(Ending.IGNORED, reason="the chat is muted")
 
         async def begin() -> None:
@@ -166,6 +171,9 @@ class InboxWork:
             await self._mute(chat)
             return Verdict(Ending.IGNORED, reason="too many replies in a minute")
         return verdict
+
+    def _is_muted(self, entry: Entry, message: InboundMessage) -> bool:
+        return not self._is_backlog(entry, message) and self._brake.is_muted((entry.channel, entry.chat))
 
     def _is_backlog(self, entry: Entry, message: InboundMessage) -> bool:
         """Whether it came while nobody was there: who fetched it knows best, else its time tells."""
@@ -267,6 +275,12 @@ class InboxWork:
         told = f"broke off ({problem})" if problem else "sent"
         detail = f"{told} on {entry.channel} to {entry.chat}, as the answer to what came in"
         self._audit.record("msg.send", detail, source="inbox", metadata=facts)
+
+    async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
+        try:
+            await adapter.answer_privately(message, hint)
+        except Exception as error:  # noqa: BLE001  # a hint that is lost is no failure
+            log.info("a hint is not shown", extra={"channel": message.channel, "reason": str(error)})
 
     async def _withdraw(self, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:

@@ -284,6 +284,8 @@ class InboundContract:
             restored = InboundMessage.restore(self.message(body).stored())
             with pytest.raises(ChannelError):
                 run(receiver.send_response(restored, "hello"))
+            with pytest.raises(ChannelError):
+                run(receiver.answer_privately(restored, "hello"))
         assert http.sent == []
 
     def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
@@ -296,6 +298,7 @@ class InboundContract:
                     partial(receiver.acknowledge, message),
                     partial(receiver.start_processing_indicator, message),
                     partial(receiver.send_response, message, "hello"),
+                    partial(receiver.answer_privately, message, "hello"),
                     partial(receiver.withdraw, message),
                 ):
                     with suppress(ChannelError):

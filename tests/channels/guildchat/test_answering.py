@@ -254,6 +254,23 @@ async def test_the_sign_that_an_answer_comes_can_be_taken_back(caller, endpoint,
     assert token not in repr(endpoint.messages[0])
 
 
+async def test_what_is_private_is_a_follow_up_that_only_the_person_sees(caller, endpoint, receiver, discord):
+    await caller.slash("ask")
+    await receiver.answer_privately(endpoint.messages[0], "no *rule*")
+    assert [item.kind for item in discord.recorder.items] == ["deletion", "message"]
+    assert discord.recorder.items[-1].body["flags"] & 64
+    await receiver.withdraw(endpoint.messages[0])
+    assert len(discord.recorder.items) == 2
+
+
+async def test_an_answer_that_all_see_stays_away_when_it_cannot_be_taken_back():
+    http = ScriptedTransport().will_raise(connect_failed(URL, "made-up"))
+    receiver, message = await scripted(http)
+    with pytest.raises(ChannelError):
+        await receiver.answer_privately(message, "no rule")
+    assert [sent.method for sent in http.sent] == ["DELETE"]
+
+
 async def test_an_answer_that_was_given_is_not_taken_back(caller, endpoint, receiver, discord):
     await caller.slash("ask")
     await receiver.send_response(endpoint.messages[0], "hello")

@@ -1,5 +1,6 @@
 """teamchat and Slack's stand-in: calls come in signed, answers go out by response_url, 👀 shows that work goes on."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -268,6 +269,22 @@ async def test_the_address_is_not_shown():
     assert "hooks.slack.com" not in repr(message) + repr(message.reply_context) + str(message.stored())
 
 
+async def test_what_is_private_is_shown_to_the_person_alone():
+    http = ScriptedTransport().will_answer({"ok": True})
+    receiver, message = await read(http, slash())
+    await receiver.answer_privately(message, "no <rule>")
+    [sent] = http.sent
+    assert (sent.json()["response_type"], sent.json()["text"]) == ("ephemeral", "no &lt;rule&gt;")
+
+
+async def test_without_an_address_nothing_private_can_be_told():
+    http = ScriptedTransport()
+    receiver, message = await read(http, slash())
+    with pytest.raises(ChannelError, match="no private way"):
+        await receiver.answer_privately(replace(message, reply_context={}), "no rule")
+    assert http.sent == []
+
+
 # --- showing that work goes on
 
 
@@ -278,6 +295,15 @@ async def test_a_message_gets_eyes_and_a_second_time_is_no_error(caller, endpoin
     assert [(r.target, r.id, r.text) for r in slack.recorder.of("teamchat", kind="reaction")] == [
         ("C0GENERAL", ts, "eyes")
     ]
+
+
+async def test_the_eyes_of_a_message_are_asked_for_once(caller, endpoint, receiver, slack):
+    await caller.message("@tocsin hello")
+    requests = slack.requests
+    message = endpoint.messages[0]
+    await asyncio.gather(receiver.acknowledge(message), receiver.start_processing_indicator(message))
+    await receiver.start_processing_indicator(message)
+    assert slack.requests == requests + 1
 
 
 async def test_there_is_nothing_to_react_to_in_a_command_and_no_way_without_a_token(endpoint, caller, receiver, slack):

@@ -13,6 +13,7 @@ from tests.waiting import eventually as until
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.features.triggers.service import no_rule
 from tocsin.messaging.handling import Ending, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Ended, Order, Run, RunKind, RunStatus, RunTrigger
@@ -25,6 +26,25 @@ ECHO = "- pattern: '^say (.*)$'\n  command: printf '%s\\n' \"$1\"\n"
 async def test_a_message_that_no_rule_matches_is_left_to_the_next_handler(triggered: Triggered):
     assert await triggered.write(ECHO).handle("hello") is None
     assert (await triggered.all_runs(), triggered.entries()) == ((), [])
+
+
+async def test_whether_a_rule_is_for_a_message_is_known_without_running_it(triggered: Triggered):
+    handler = triggered.write(ECHO).handler()
+    button = replace(received("say hi").message, kind=MessageKind.CALLBACK)
+    said = [received("say hi").message, received("hello").message, button]
+    assert [await handler.matches(message) for message in said] == [True, False, False]
+    assert await triggered.all_runs() == ()
+
+
+async def test_a_command_that_nothing_answers_gets_a_hint_and_nothing_else_does():
+    typed = received("/deploy now")
+    command = replace(typed, message=replace(typed.message, kind=MessageKind.COMMAND, command="deploy"))
+    verdict = await no_rule(command)
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (Ending.IGNORED, ())
+    assert "/deploy" in verdict.hint
+    assert "tocsin triggers list" in verdict.hint
+    assert await no_rule(received("hello")) is None
 
 
 async def test_a_matching_message_is_answered_with_the_output_as_plain_text(triggered: Triggered):

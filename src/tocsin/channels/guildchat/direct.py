@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tocsin.core.http import Reply, Transport
     from tocsin.core.settings import Values
 
+EPHEMERAL = 64  # only the person who asked sees it
 LIFE_S = 15 * 60 - 10.0  # of a token; the provider's clock began before ours
 LONGEST_WAIT_S = 5.0  # for the provider's pace; later the queue takes over
 # We may be faster than our own answer to the call: until that has arrived, the token is unknown there.
@@ -71,6 +72,14 @@ class DirectLine:
         sources = [part.text for part in literal(visible(text), PlainText(MAX_CHARS, escaped_at_most))]
         await answer_in_parts(sources, lambda source: self._post(to, shown(source)))
 
+    async def whisper(self, to: InteractionToken, text: str) -> None:
+        """Follow up in a message that only the person sees; a deferred answer, which all see, is deleted before."""
+        await self.withdraw(to)
+        try:
+            await self._post(to, shown(text), EPHEMERAL)
+        except RemoteError as failure:
+            raise as_channel_error(failure) from None
+
     async def type(self, channel_id: str) -> None:
         """Show for 10 seconds that the bot types."""
         headers = {"Authorization": f"Bot {self.config[BOT_TOKEN]}"}
@@ -89,8 +98,9 @@ class DirectLine:
             raise as_channel_error(failure) from None
         token.original_is_open = False
 
-    async def _post(self, to: InteractionToken, part: str) -> None:
-        body = json.dumps({"content": part, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}).encode()
+    async def _post(self, to: InteractionToken, part: str, flags: int = 0) -> None:
+        said = {"content": part, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS | flags}
+        body = json.dumps(said).encode()
         if not to.original_is_open:
             await self._patiently("POST", to.path, body)
             return

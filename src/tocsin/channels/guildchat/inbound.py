@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.guildchat import events, signature
 from tocsin.channels.guildchat.adapter import BOT_TOKEN, PUBLIC_KEY
-from tocsin.channels.guildchat.direct import DirectLine, InteractionToken
+from tocsin.channels.guildchat.direct import EPHEMERAL, DirectLine, InteractionToken
 from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, message_of
 from tocsin.channels.inbound import (
     Answer,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
     from tocsin.core.settings import Values
 
-EPHEMERAL = 64  # only the person who asked sees it
 UNREADABLE = "This could not be read. Please try again, or tell whoever runs this bot."
 
 
@@ -84,6 +83,14 @@ class GuildchatInbound(InboundAdapter):
             await super().send_response(message, response, parse_mode)
             return
         await self._line.answer(token, response, parse_mode)
+
+    async def answer_privately(self, message: InboundMessage, response: str) -> None:
+        """Answer an interaction so that only the person who made it sees that."""
+        token = message.reply_context.get("interaction")
+        if not isinstance(token, InteractionToken):
+            await super().answer_privately(message, response)
+            return
+        await self._line.whisper(token, response)
 
     async def withdraw(self, message: InboundMessage) -> None:
         """Take the deferred answer away: otherwise it shows for 15 minutes that the bot thinks."""

@@ -56,10 +56,13 @@ class ResponseUrl:
             return None
         return cls(url, now + LIFE_S, thread_id)
 
-    async def answer(self, text: str, parse_mode: str, http: "Transport", clock: "Clock") -> None:
+    async def answer(
+        self, text: str, parse_mode: str, http: "Transport", clock: "Clock", *, private: bool = False
+    ) -> None:
         """Post `text` in as many parts as it needs; raise ChannelError if that cannot work.
 
-        Markdown of more than one part is not begun: if it broke off, what is left could not be told any more.
+        Unless it is `private`, all see it, as they would an answer through the queue. Markdown of more than one part
+        is not begun: if it broke off, what is left could not be told any more.
         """
         markdown = parse_mode == COMMONMARK
         if clock.monotonic() >= self.expires_at:
@@ -70,13 +73,13 @@ class ResponseUrl:
 
         async def post(part: str) -> None:
             self.uses_left -= 1
-            await self._post({"text": part} if markdown else {"text": escape(part), "mrkdwn": False}, http)
+            said: dict[str, Any] = {"text": part} if markdown else {"text": escape(part), "mrkdwn": False}
+            await self._post({"response_type": "ephemeral" if private else "in_channel", **said}, http)
 
         await answer_in_parts(parts, post)
 
     async def _post(self, said: dict[str, Any], http: "Transport") -> None:
-        # Seen by all, as the answer would be that goes through the queue.
-        body: dict[str, Any] = {"response_type": "in_channel", "replace_original": False, **said}
+        body: dict[str, Any] = {"replace_original": False, **said}
         if self.thread_id:
             body["thread_ts"] = self.thread_id
         reply = await http.request(

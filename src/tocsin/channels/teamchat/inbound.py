@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,11 +21,14 @@ from tocsin.channels.teamchat.adapter import API_URL, BOT_TOKEN, HEAR_BOTS, SIGN
 from tocsin.channels.teamchat.direct import ResponseUrl, own_ids, react
 from tocsin.channels.teamchat.events import Threads, message_of, own_ids_in, timestamp
 from tocsin.channels.teamchat.forms import command_of, interaction_of
+from tocsin.core.errors import ChannelError
 from tocsin.core.untrusted import form_fields, json_object, written
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
     from tocsin.core.settings import Values
+
+REMEMBERED = 1_000  # messages with 👀; the second call for one comes within seconds
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +43,7 @@ class TeamchatInbound(InboundAdapter):
         super().__init__(config, tools)
         self._threads = Threads()
         self._may_react = bool(config[BOT_TOKEN])
+        self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()  # chat and time stamp
         self._me = AskedOnce(self.name, lambda: own_ids(config, tools.http), tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
@@ -74,16 +79,24 @@ class TeamchatInbound(InboundAdapter):
     async def acknowledge(self, message: InboundMessage) -> None:
         """Put 👀 on the message, where the bot may."""
         posted_at = _posted_at(message)
-        if not self._may_react or not posted_at:
+        place = (message.chat_id, posted_at)
+        if not self._may_react or not posted_at or place in self._reacted:
             return
-        self._may_react = await react(posted_at, message.chat_id, self.config, self.http)
+        self._reacted[place] = None  # before the call: the indicator may come while it is on its way
+        if len(self._reacted) > REMEMBERED:
+            self._reacted.popitem(last=False)
+        try:
+            self._may_react = await react(posted_at, message.chat_id, self.config, self.http)
+        except ChannelError:
+            self._reacted.pop(place, None)
+            raise
         if not self._may_react:
             log.warning(
                 "reactions are off until the next start", extra={"channel": self.name, "scope": "reactions:write"}
             )
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
-        """Show 👀: ordinary channels know no typing indicator, and a second 👀 changes nothing."""
+        """Show 👀, unless it is there already: ordinary channels know no typing indicator."""
         await self.acknowledge(message)
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
@@ -93,6 +106,14 @@ class TeamchatInbound(InboundAdapter):
             await super().send_response(message, response, parse_mode)
             return
         await address.answer(response, parse_mode, self.http, self.clock)
+
+    async def answer_privately(self, message: InboundMessage, response: str) -> None:
+        """Answer a command or a button so that only the person sees it."""
+        address = message.reply_context.get("response_url")
+        if not isinstance(address, ResponseUrl):
+            await super().answer_privately(message, response)
+            return
+        await address.answer(response, PLAIN, self.http, self.clock, private=True)
 
     async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")

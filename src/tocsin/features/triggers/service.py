@@ -19,11 +19,24 @@ AT_ONCE = 16  # rules at work side by side; further ones wait
 # Up to that many characters all the rules of a file are through in less time than a thread takes to start.
 _SHORT = 1_000
 
+NO_RULE = (
+    "No trigger rule matches this use of /{name}. Whoever runs this bot can list the rules with "
+    "`tocsin triggers list` and try one with `tocsin triggers test`."
+)
+
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[object]]
 
 
 def _no_indicator(_: InboundMessage) -> AbstractAsyncContextManager[None]:
     return nullcontext()
+
+
+async def no_rule(received: Received) -> Verdict | None:
+    """Stand behind all handlers: tell who typed a command that nothing is for it."""
+    message = received.message
+    if message.kind is not MessageKind.COMMAND:
+        return None
+    return Verdict(Ending.IGNORED, reason="no rule matches the command", hint=NO_RULE.format(name=message.command))
 
 
 class TriggerHandler:
@@ -54,6 +67,10 @@ class TriggerHandler:
         async with self._slots, self._indicating(received.message):
             await received.begin()
             return await self._fire(Firing(match, received))
+
+    async def matches(self, message: InboundMessage) -> bool:
+        """Whether a rule is for the message."""
+        return self._concerned(message) and await self._find(message.text) is not None
 
     def _concerned(self, message: InboundMessage) -> bool:
         """Whether rules are tried: never for edits and buttons, nor where there is no text."""
