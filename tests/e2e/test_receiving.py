@@ -77,19 +77,14 @@ def test_a_command_that_no_rule_matches_is_told_so_in_private(station: Station):
     (whispered,) = [item for item in station.town.recorder.of("guildchat") if "/dance" in item.text]
     assert isinstance(whispered.body, dict)
     assert whispered.body["flags"] & 64
-    (whispered,) = [item for item in station.town.recorder.of("teamchat") if "/dance" in item.text]
+    (whispered,) = [item for item in station.town.recorder.of("teamchat", kind="response") if "/dance" in item.text]
     assert isinstance(whispered.body, dict)
     assert whispered.body["response_type"] == "ephemeral"
 
 
 def test_what_nothing_will_answer_gets_no_eyes_and_what_a_rule_answers_gets_them_once(station: Station):
-    def said(text: str, ts: str) -> dict[str, str]:
-        place = {"channel": "D0ALICE", "channel_type": "im", "user": "U00ALICE1"}
-        return {"type": "message", "text": text, "ts": ts, **place}
-
-    silent, heard = station.town.teamchat.next_ts(), station.town.teamchat.next_ts()
-    station.teamchat(lambda caller: caller.event(said("what a day", silent)))
-    station.teamchat(lambda caller: caller.event(said("uptime mail", heard)))
+    silent, _ = station.teamchat(lambda caller: caller.message("@tocsin what a day"))
+    heard, _ = station.teamchat(lambda caller: caller.message("@tocsin uptime mail"))
     station.wait_until_quiet()
     eyes = [item.id for item in station.town.recorder.of("teamchat", kind="reaction")]
     assert (silent in eyes, eyes.count(heard)) == (False, 1)
