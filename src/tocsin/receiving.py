@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tocsin.app import App, skills_of
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.variables import REDIS_URL, REPLY_BRAKE
+from tocsin.core.errors import ConfigError
+from tocsin.core.variables import CHAT_MODEL, CHAT_PROVIDER, REDIS_URL, REPLY_BRAKE
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.handling import Handler, Reply
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tocsin.features.triggers.service import TriggerHandler
     from tocsin.messaging.inbox import Inbox
     from tocsin.providers.contract import ChatProvider
+    from tocsin.providers.watch import ModelWatch
     from tocsin.runs.model import Run
 
 MODELS_FOLDER = "models"
@@ -37,6 +39,7 @@ class Receiving:
     inbox: "Inbox"
     bot: "Bot | None" = None
     source: "Source | None" = None
+    chat_model: Callable[[], str] = str
 
     async def introduce(self) -> None:
         """Tell the product which commands the bot has; that this fails is logged and stops nothing."""
@@ -48,7 +51,7 @@ class Receiving:
         if self.source is None:
             return None
         shown = self.source.state.as_dict()
-        return {name: shown[name] for name in ("mode", "status", "age_s")}
+        return {name: shown[name] for name in ("mode", "status", "age_s")} | {"chat_model": self.chat_model()}
 
 
 async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Receiving:
@@ -60,21 +63,24 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     from tocsin.bot.handler import nobody_home
     from tocsin.bot.source import inbound_of, outbound_of, source_of
     from tocsin.features.triggers.service import no_rule
+    from tocsin.providers.watch import ModelWatch
 
-    provider = _provider(app, stack)
+    watch = ModelWatch()
+    provider = _provider(app, stack, watch)
     skills = skills_of(app)
     triggers = _triggers(app, provider, skills)
     if CHANNEL not in app.registry.configured():
         # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
         return Receiving(inbox_of(app, [nobody_home, triggers, no_rule], triggers.matches))
-    bot = await _open_bot(app, stack, provider, skills)
+    bot = await _open_bot(app, stack, provider, skills, watch)
     inbound = inbound_of(app.registry)
     inbound.on_moved(bot.access.record_move)
     outbound_of(app.registry).on_moved(bot.access.record_move)
     inbox = inbox_of(app, [bot.access_handler, triggers, bot.handler, no_rule], triggers.matches, bot)
     tell_admin = _tell_admin(app, bot)
+    watch.on_problem(tell_admin)
     source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell_admin) if fetch else None
-    return Receiving(inbox, bot, source)
+    return Receiving(inbox, bot, source, partial(_chat_model_state, app, watch))
 
 
 def inbox_of(
@@ -109,19 +115,31 @@ def inbox_of(
     return Inbox(app.inbox_store(), work, app.audit, app.clock, others=others)
 
 
-def _provider(app: App, stack: AsyncExitStack) -> "Callable[[], Awaitable[ChatProvider | None]]":
+def _chat_model_state(app: App, watch: "ModelWatch") -> str:
+    """Return how the chat model fares, for everybody: the log and the admin chat have the reasons."""
+    if not app.settings[CHAT_PROVIDER]:
+        return "off"
+    return "failing" if watch.problems else "ok"
+
+
+def _provider(app: App, stack: AsyncExitStack, watch: "ModelWatch") -> "Callable[[], Awaitable[ChatProvider | None]]":
     """Return what finds the chat model; it is made when first asked for."""
     from tocsin.providers.chat import open_chat
+    from tocsin.providers.remote import named
 
     @cache
     def make() -> "ChatProvider | None":
-        provider = open_chat(app.settings, app.clock, app.redact)
+        provider = open_chat(app.settings, app.clock, app.redact, watch=watch)
         if provider is not None:
             stack.push_async_callback(provider.aclose)
         return provider
 
     async def find() -> "ChatProvider | None":
-        return make()
+        try:
+            return make()
+        except ConfigError as error:
+            await watch.failed(named(app.settings[CHAT_MODEL], app.settings[CHAT_PROVIDER]), error)
+            raise
 
     return find
 
@@ -166,7 +184,11 @@ def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextMana
 
 
 async def _open_bot(
-    app: App, stack: AsyncExitStack, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills"
+    app: App,
+    stack: AsyncExitStack,
+    provider: "Callable[[], Awaitable[ChatProvider | None]]",
+    skills: "Skills",
+    watch: "ModelWatch",
 ) -> "Bot":
     from tocsin.bot.assembly import BotParts, build_bot, shown_by, tell_through
     from tocsin.bot.attachments import Attachments, read_in_child
@@ -177,7 +199,7 @@ async def _open_bot(
     from tocsin.bot.rules import Rules
     from tocsin.bot.source import files_of, inbound_of, sessions_of
     from tocsin.bot.speech import Speech
-    from tocsin.core.variables import CHAT_MODEL, CHAT_PROVIDER
+    from tocsin.providers.remote import named
 
     inbound, rules = inbound_of(app.registry), Rules.of(app.settings)
     attachments = Attachments(
@@ -192,9 +214,9 @@ async def _open_bot(
         list_skills=list_skills,
         run_skill=partial(_run_skill, app, skills, "intake"),
     )
-    model = f"{app.settings[CHAT_MODEL]} ({app.settings[CHAT_PROVIDER]})" if app.settings[CHAT_PROVIDER] else ""
+    model = named(app.settings[CHAT_MODEL], app.settings[CHAT_PROVIDER]) if app.settings[CHAT_PROVIDER] else ""
     run_skill, status_lines = partial(_run_skill, app, skills, "bot"), partial(_status_lines, app)
-    abilities = Abilities(list_skills, run_skill, status_lines, model, rules.max_history)
+    abilities = Abilities(list_skills, run_skill, status_lines, model, rules.max_history, lambda: watch.problems)
     bot = build_bot(
         BotParts(
             rules=rules,

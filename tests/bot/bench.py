@@ -169,6 +169,7 @@ class Bench:
         self.provider: ScriptedProvider | None = ScriptedProvider()
         self.api = RecordingApi()
         self.skills = Skills()
+        self.model_problems: dict[str, str] = {}
         self.told: list[tuple[str, Reply]] = []
         self.keys: set[str] = set()
         self.shown: dict[str, ShownMessage] = {}  # by delivery
@@ -220,7 +221,13 @@ class Bench:
             "tell": tell,
             "shown_as": shown_as,
             "target_of": lambda m: f"{m.chat_id}/{m.thread_id}" if m.thread_id else m.chat_id,
-            "abilities": Abilities(self.skills.list, self.skills.run, status_lines, "scripted model-1"),
+            "abilities": Abilities(
+                self.skills.list,
+                self.skills.run,
+                status_lines,
+                "scripted model-1",
+                model_problems=lambda: self.model_problems,
+            ),
             "provider": provider,
             "prepare": prepare,
         }

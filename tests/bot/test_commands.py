@@ -65,6 +65,16 @@ async def test_status_tells_mode_history_gate_queue_cron_and_provider(bench: Ben
     ]
 
 
+async def test_status_tells_which_chat_model_needs_the_operator_and_only_the_admin_why(bench: Bench):
+    bench.model_problems = {"model-1 (scripted)": "Scripted refuses the key (401): set SCRIPTED_KEY"}
+    assert text_of(await bench.send("/status")).endswith(
+        "Chat model: scripted model-1\nmodel-1 (scripted) fails until whoever runs this bot acts"
+    )
+    assert text_of(await bench.send("/status", chat=ADMIN)).endswith(
+        "model-1 (scripted) fails until you act: Scripted refuses the key (401): set SCRIPTED_KEY"
+    )
+
+
 async def test_skills_are_listed_with_a_button_for_each(bench: Bench):
     bench.skills.names = ["backup", "x" * 70]
     verdict = await bench.send("/skills")

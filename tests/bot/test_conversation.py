@@ -298,7 +298,27 @@ async def test_a_provider_that_cannot_be_made_is_told_without_internals(make_ben
     async def broken() -> None:
         raise ConfigError("CHAT_MODEL is missing")
 
-    assert text_of(await make_bench(provider=broken).send("hello")) == conversation.NO_ANSWER
+    assert text_of(await make_bench(provider=broken).send("hello")) == conversation.OPERATOR_NEEDED
+
+
+async def test_a_failure_that_only_the_operator_can_mend_says_so(bench: Bench, provider: ScriptedProvider):
+    running = start(bench, "hello")
+    await bench.settle()
+    provider.calls[0].fail(ProviderError("Example refuses the key (401)", provider_code="401", needs_operator=True))
+    verdict = await running
+    assert verdict.reason == "Example refuses the key (401)"
+    assert "whoever runs this bot must look at it" in text_of(verdict)
+    assert "later" not in text_of(verdict)
+
+
+@pytest.mark.parametrize("code", ["400", "413", "422", "declined", "length", "too-long"])
+async def test_a_failure_that_the_question_causes_says_what_to_change(
+    bench: Bench, provider: ScriptedProvider, code: str
+):
+    running = start(bench, "hello")
+    await bench.settle()
+    provider.calls[0].fail(ProviderError("no", provider_code=code))
+    assert text_of(await running) == conversation.REMEDIES[code]
 
 
 async def test_an_empty_answer_is_not_sent(bench: Bench, provider: ScriptedProvider):

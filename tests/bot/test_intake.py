@@ -22,7 +22,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit import AuditLog
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.database import Database
-from tocsin.core.errors import RemoteError, TocsinError
+from tocsin.core.errors import ConfigError, RemoteError, TocsinError
 from tocsin.messaging.handling import Ending, Received, Reply, Verdict
 from tocsin.providers.contract import Completion, ProviderError, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
@@ -100,7 +100,11 @@ class Room:
         previews = Previews(None, Memory(self.database, self.clock), self.clock)
         self.desk = Desk(Gate(2, 5, 10), previews, Arrivals(self.clock), tell=self.tell, target_of=lambda m: m.chat_id)
 
+        self.misconfigured: ConfigError | None = None
+
         async def provider() -> Model | None:
+            if self.misconfigured:
+                raise self.misconfigured
             return self.model
 
         self.intake = Intake(
@@ -178,6 +182,11 @@ async def test_a_chat_model_that_fails_leaves_the_words_to_go_by_and_says_so(roo
     verdict = await room.propose()
     assert "→ backup" in verdict.replies[0].text
     assert "went by the words" in verdict.replies[0].text
+
+
+async def test_a_chat_model_whose_settings_are_wrong_leaves_the_words_to_go_by(room: Room):
+    room.misconfigured = ConfigError("CHAT_PROVIDER=openai needs OPENAI_API_KEY")
+    assert "went by the words" in (await room.propose()).replies[0].text
 
 
 async def test_a_message_that_no_skill_can_do_runs_nothing_and_says_so(room: Room):

@@ -65,6 +65,8 @@ class Abilities:
     status_lines: StatusLines  # such as the states of the queue and of cron jobs
     provider: str = ""  # which chat model answers, for people; empty: none
     max_history: int = 20
+    # By chat model: what the operator must do before it answers again.
+    model_problems: Callable[[], Mapping[str, str]] = dict
 
 
 class Commands:
@@ -145,8 +147,15 @@ class Commands:
             f"Waiting: {gate.waiting(chat)} here (at most {gate.overflow}), {gate.waiting()} in all",
             *await self._other_lines(),
             f"Chat model: {self._can.provider or 'none'}",
+            *self._model_lines(with_reason=chat == self._admin),
         ]
         return answered("\n".join(lines))
+
+    def _model_lines(self, *, with_reason: bool) -> list[str]:
+        problems = self._can.model_problems().items()
+        if with_reason:
+            return [f"{model} fails until you act: {reason}" for model, reason in problems]
+        return [f"{model} fails until whoever runs this bot acts" for model, _ in problems]
 
     async def _other_lines(self) -> Sequence[str]:
         try:

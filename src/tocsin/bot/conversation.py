@@ -13,6 +13,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, TocsinError
 from tocsin.messaging.handling import Received, Verdict
 from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question, Turn
+from tocsin.providers.watch import needs_operator
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,20 @@ NO_PROVIDER = (
 BUSY = "The chat model has too much to do right now. Please try again in a minute."
 CUT_OFF = "(cut off here: the chat model's limit for one answer)"
 NO_ANSWER = "The chat model did not answer. Please try again later."
+OPERATOR_NEEDED = (
+    "The chat model cannot be used, and trying again does not help: whoever runs this bot must look at it. "
+    "The log has the reason."
+)
+OTHER_WORDS = "The chat model does not take that question. Please put it in other words."
+# What the person who asks can do about, by the code of the failure.
+REMEDIES = {
+    "400": OTHER_WORDS,
+    "422": OTHER_WORDS,
+    "declined": OTHER_WORDS,
+    "413": "That is too much for the chat model at once. Please send fewer or smaller files.",
+    "too-long": "This conversation is too long for the chat model. /reset begins a new one.",
+    "length": "The answer is longer than the chat model may write. Please ask for less.",
+}
 
 
 class Conversation:
@@ -89,8 +104,7 @@ class Conversation:
             completion = await self._complete(provider, question, work)
         except TocsinError as error:
             log.warning("the chat provider failed", extra={"reason": error.sentence()})
-            busy = isinstance(error, ProviderError) and error.kind is FailureKind.RATE_LIMITED
-            return failed(BUSY if busy else NO_ANSWER, error.sentence())
+            return failed(explanation(error), error.sentence())
         if not completion.text.strip():
             return failed(NO_ANSWER, "the chat provider gave an empty answer")
         exchange.answer = completion.text
@@ -101,3 +115,14 @@ class Conversation:
         if not work.preview.wanted:
             return await provider.ask(question)
         return await provider.ask(question, work.preview.write, work.preview.restart)
+
+
+def explanation(error: TocsinError) -> str:
+    """Return what the person who asked is told of a failure: what they can do, never its details."""
+    if needs_operator(error):
+        return OPERATOR_NEEDED
+    if not isinstance(error, ProviderError):
+        return NO_ANSWER
+    if error.kind is FailureKind.RATE_LIMITED:
+        return BUSY
+    return REMEDIES.get(error.provider_code, NO_ANSWER)

@@ -14,7 +14,7 @@ from tocsin.bot.plans import Plan, Plans, Step
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.requirements import ask_for_steps, match_steps
 from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.errors import RemoteError, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.core.text import truncate
 from tocsin.messaging.handling import Ending, Received, Reply, Verdict
 
@@ -70,13 +70,12 @@ class Intake:
         return answered("\n".join(lines), buttons=buttons)
 
     async def _find_steps(self, text: str, skills: Sequence[Any]) -> tuple[list[Step], list[str]]:
-        provider = await self._provider()
-        if provider is not None:
-            try:
+        try:
+            if provider := await self._provider():
                 return await ask_for_steps(provider, text, skills), []
-            except RemoteError as error:
-                log.warning("requirements are matched by words", extra={"reason": error.sentence()})
-                return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
+        except TocsinError as error:
+            log.warning("requirements are matched by words", extra={"reason": error.sentence()})
+            return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
         return match_steps(text, skills), []
 
     async def on_button(self, received: Received, data: str) -> Verdict | None:

@@ -16,6 +16,7 @@ from tocsin.providers.contract import ChatProvider
 from tocsin.providers.endpoint import endpoint_of
 from tocsin.providers.fallback import Fallback
 from tocsin.providers.remote import Limits, RemoteChat
+from tocsin.providers.watch import ModelWatch
 
 # What skills call their models (spec 2.6, decision 22).
 ALIASES = {"vendor-fast-4": CHAT_MODEL_FAST, "vendor-capable-4": CHAT_MODEL_CAPABLE}
@@ -28,22 +29,29 @@ HOW_TO_CONFIGURE = (
 
 
 def open_chat(
-    settings: Values, clock: Clock, redact: Callable[[str], str], *, model: str = "", limits: Limits | None = None
+    settings: Values,
+    clock: Clock,
+    redact: Callable[[str], str],
+    *,
+    model: str = "",
+    limits: Limits | None = None,
+    watch: ModelWatch | None = None,
 ) -> ChatProvider | None:
     """Return the configured chat provider with its fallback, or nothing where none is configured.
 
     `model` is a name or an alias of skills to take instead of CHAT_MODEL. Raises ConfigError where a
-    setting is missing or an address would send the key in clear. The caller closes what it gets.
+    setting is missing or an address would send the key in clear. The caller closes what it gets. `watch` learns how
+    each of the two models fares.
     """
     if not settings[CHAT_PROVIDER]:
         return None
     limits = limits or Limits()
     endpoint = endpoint_of(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
-    chat = RemoteChat(endpoint, clock, redact, limits)
+    chat = RemoteChat(endpoint, clock, redact, limits, watch)
     if not settings[CHAT_FALLBACK_PROVIDER]:
         return chat
     second = endpoint_of(settings, CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)
-    return Fallback(chat, RemoteChat(second, clock, redact, limits))
+    return Fallback(chat, RemoteChat(second, clock, redact, limits, watch))
 
 
 def model_named(settings: Values, name: str) -> str:

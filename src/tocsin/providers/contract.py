@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from tocsin.core.errors import RemoteError
 
@@ -13,6 +13,10 @@ class ProviderError(RemoteError):
     """The chat provider refused, failed, or ended in the middle of an answer; never names a key."""
 
     code = "provider-failed"
+
+    def __init__(self, message: str, *, needs_operator: bool = False, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.needs_operator = needs_operator  # a key, an account or a setting is wrong: asking again cannot help
 
 
 @dataclass(frozen=True, slots=True)

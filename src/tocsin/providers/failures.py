@@ -39,6 +39,11 @@ _MEANINGS = {
     529: ("is overloaded", LATER),
 }
 
+# The key, the account, the model's name or the address: no question can mend these.
+_OPERATORS = frozenset({401, 402, 403, 404, 405, 410})
+# With 400, where others answer 402. Source: Anthropic's error for an account without credit.
+_NO_CREDIT = "credit balance is too low"
+
 log = logging.getLogger(__name__)
 
 
@@ -89,15 +94,17 @@ def refused(
     status: int, endpoint: Endpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
 ) -> ProviderError:
     """Return the error of an HTTP status; `means` is the one that says better what is wrong."""
-    what, hint = _meaning(means or status)
+    means = means or status
+    what, hint = _meaning(means)
     names = {"key": endpoint.key_setting, "url": endpoint.url_setting}
     names |= {"model": endpoint.model, "setting": endpoint.model_setting}
     return ProviderError(
         f"{endpoint.label} {what.format(**names)} ({status}){said}",
         hint=hint.format(**names),
-        kind=_kind(means or status),
+        kind=_kind(means),
         provider_code=str(status),
         retry_after_s=retry_after_s,
+        needs_operator=means in _OPERATORS or 300 <= means < 400,
     )
 
 
@@ -108,7 +115,8 @@ def _refusal(error: ModelHTTPError, endpoint: Endpoint, redact: Callable[[str], 
     if isinstance(error, ModelContextWindowExceededError):
         sentence = f"the conversation is too long for {endpoint.model}"
         return ProviderError(sentence, hint="begin a new one, or shorten it", provider_code="too-long")
-    quota, overloaded = isinstance(error, ModelQuotaExceededError), isinstance(error, ModelOverloadedError)
+    no_credit = _NO_CREDIT in _quoted(error.body, redact).casefold()
+    quota, overloaded = isinstance(error, ModelQuotaExceededError) or no_credit, isinstance(error, ModelOverloadedError)
     means = 402 if quota else 529 if overloaded else status
     said = _quoted(error.body, redact) if means in {400, 403, 422} else ""
     return refused(status, endpoint, means=means, said=said, retry_after_s=error.retry_after)

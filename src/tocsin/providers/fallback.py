@@ -76,4 +76,5 @@ def _both(first: ProviderError, second: ProviderError) -> ProviderError:
         kind=second.kind,
         provider_code=second.provider_code,
         retry_after_s=second.retry_after_s,
+        needs_operator=first.needs_operator and second.needs_operator,
     )

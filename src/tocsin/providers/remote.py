@@ -11,6 +11,7 @@ from tocsin.core.redaction import Redactor
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import Endpoint
 from tocsin.providers.showing import Showing
+from tocsin.providers.watch import ModelWatch
 
 if TYPE_CHECKING:
     from tocsin.providers.sdk import Model
@@ -40,13 +41,19 @@ class RemoteChat:
     """One chat model; its SDK is imported in a thread at the first call."""
 
     def __init__(
-        self, endpoint: Endpoint, clock: Clock, redact: Callable[[str], str], limits: Limits | None = None
+        self,
+        endpoint: Endpoint,
+        clock: Clock,
+        redact: Callable[[str], str],
+        limits: Limits | None = None,
+        watch: ModelWatch | None = None,
     ) -> None:
         self.name = endpoint.provider
         self.model = endpoint.model
         self._endpoint = endpoint
         self._clock = clock
         self._limits = limits or Limits()
+        self._watch = watch or ModelWatch()
         own = Redactor([endpoint.key])
         self._redact = lambda text: redact(own(text))
         self._starting = asyncio.Lock()
@@ -66,7 +73,7 @@ class RemoteChat:
         async def call() -> Completion:
             return await (await self._start()).answer(asked, showing)
 
-        return await self._patiently(call, showing)
+        return await self._watched(call, showing)
 
     async def extract(self, question: Question, shape: type[T]) -> T:
         """See `ChatProvider.extract`."""
@@ -75,13 +82,23 @@ class RemoteChat:
         async def call() -> T:
             return await (await self._start()).extract(asked, shape)
 
-        return await self._patiently(call, Showing(None, None))
+        return await self._watched(call, Showing(None, None))
 
     async def aclose(self) -> None:
         """Close all connections."""
         if self._started is not None:
             await self._started.aclose()
             self._started = None
+
+    async def _watched(self, call: Callable[[], Awaitable[T]], showing: Showing) -> T:
+        model = named(self.model, self.name)
+        try:
+            answer = await self._patiently(call, showing)
+        except ProviderError as failure:
+            await self._watch.failed(model, failure)
+            raise
+        self._watch.worked(model)
+        return answer
 
     async def _patiently(self, call: Callable[[], Awaitable[T]], showing: Showing) -> T:
         """Call once, and once more where that may help, all within the deadline."""
@@ -140,7 +157,10 @@ def _load(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "
         package = (error.name or "").partition(".")[0]
         package = {"pydantic_ai": "pydantic-ai-slim", "": endpoint.provider}.get(package, package)
         raise ProviderError(
-            f"{package}: package not installed", hint='pip install "tocsin[chat]"', provider_code="package"
+            f"{package}: package not installed",
+            hint='pip install "tocsin[chat]"',
+            provider_code="package",
+            needs_operator=True,
         ) from None
 
 
@@ -148,8 +168,16 @@ def refused_key(endpoint: Endpoint) -> ProviderError:
     """Return the error of a key that the provider does not take, or of a missing one."""
     what = "refuses the key" if endpoint.key else "asks for a key"
     return ProviderError(
-        f"{endpoint.label} {what} (401)", hint=f"set {endpoint.key_setting} to a valid one", provider_code="401"
+        f"{endpoint.label} {what} (401)",
+        hint=f"set {endpoint.key_setting} to a valid one",
+        provider_code="401",
+        needs_operator=True,
     )
+
+
+def named(model: str, provider: str) -> str:
+    """Return a model's name for people."""
+    return f"{model} ({provider})"
 
 
 def askable(question: Question) -> Question:

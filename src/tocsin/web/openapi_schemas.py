@@ -98,7 +98,9 @@ def _health() -> dict[str, Any]:
         bus=_record(status={"enum": ["off", "ok", "failing"]}),
         channels={"type": "object", "additionalProperties": {"enum": ["configured", "unconfigured"]}},
         problems={"type": "array", "items": TEXT},
-        bot=_record(mode=TEXT, status=TEXT, age_s={"type": ["number", "null"]}),
+        bot=_record(
+            mode=TEXT, status=TEXT, age_s={"type": ["number", "null"]}, chat_model={"enum": ["off", "ok", "failing"]}
+        ),
     )
 
 

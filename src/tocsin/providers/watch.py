@@ -1,0 +1,50 @@
+"""Which chat models fail until the operator acts. The operator is told once, and again only after the model worked."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.providers.contract import ProviderError
+
+log = logging.getLogger(__name__)
+
+Tell = Callable[[str], Awaitable[None]]
+
+
+class ModelWatch:
+    """Keeps one problem per model, for this process. Failures that may pass by themselves are none."""
+
+    def __init__(self) -> None:
+        self.problems: dict[str, str] = {}  # by model: what is wrong, and the remedy
+        self._told: set[str] = set()
+        self._tell: list[Tell] = []
+
+    def on_problem(self, tell: Tell) -> None:
+        """Call `tell` with a sentence for the operator when a model begins to fail."""
+        self._tell.append(tell)
+
+    async def failed(self, model: str, error: TocsinError) -> None:
+        """Note why `model` gave no answer."""
+        if not needs_operator(error):
+            return
+        self.problems[model] = error.sentence()
+        if model in self._told:
+            return
+        self._told.add(model)
+        log.warning("a chat model fails until the operator acts", extra={"model": model, "reason": error.sentence()})
+        try:
+            for tell in self._tell:
+                await tell(f"The chat model {model} fails until you act: {error.sentence()}.")
+        except TocsinError as failure:
+            self._told.discard(model)
+            log.warning("the operator is not told of a chat model", extra={"reason": failure.sentence()})
+
+    def worked(self, model: str) -> None:
+        """Note that `model` has answered."""
+        self.problems.pop(model, None)
+        self._told.discard(model)
+
+
+def needs_operator(error: TocsinError) -> bool:
+    """Whether trying again is useless until somebody changes a setting or the account."""
+    return isinstance(error, ConfigError) or (isinstance(error, ProviderError) and error.needs_operator)
