@@ -7,6 +7,7 @@ from tests.bot.bench import Bench, Call, ScriptedProvider, text_of
 from tests.bot.conftest import MakeBench
 
 from tocsin.bot.preview import EVERY_S, FIRST_AFTER_S
+from tocsin.bot.preview_text import rendered
 from tocsin.bot.rules import Rules
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import COMMONMARK
@@ -137,25 +138,56 @@ async def test_blank_pieces_show_nothing(bench: Bench):
     await stream.end("x")
 
 
-async def test_a_preview_is_plain_text_in_the_topic_of_the_question_with_a_button_to_cancel(bench: Bench):
+async def test_a_preview_stands_in_the_topic_of_the_question_with_a_button_to_cancel(bench: Bench):
     stream = Streaming(bench, chat_type="group", mentions_bot=True, thread_id="3", id="event")
     await stream.begin("**x**")
     ((_, params),) = bench.api.calls
     assert params["message_thread_id"] == 3
     assert params["reply_parameters"]["allow_sending_without_reply"] is True
     assert params["reply_markup"] == {"inline_keyboard": [[{"text": "Cancel", "callback_data": "cancel:event"}]]}
-    assert "parse_mode" not in params
+    assert (params["text"], params["entities"]) == ("x", [{"type": "bold", "offset": 0, "length": 1}])
     await stream.end("x")
 
 
-async def test_a_preview_never_exceeds_one_message(bench: Bench):
+async def test_a_preview_is_shown_as_the_answer_will_be_though_it_is_not_finished(bench: Bench):
     stream = Streaming(bench)
-    await stream.begin("😀" * 3_000)
-    (shown,) = bench.api.texts("sendMessage")
-    assert utf16_units(shown) <= 4_000
-    await stream.write("more", after_s=1)
-    assert len(bench.api.calls) == 1
+    await stream.begin("A **bold")
+    await stream.write("** word and `co", after_s=1)
+    shown = [(params["text"], params["entities"]) for _, params in bench.api.calls]
+    assert shown == [
+        ("A bold", [{"type": "bold", "offset": 2, "length": 4}]),
+        (
+            "A bold word and co",
+            [{"type": "bold", "offset": 2, "length": 4}, {"type": "code", "offset": 16, "length": 2}],
+        ),
+    ]
     await stream.end("x")
+
+
+async def test_of_an_answer_longer_than_one_message_the_preview_shows_the_newest_part(bench: Bench):
+    stream = Streaming(bench)
+    await stream.begin("😀 first.\n\n")
+    for number in range(300):
+        await stream.write(f"Line **{number}** of a long answer.\n\n")
+    await stream.write("", after_s=1)
+    while len(bench.api.calls) == 1:  # rendered in a thread
+        await bench.settle()
+    method, params = bench.api.calls[-1]
+    assert method == "editMessageText"
+    assert params["text"].startswith("…\n")
+    assert params["text"].endswith("Line 299 of a long answer.")
+    assert 2_000 <= utf16_units(params["text"]) <= 4_000
+    for entity in params["entities"]:
+        inside = params["text"][entity["offset"] : entity["offset"] + entity["length"]]
+        assert inside.isdigit()
+    verdict = await stream.end("x")
+    assert verdict.replies[0].extra == {"edit_message_id": 500}
+
+
+@pytest.mark.parametrize("units", [3_990, 4_000, 4_001, 8_001, 30_000])
+def test_a_preview_never_exceeds_one_message(units: int):
+    for unit in ("a", "😀", "a ", "**a** ", "```\n", "> a\n\n"):
+        assert utf16_units(rendered(unit * (units // utf16_units(unit))).text) <= 4_000
 
 
 async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench):
@@ -270,13 +302,21 @@ async def test_once_answered_the_preview_is_forgotten(bench: Bench):
 
 async def test_a_cancelled_answer_is_sealed_as_far_as_it_was_written(bench: Bench):
     stream = Streaming(bench)
-    await stream.begin("half an ans")
+    await stream.begin("half **an** ans")
     await bench.send("/cancel")
     verdict = await stream.verdict()
     (reply,) = verdict.replies
     assert verdict.ending is Ending.ANSWERED
-    assert (reply.text, reply.extra) == ("half an ans\n\n(cancelled)", {"edit_message_id": 500})
+    assert (reply.text, reply.extra) == ("half **an** ans\n\n(cancelled)", {"edit_message_id": 500})
+    assert reply.parse_mode == COMMONMARK
     assert await bench.history() == []
+
+
+async def test_code_that_was_cancelled_on_its_way_ends_before_the_word_that_says_so(bench: Bench):
+    stream = Streaming(bench)
+    await stream.begin("```sh\nls -l")
+    await bench.send("/cancel")
+    assert text_of(await stream.verdict()) == "```sh\nls -l\n```\n\n(cancelled)"
 
 
 async def test_a_bug_leaves_no_half_answer(bench: Bench):

@@ -32,7 +32,7 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
         while not botchat.world.messages:
             await bench.settle()
         (preview,) = botchat.world.messages.values()
-        assert preview["text"] == "A **bold** ans"
+        assert (preview["text"], preview["entities"][0]["type"]) == ("A bold ans", "bold")
         assert preview["reply_markup"]["inline_keyboard"][0][0]["text"] == "Cancel"
 
         bench.provider.calls[0].answer("A **bold** answer")

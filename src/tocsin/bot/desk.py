@@ -12,8 +12,11 @@ from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.jobs import JobCancelledError, Jobs
 from tocsin.bot.pressed import message_pressed
 from tocsin.bot.preview import Preview, Previews
+from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
+from tocsin.core.markup import completed
+from tocsin.core.text import normalise
 from tocsin.messaging.handling import Ending, Received, Reply, Verdict
 
 log = logging.getLogger(__name__)
@@ -117,9 +120,10 @@ class Desk:
 
 def cancelled(preview: Preview, message: InboundMessage) -> Verdict:
     """Return how a cancelled message ends: silent, but for a preview or a message with buttons, which is closed."""
-    shown = preview.text if preview.message_id is not None else ""
-    is_visible = preview.message_id is not None or message_pressed(message) is not None
-    replies = (Reply(f"{shown}\n\n{CANCELLED}".strip()),) if is_visible else ()
+    if preview.message_id is not None:
+        written = completed(normalise(preview.text))
+        return Verdict(Ending.ANSWERED, (Reply(f"{written}\n\n{CANCELLED}".strip(), COMMONMARK),), BY_PERSON)
+    replies = (Reply(CANCELLED),) if message_pressed(message) is not None else ()
     return Verdict(Ending.ANSWERED, replies, BY_PERSON)
 
 

@@ -1,6 +1,7 @@
 """An answer while it is being written: one message, edited at most once a second in each chat.
 
-What is whole within a second is never shown as a preview: it would only be one more message, and flicker.
+What is whole within a second is never shown as a preview: it would only be one more message, and flicker. Of an
+answer that one message cannot hold, the newest part is shown.
 A preview is a courtesy. Whatever goes wrong with it ends it, and nothing else. The answer itself leaves through the
 durable queue and takes the preview's place; a message ID is kept before the first edit, so that a second attempt
 after a crash goes on with the same message.
@@ -15,17 +16,16 @@ from typing import Any
 from tocsin.bot.contract import CHANNEL, BotCalls, Hold, history_key
 from tocsin.bot.keyboards import cancel_keyboard
 from tocsin.bot.memory import Memory
+from tocsin.bot.preview_text import PreviewText, preview_of
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.clock import Clock
 from tocsin.core.errors import FailureKind, RemoteError, TocsinError
-from tocsin.core.text import truncate, utf16_units
 from tocsin.messaging.handling import Received
 
 log = logging.getLogger(__name__)
 
 FIRST_AFTER_S = 1.0  # after the first piece
 EVERY_S = 1.0  # fact book, "Pace per token": one a second in each chat
-MAX_UNITS = 4_000  # where answers are cut: the first part takes the preview's place
 USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
 _REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
 
@@ -75,7 +75,7 @@ class Preview:
         self._memory = memory
         self._pace = pace
         self._text = ""
-        self._shown = ""
+        self._shown = PreviewText()
         self._changed = asyncio.Event()
         self._ended = self._calling = self._throttled = False
 
@@ -86,8 +86,8 @@ class Preview:
 
     @property
     def text(self) -> str:
-        """What was written so far, as far as one message holds it."""
-        return truncate(self._text.strip(), MAX_UNITS, utf16_units)
+        """What was written so far, in Markdown."""
+        return self._text
 
     def write(self, piece: str) -> None:
         """Add what was just written."""
@@ -128,8 +128,8 @@ class Preview:
             await self._changed.wait()
             await self._pace.wait(self._message.chat_id)
             self._changed.clear()
-            text = self.text
-            if text in ("", self._shown):
+            text = await preview_of(self._text)
+            if text in (PreviewText(), self._shown):
                 continue
             self._calling = True
             try:
@@ -158,11 +158,12 @@ class Preview:
         self._changed.set()
         return True
 
-    async def _show(self, api: BotCalls, text: str) -> None:
+    async def _show(self, api: BotCalls, shown: PreviewText) -> None:
         buttons = [[{"text": label, "callback_data": data} for label, data in r] for r in cancel_keyboard(self._id)]
         params: dict[str, Any] = {
             "chat_id": int(self._message.chat_id),
-            "text": text,
+            "text": shown.text,
+            "entities": list(shown.entities) or None,
             "link_preview_options": {"is_disabled": True},
             "reply_markup": {"inline_keyboard": buttons},
         }
@@ -175,7 +176,7 @@ class Preview:
                 raise RemoteError("the preview has no message ID")
             self.message_id = found
             await self._memory.keep_preview(self._id, found)
-        self._shown = text
+        self._shown = shown
 
     def _give_up(self, error: TocsinError) -> None:
         log.debug("preview given up", extra={"chat_id": self._message.chat_id, "reason": error.sentence()})

@@ -9,6 +9,7 @@ from tocsin.core.markup.fitting import fit
 from tocsin.core.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Run, Shown
 from tocsin.core.markup.parsing import parse
 from tocsin.core.markup.plain import PlainText
+from tocsin.core.markup.unfinished import completed
 
 __all__ = [
     "BOLD",
@@ -22,6 +23,7 @@ __all__ = [
     "PlainText",
     "Run",
     "Shown",
+    "completed",
     "literal",
     "render",
 ]

@@ -1,0 +1,112 @@
+"""Markdown that is still being written: what is open at its end is closed, so that it shows as it will.
+
+Otherwise the marks of a style, or half an address, would be read as text until the rest of them is there.
+"""
+
+import re
+from typing import NamedTuple
+
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_ITEM = r"[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>|\|)[ \t]+"
+# Styles do not reach over a blank line, nor into another list item, heading, quote or row of a table.
+_BLOCK = re.compile(rf"\n[ \t]*\n|\n{_ITEM}|\A{_ITEM}")
+# A line of marks alone begins something, and it is not known yet what.
+_MARKS_ALONE = re.compile(r"(?:\A|\n)[ \t]*(?:[-+=#>]+|[*_]{1,3}|[~`]{1,2}|\d{1,9}[.)])[ \t]*\Z")
+_LINK = re.compile(r"!?\[[^\[\]\n]*\]\([^()\s]*\)")
+_HALF_LINK = re.compile(r"!?\[([^\[\]\n]*)(?:\](?:\([^()\s]*)?)?\Z")
+_STYLE = re.compile(r"\*+|_+|~+")
+_HALF_STRIKE = re.compile(r"(?<![\\~])~\Z")
+_CODE = re.compile(r"(`+)(?!`)")
+
+
+class _Open(NamedTuple):
+    """Marks of a style that are not closed."""
+
+    mark: str
+    number: int
+    end: int  # where they end
+
+
+def completed(source: str) -> str:
+    """Return `source` with everything closed that is open at its end; whole Markdown comes back as it is."""
+    fence = _open_fence(source)
+    source = _MARKS_ALONE.sub("", source)
+    if fence:
+        return f"{source}\n{fence}"
+    begin = max((found.end() for found in _BLOCK.finditer(source)), default=0)
+    return source[:begin] + _closed(source[begin:])
+
+
+def _open_fence(source: str) -> str:
+    """Return the marks of the code fence that is open at the end, or nothing."""
+    opened = ""
+    for line in source.split("\n"):
+        found = _FENCE.match(line)
+        if not found:
+            continue
+        marks, rest = found.groups()
+        if not opened:
+            opened = "" if marks[0] == "`" and "`" in rest else marks
+        elif marks.startswith(opened) and not rest.strip():
+            opened = ""
+    return opened
+
+
+def _closed(text: str) -> str:
+    """Close what is open at the end of one block."""
+    opened: list[_Open] = []
+    text = _HALF_STRIKE.sub("", text)
+    at = 0
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+        elif code := _CODE.match(text, at):
+            at = _end_of_code(text, code)
+            if not at:
+                text = _with_code_closed(text, code)
+                break
+        elif link := _LINK.match(text, at):
+            at = link.end()
+        elif half := _HALF_LINK.match(text, at):
+            text = text[:at] + half[1]
+        elif style := _STYLE.match(text, at):
+            at = style.end()
+            _take(opened, text, style)
+        else:
+            at += 1
+    for mark, count, end in reversed(opened):
+        text = text.rstrip()
+        text = text[:-count].rstrip() if end >= len(text) else text + mark * count
+    return text
+
+
+def _end_of_code(text: str, code: re.Match[str]) -> int:
+    """Return where the code that begins with these marks ends, or 0 where it is open."""
+    found = re.compile(rf"(?<!`){code[1]}(?!`)").search(text, code.end())
+    return found.end() if found else 0
+
+
+def _with_code_closed(text: str, code: re.Match[str]) -> str:
+    body = text.rstrip().rstrip("`")  # some of the closing marks may be there
+    return text[: code.start()].rstrip() if len(body) <= code.start() else body + code[1]
+
+
+def _take(opened: list[_Open], text: str, style: re.Match[str]) -> None:
+    """Let the marks close what they can, and open what is left of them."""
+    mark, count = style[0][0], len(style[0])
+    before, after = text[style.start() - 1 : style.start()], text[style.end() : style.end() + 1]
+    while count and before.strip() and (at := _last(opened, mark)) is not None:
+        taken = min(count, opened[at].number)
+        left = opened[at].number - taken
+        del opened[at:]  # what was opened since was no style
+        if left:
+            opened.append(_Open(mark, left, style.start()))
+        count -= taken
+    stands_alone = mark == "~" and count != 2
+    inside_word = before.isalnum() and (mark == "_" or count == 1)
+    if count and not after.isspace() and not stands_alone and not inside_word:
+        opened.append(_Open(mark, count, style.end()))
+
+
+def _last(opened: list[_Open], mark: str) -> int | None:
+    return next((at for at in reversed(range(len(opened))) if opened[at].mark == mark), None)
