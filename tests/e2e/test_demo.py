@@ -294,5 +294,5 @@ def test_without_the_chat_packages_the_demo_names_them_and_everything_else_works
         assert 'chat model          off; pip install "tocsin[chat]"' in demo.printed
         assert " ask " not in demo.printed
         demo.say(ALICE, "weather Oslo")("It is always sunny in Oslo.")
-        demo.say(ALICE, "Hello")("The chat model did not answer.")
+        demo.say(ALICE, "Hello")("The chat model cannot be used")
         assert demo.end() == 0

@@ -46,6 +46,7 @@ def test_the_parameters_the_bot_stand_in_reads_are_published(bot_api):
     read = {
         "sendMessage": "chat_id text parse_mode entities message_thread_id reply_parameters reply_markup",
         "editMessageText": "chat_id message_id text parse_mode entities reply_markup",
+        "editMessageReplyMarkup": "chat_id message_id reply_markup",
         "sendChatAction": "chat_id message_thread_id action",
         "setMessageReaction": "chat_id message_id reaction",
         "answerCallbackQuery": "callback_query_id text",
