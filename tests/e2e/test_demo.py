@@ -209,7 +209,8 @@ def test_a_trigger_may_ask_the_chat_model(demo: Demo):
 def test_the_buttons_under_an_answer_work(demo: Demo):
     keyboard = demo.say(ALICE, "/skills")("Installed skills:")
     demo.press(ALICE, keyboard, "greet")
-    demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"])
+    result = demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"] - 1)
+    assert (result["id"], result["buttons"]) == (keyboard["id"], [])
 
 
 def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo: Demo):
@@ -219,8 +220,9 @@ def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo
     plan = demo.say(ALICE, "please greet me")("Shall I do this?")
     demo.press(ALICE, plan, "Run")
     demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"])
-    demo.press(ALICE, keyboard, "• chat")
-    demo.wait_for(ALICE, "Chat mode", after=plan["id"])
+    keyboard = demo.say(ALICE, "/mode")("This chat is in skill mode.")
+    demo.press(ALICE, keyboard, "chat")
+    demo.wait_for(ALICE, "Chat mode", after=keyboard["id"] - 1)
 
 
 def test_in_the_group_the_bot_answers_what_mentions_it(demo: Demo):
