@@ -12,10 +12,7 @@ against that, note `Verification.last` and `last_hash` elsewhere.
 
 import errno
 import fcntl
-import json
-import math
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,39 +22,32 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from tocsin.core import audit_reader as reader
-from tocsin.core.audit_reader import AuditEntry, Problem, Verification
+from tocsin.core.audit_encoding import encode_fields, unchanged
+from tocsin.core.audit_reader import AuditEntry
 from tocsin.core.errors import TocsinError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["AuditEntry", "AuditError", "AuditLog", "Problem", "Verification"]
+    from tocsin.core.audit_chain import Verification
+
+__all__ = ["AuditEntry", "AuditError", "AuditLog"]
 
 LOCK_WAIT_S = 5.0  # a line takes microseconds: whoever holds the lock longer was stopped
-MAX_CHARACTERS = 80_000  # of a line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
-KEPT_CHARACTERS = 10_000  # of a detail that is too long
-MAX_DEPTH = 20
 HEAD_BYTES = 256
 
-# Characters that break or disguise a line on a terminal: C1 controls, line and paragraph separator,
-# directions. A lone surrogate has no UTF-8 form at all. Such a line is written with \u escapes.
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space on its disk, or rotate it"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "let this user write to it and its folder"),
 }
 _NOTHING: Mapping[str, object] = {}
+_NO_ANCHORS: Mapping[int, bytes] = {}
 
 
 class AuditError(TocsinError):
     """The audit log cannot be read or written; no part of a line was left behind."""
 
     code: ClassVar[str] = "audit-failed"
-
-
-def unchanged(text: str) -> str:
-    """Return `text`: the redaction that masks nothing."""
-    return text
 
 
 class AuditLog:
@@ -99,7 +89,7 @@ class AuditLog:
 
         Values that JSON lacks are written as text. `metadata` must not hold the log's own key, `chain`.
         """
-        fields = self._encode(action, detail, source, metadata)
+        fields = encode_fields(action, detail, source, metadata, self._redact)
         if self._pid != os.getpid():
             self._leave_to_parent()
         with self._mutex:
@@ -132,8 +122,14 @@ class AuditLog:
             if log is not None:
                 yield from reader.newest_entries(log)
 
-    def verify(self) -> Verification:
-        """Check every line of the live file, its start and its end; appends may go on meanwhile."""
+    def verify(self, *, keep_since: str = "", anchors: Mapping[int, bytes] = _NO_ANCHORS) -> "Verification":
+        """Check every line of the live file and of the rotated ones; appends may go on meanwhile.
+
+        Lines older than `keep_since` (a time as in `ts`) may be gone. `anchors` are hashes noted
+        elsewhere, by sequence number.
+        """
+        from tocsin.core.audit_chain import Verifier, lines_of
+
         with _opened(self._head_name) as head_file:
             head = None
             if head_file is not None:  # the lock: log and head are read at one moment
@@ -143,33 +139,23 @@ class AuditLog:
                 size = os.fstat(log).st_size if log is not None else 0
                 if head_file is not None:
                     fcntl.flock(head_file, fcntl.LOCK_UN)
-                return reader.Verifier(self.path, head).verify(log, size)
+                verifier = Verifier(self.path, head, keep_since=keep_since, anchors=anchors)
+                if log is None:
+                    return verifier.verify(None)
+                with open(log, "rb", buffering=reader.SEARCH_CHUNK, closefd=False) as stream:
+                    return verifier.verify(lines_of(stream, size))
+
+    def tip(self) -> tuple[int, str]:
+        """Return number and hash of the newest line as the head file tells them; 0 where there is none."""
+        with _opened(self._head_name) as head_file:
+            head = reader.decode_head(os.pread(head_file, HEAD_BYTES, 0)) if head_file is not None else None
+        tip = head.tip if head else reader.GENESIS
+        return tip.seq, tip.hash.decode()
 
     def close(self) -> None:
         """Close the files; a later append opens them again."""
         with self._mutex:
             self._close_files()
-
-    def _encode(self, action: str, detail: str, source: str, metadata: Mapping[str, object]) -> str:
-        """Return the line between its time and its link, on one line and safe to print."""
-        if "chain" in metadata:
-            raise ValueError("the metadata key 'chain' belongs to the audit log")
-        fields: dict[str, object] = {"action": action, "detail": detail, "source": source}
-        fields["metadata"] = metadata
-        try:
-            text = _json(fields)
-        except (TypeError, ValueError, RecursionError):  # a key, a number or a depth that JSON lacks
-            fields["metadata"] = _plain_fields(metadata, unchanged)
-            text = _json(fields)
-        if self._redact(text) != text:  # rare: most lines pass as a whole and are not taken apart
-            fields.update(detail=self._redact(detail), metadata=_plain_fields(metadata, self._redact))
-            text = _json(fields)
-        if len(text) > MAX_CHARACTERS:
-            fields = _shortened(fields, len(text))
-            text = _json(fields)
-        if not text.isascii() and _UNSAFE.search(text):
-            text = _ascii_json(fields)
-        return f"{text[1:-2]}," if fields["metadata"] else text[1:-2]
 
     def _write(self, fields: str) -> None:
         """Write the line in one piece, then the head; a failed write leaves the log as it was."""
@@ -263,6 +249,8 @@ class AuditLog:
             tip = reader.advance(self._log, head.tip, head.size if known else 0)
         self._seq, self._hash = tip
         self._prev = f'"prev":"{self._hash.decode()}",' if newest is None or head is None else ""
+        if head is None and (newest or reader.rotated(self.path)):
+            self._prev += '"head":"lost",'
         torn = self._size > 0 and os.pread(self._log, 1, self._size - 1) != b"\n"
         self._before = b"\n" if torn else b""
         if head is None and newest is None:
@@ -342,55 +330,3 @@ def _failure(verb: str, name: str, error: OSError) -> AuditError:
     reason = error.strerror or str(error)
     hint = _HINTS.get(error.errno or 0, "check its disk")
     return AuditError(f"cannot {verb} the audit log {name}: {reason}", hint=hint)
-
-
-def _shortened(fields: Mapping[str, object], characters: int) -> dict[str, object]:
-    """Return what is kept of an entry too long for one line."""
-    detail = f"{str(fields['detail'])[:KEPT_CHARACTERS]}… (shortened: the entry had {characters} characters)"
-    names = {name: str(fields[name])[:200] for name in ("action", "source")}
-    return {"action": names["action"], "detail": detail, "source": names["source"], "metadata": {}}
-
-
-def _plain_fields(fields: Mapping[str, object], redact: Callable[[str], str], depth: int = 0) -> dict[str, object]:
-    """Return the fields with plain values; keys are kept, as text."""
-    return {str(key): _plain(value, redact, depth) for key, value in fields.items()}
-
-
-def _plain(value: object, redact: Callable[[str], str], depth: int = 0) -> object:
-    """Return `value` as JSON can hold it, every text redacted; what JSON lacks becomes text."""
-    if isinstance(value, str):
-        return redact(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= 1024 else hex(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if depth > MAX_DEPTH:
-        return "…"
-    if isinstance(value, Mapping):
-        return _plain_fields(value, redact, depth + 1)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item, redact, depth + 1) for item in value]
-    return redact(str(value))
-
-
-def _encoder(*, ascii_only: bool) -> Callable[[object], str]:
-    """Make a compact JSON encoder, in C where Python has it: `JSONEncoder.encode` makes one per call."""
-    encoder = json.JSONEncoder(
-        ensure_ascii=ascii_only,
-        allow_nan=False,
-        check_circular=False,
-        separators=(",", ":"),
-        default=lambda value: _plain(value, unchanged),
-    )
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return encoder.encode
-    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
-    compiled = make(None, encoder.default, quote, None, ":", ",", False, False, False)
-    return lambda value: "".join(compiled(value, 0))
-
-
-_json = _encoder(ascii_only=False)
-_ascii_json = _encoder(ascii_only=True)

@@ -1,11 +1,12 @@
-"""Read an audit log: newest lines first, search, and the check of its hash chain.
+"""Read an audit log: its lines and links, the newest first, and search. `audit_chain` checks the chain.
 
 A line is one JSON object (spec 2.8) whose last bytes are its link of the chain:
 
     …,"metadata":{…,"chain":{"seq":7,"hash":"<64 hex digits>"}}}
 
 `hash` is SHA-256 over the hash of the line before and every byte of this line up to the hash. The
-first line of a file names the hash before it as `prev`, so that a chain goes on across rotation.
+first line of a file names the hash before it as `prev`, so that a chain goes on across rotation. One that
+was written although the head file was gone says `"head":"lost"`.
 """
 
 import json
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16  # bytes read at a time for the newest lines; holds a tail of 100
 SEARCH_CHUNK = 1 << 20
 MAX_LINE = 1 << 20  # a longer line is not ours: it is skipped, and memory stays bounded
-MAX_PROBLEMS = 1_000
-PACKED = (".gz", ".xz", ".bz2", ".zst")  # rotated files that cannot be looked into
 
-_LINK = re.compile(rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?"hash":"([0-9a-f]{64})"\}\}\}$')
+# How each kind of packed file is opened, by modules of the standard library; the others need a program.
+PACKED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
+UNREADABLE = (".zst", ".zip", ".lz4")
+
+_LINK = re.compile(rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?(?:("head":"lost"),)?"hash":"([0-9a-f]{64})"\}\}\}$')
 _LINK_LENGTH = 220  # bytes at the end of a line that surely hold the link
 _AFTER_SIGNED = len('"}}}') + 64
 _HEAD = re.compile(rb"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]+) ([0-9]+)\n")
@@ -40,29 +43,6 @@ class AuditEntry:
     detail: str
     source: str
     metadata: Mapping[str, object]
-
-
-class Problem(NamedTuple):
-    """What is wrong with the chain, at which line of the file (counted from 1)."""
-
-    line: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The result of checking a whole log: `last` may be noted elsewhere, to compare later."""
-
-    lines: int
-    problems: tuple[Problem, ...]
-    first: int  # sequence number of the first line; lines below it are in rotated files
-    last: int
-    last_hash: str
-
-    @property
-    def ok(self) -> bool:
-        """Tell whether no line was changed, added, moved or removed."""
-        return not self.problems
 
 
 class Tip(NamedTuple):
@@ -80,6 +60,7 @@ class Link(NamedTuple):
 
     tip: Tip
     prev: bytes | None
+    headless: bool
     signed: bytes
 
     def follows(self, tip: Tip) -> bool:
@@ -115,8 +96,8 @@ def link_of(line: bytes) -> Link | None:
     found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
     if found is None:
         return None
-    seq, prev, digest = found.groups()
-    return Link(Tip(int(seq), digest), prev, line[:-_AFTER_SIGNED])
+    seq, prev, headless, digest = found.groups()
+    return Link(Tip(int(seq), digest), prev, headless is not None, line[:-_AFTER_SIGNED])
 
 
 def decode_entry(line: bytes) -> AuditEntry | None:
@@ -265,104 +246,10 @@ def rotated_tips(path: "Path") -> list[Tip]:
     """Return where the chains of the readable rotated files end."""
     tips = []
     for file in rotated(path):
-        if file.suffix in PACKED or not file.is_file():
+        if file.suffix in (*PACKED, *UNREADABLE) or not file.is_file():
             continue
         with file.open("rb") as opened:
             tip = last_tip(opened.fileno())
         if tip is not None:
             tips.append(tip)
     return tips
-
-
-class Verifier:
-    """Walk a log from its first line and collect what breaks the chain."""
-
-    def __init__(self, path: "Path", head: Head | None) -> None:
-        self._path = path
-        self._head = head
-        self._head_name = f"{path.name}.head"
-        self._problems: list[Problem] = []
-        self._line = 0
-        self._first = 0
-        self._start: Tip | None = None  # what the first line says came before it
-        self._tip: Tip | None = None
-
-    def verify(self, fd: int | None, size: int) -> Verification:
-        """Check the first `size` bytes of the log open as `fd`; None stands for no log."""
-        if fd is not None:
-            self._walk(fd, size)
-        self._check_end()
-        self._check_start()
-        tip = self._tip or (self._head.tip if self._head else GENESIS)
-        first = self._first or tip.seq + 1
-        return Verification(self._line, tuple(sorted(self._problems)), first, tip.seq, tip.hash.decode())
-
-    def _walk(self, fd: int, size: int) -> None:
-        offset = 0
-        inside = False  # within a line too long to be read at once
-        for line in lines_from(fd, 0):
-            if offset >= size:
-                return
-            offset += len(line)
-            if not inside:
-                self._line += 1
-                self._check(line)
-            inside = not line.endswith(b"\n")
-
-    def _check(self, line: bytes) -> None:
-        """Check one line, and go on from it."""
-        link = link_of(line[:-1]) if line.endswith(b"\n") else None
-        if link is None:
-            self._report("is cut off, or no entry of this log")
-            return
-        if self._tip is None:
-            self._begin(link)
-        elif link.prev is not None:
-            self._report(f"was written after {self._head_name} was lost: lines before it may be missing")
-        if self._tip is not None and not link.follows(self._tip):
-            self._report(_reason(link.tip.seq, self._tip.seq + 1))
-        if self._tip is None or link.tip.seq > self._tip.seq:
-            self._tip = link.tip
-
-    def _begin(self, link: Link) -> None:
-        self._first = link.tip.seq
-        if link.prev is None:
-            self._report(f"is number {self._first}: the lines before it in this file are missing")
-        else:
-            self._start = self._tip = Tip(self._first - 1, link.prev)
-
-    def _check_end(self) -> None:
-        """Compare the last line with what the head file remembers."""
-        head, tip = self._head, self._tip
-        if head is None and self._line:
-            self._report(f"is the last one, but without {self._head_name} removed last lines do not show")
-        if head is None or tip is None:
-            return
-        if head.tip.seq > tip.seq:
-            self._report(f"is the last one, but {head.tip.seq - tip.seq} more were written after it")
-        elif head.tip.seq == tip.seq and head.tip.hash != tip.hash:
-            self._report(f"is not the last line that was written: {self._head_name} has another hash")
-
-    def _check_start(self) -> None:
-        """Look for the rotated file that ends where this one begins."""
-        before = self._start
-        if not self._line and self._head:
-            before = self._head.tip
-        if before is None or before == GENESIS:
-            return
-        if any(file.suffix in PACKED for file in rotated(self._path)) or before in rotated_tips(self._path):
-            return
-        self._report(f"should follow number {before.seq}, but no rotated file beside the log ends with it", 1)
-
-    def _report(self, reason: str, line: int | None = None) -> None:
-        if len(self._problems) < MAX_PROBLEMS:
-            self._problems.append(Problem(self._line if line is None else line, reason))
-
-
-def _reason(seq: int, expected: int) -> str:
-    """Say what is wrong with a line that does not follow the one before it."""
-    if seq > expected:
-        return f"is number {seq} where {expected} belongs: {seq - expected} before it are missing"
-    if seq < expected:
-        return f"is number {seq} where {expected} belongs: it was inserted, repeated or moved"
-    return "was changed, or the line before it was"

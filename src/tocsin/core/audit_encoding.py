@@ -1,0 +1,95 @@
+"""What an audit entry says, as JSON: safe to print, with secrets masked, and never too long for a line."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+
+MAX_CHARACTERS = 80_000  # of a line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
+KEPT_CHARACTERS = 10_000  # of a detail that is too long
+MAX_DEPTH = 20
+
+# Characters that break or disguise a line on a terminal: C1 controls, line and paragraph separator,
+# directions. A lone surrogate has no UTF-8 form at all. Such a line is written with \u escapes.
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def unchanged(text: str) -> str:
+    """Return `text`: the redaction that masks nothing."""
+    return text
+
+
+def encode_fields(
+    action: str, detail: str, source: str, metadata: Mapping[str, object], redact: Callable[[str], str]
+) -> str:
+    """Return the line between its time and its link, on one line."""
+    if "chain" in metadata:
+        raise ValueError("the metadata key 'chain' belongs to the audit log")
+    fields: dict[str, object] = {"action": action, "detail": detail, "source": source}
+    fields["metadata"] = metadata
+    try:
+        text = _json(fields)
+    except (TypeError, ValueError, RecursionError):  # a key, a number or a depth that JSON lacks
+        fields["metadata"] = _plain_fields(metadata, unchanged)
+        text = _json(fields)
+    if redact(text) != text:  # rare: most lines pass as a whole and are not taken apart
+        fields.update(detail=redact(detail), metadata=_plain_fields(metadata, redact))
+        text = _json(fields)
+    if len(text) > MAX_CHARACTERS:
+        fields = _shortened(fields, len(text))
+        text = _json(fields)
+    if not text.isascii() and _UNSAFE.search(text):
+        text = _ascii_json(fields)
+    return f"{text[1:-2]}," if fields["metadata"] else text[1:-2]
+
+
+def _shortened(fields: Mapping[str, object], characters: int) -> dict[str, object]:
+    """Return what is kept of an entry too long for one line."""
+    detail = f"{str(fields['detail'])[:KEPT_CHARACTERS]}… (shortened: the entry had {characters} characters)"
+    names = {name: str(fields[name])[:200] for name in ("action", "source")}
+    return {"action": names["action"], "detail": detail, "source": names["source"], "metadata": {}}
+
+
+def _plain_fields(fields: Mapping[str, object], redact: Callable[[str], str], depth: int = 0) -> dict[str, object]:
+    """Return the fields with plain values; keys are kept, as text."""
+    return {str(key): _plain(value, redact, depth) for key, value in fields.items()}
+
+
+def _plain(value: object, redact: Callable[[str], str], depth: int = 0) -> object:
+    """Return `value` as JSON can hold it, every text redacted; what JSON lacks becomes text."""
+    if isinstance(value, str):
+        return redact(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= 1024 else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > MAX_DEPTH:
+        return "…"
+    if isinstance(value, Mapping):
+        return _plain_fields(value, redact, depth + 1)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, redact, depth + 1) for item in value]
+    return redact(str(value))
+
+
+def _encoder(*, ascii_only: bool) -> Callable[[object], str]:
+    """Make a compact JSON encoder, in C where Python has it: `JSONEncoder.encode` makes one per call."""
+    encoder = json.JSONEncoder(
+        ensure_ascii=ascii_only,
+        allow_nan=False,
+        check_circular=False,
+        separators=(",", ":"),
+        default=lambda value: _plain(value, unchanged),
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+    compiled = make(None, encoder.default, quote, None, ":", ",", False, False, False)
+    return lambda value: "".join(compiled(value, 0))
+
+
+_json = _encoder(ascii_only=False)
+_ascii_json = _encoder(ascii_only=True)
