@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from tocsin.app import App, publisher_of
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.security import check_gateway_bind
-from tocsin.core.variables import DELIVERY_KEEP_DAYS, DELIVERY_WORKERS, GATEWAY_HOST, GATEWAY_PORT, TRUSTED_PROXIES
+from tocsin.core.variables import (
+    AUDIT_ANCHOR,
+    AUDIT_ANCHOR_EVERY,
+    DELIVERY_KEEP_DAYS,
+    DELIVERY_WORKERS,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    TRUSTED_PROXIES,
+)
 
 if TYPE_CHECKING:
     from tocsin.delivery.bus import Bus
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
     from tocsin.web.serving import Service
 
 TIDY_EVERY_S = 2.0
+ANCHOR_EVERY_S = 10.0
 PRUNE_EVERY_S = 3600.0
 
 
@@ -49,7 +58,11 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                 for part in running:
                     part.stop()
 
-            beside = [group.create_task(_keep_house(app)), group.create_task(receiving.introduce())]
+            beside = [
+                group.create_task(_keep_house(app)),
+                group.create_task(_anchor_audit_log(app)),
+                group.create_task(receiving.introduce()),
+            ]
             try:
                 # At the signal, and not when the last request has ended: all have the same 5 s to finish.
                 await run_services(services, ready=ready, stopping=stop)
@@ -152,6 +165,19 @@ async def _bus(app: App, stack: AsyncExitStack) -> "Bus | None":
     publisher = publisher_of(app)
     worker = f"{gethostname()}:{new_id()}"
     return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+
+async def _anchor_audit_log(app: App) -> None:
+    """Note the end of the audit chain elsewhere every so often, where AUDIT_ANCHOR says so."""
+    from tocsin.messaging.audit_anchor import AuditAnchor
+
+    destination, every = app.settings[AUDIT_ANCHOR], app.settings[AUDIT_ANCHOR_EVERY]
+    if not destination:
+        return
+    anchor = AuditAnchor(destination, every, app.audit.log, app.outbox)
+    while True:
+        await anchor.note_if_due()
+        await app.clock.sleep(ANCHOR_EVERY_S)
 
 
 async def _keep_house(app: App) -> None:

@@ -72,7 +72,7 @@ def test_verify_of_a_log_that_was_tampered_with_is_exit_code_1_and_names_the_pla
     path.write_text("".join(tamper(path.read_text().splitlines(keepends=True))))
     done = used("audit", "verify")
     assert done.code == 1
-    assert f"{path} is not as it was written" in done.err
+    assert f"{path} failed verification" in done.err
     assert len(done.out.splitlines()) > 1
     document = used("audit", "verify", "--json")
     assert (document.code, document.json()["ok"]) == (1, False)
@@ -102,3 +102,43 @@ def test_a_message_that_went_out_is_reported_as_sent_although_the_log_cannot_be_
     assert json.loads(done.out)["error"].startswith("Unknown channel")
     assert "audit entry lost" in done.err
     assert "Is a directory" in done.err
+
+
+def test_verify_compares_with_an_anchor_that_was_noted_elsewhere(used: Cli):
+    noted = used("audit", "verify", "--json").json()
+    anchor = f"{noted['last']}:{noted['last_hash']}"
+    assert used("audit", "verify", "--anchor", anchor).code == 0
+    other = used("audit", "verify", "--anchor", f"{noted['last']}:{'0' * 64}", "--json")
+    assert other.code == 1
+    assert other.json()["problems"] == [
+        {
+            "line": 0,
+            "reason": "number 3 is not the line that was anchored: the chain was computed anew",
+            "file": "audit.log",
+        }
+    ]
+
+
+def test_verify_compares_with_the_file_of_anchors(used: Cli):
+    anchors = used.data_dir / "anchors"
+    anchors.write_text(f"2026-11-22T00:00:00Z 2 {'0' * 64}\n")
+    done = used("audit", "verify", env={"AUDIT_ANCHOR": str(anchors)})
+    assert done.code == 1
+    assert "number 2 is not the line that was anchored" in done.out
+
+
+def test_an_anchor_that_is_none_is_wrong_usage(used: Cli):
+    done = used("audit", "verify", "--anchor", "3")
+    assert done.code == 2
+    assert "the number of an entry, a colon and its hash" in done.err
+
+
+def test_verify_names_the_rotated_file_with_the_place(used: Cli):
+    path = used.data_dir / "audit.log"
+    path.rename(f"{path}.1")
+    used("send", "fourth", "somewhere", "hello")
+    rotated = used.data_dir / "audit.log.1"
+    rotated.write_text(rotated.read_text().replace("second", "nobody"))
+    done = used("audit", "verify")
+    assert done.code == 1
+    assert done.out.splitlines()[1].split()[:2] == ["audit.log.1", "2"]

@@ -1,13 +1,21 @@
 """audit: read, search and verify the audit log."""
 
 import argparse
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.audit import AuditEntry, AuditLog
+from tocsin.core.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+
+if TYPE_CHECKING:
+    from tocsin.core.audit_chain import Verification
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +37,14 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
             "-n", "--limit", type=_count, default=20, metavar="N", help="at most N entries (20)"
         )
     commands["verify"].epilog = "example: tocsin audit verify"
+    commands["verify"].add_argument(
+        "--anchor",
+        type=_anchor,
+        action="append",
+        default=[],
+        metavar="N:HASH",
+        help="number and hash of an entry as they were noted elsewhere; may be repeated",
+    )
     commands["tail"].set_defaults(run=_tail)
     commands["search"].set_defaults(run=_search, free_text="query")
     commands["verify"].set_defaults(run=_verify)
@@ -42,21 +58,43 @@ def _search(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return _show(_log(options, out).search(arguments.query, arguments.limit), out)
 
 
-def _verify(_: argparse.Namespace, options: Options, out: Output) -> int:
-    log = _log(options, out)
-    verification = log.verify()
+def _verify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    from tocsin.messaging.audit_anchor import STATE_FILE, read_anchors
+
+    settings, _ = open_settings(options, out)
+    log = AuditLog(settings.data_dir / "audit.log")
+    anchors = read_anchors(settings.data_dir / STATE_FILE)
+    if settings[AUDIT_ANCHOR].startswith("/"):
+        anchors |= read_anchors(Path(settings[AUDIT_ANCHOR]))
+    verification = _verified(log, _keep_since(settings[AUDIT_KEEP_DAYS]), anchors | dict(arguments.anchor), out)
     if out.as_json:
-        out.document({**asdict(verification), "ok": verification.ok})
+        problems = [problem._asdict() for problem in verification.problems]
+        out.document({**asdict(verification), "problems": problems, "ok": verification.ok})
     elif verification.ok:
         lines = "1 line" if verification.lines == 1 else f"{verification.lines} lines"
-        out.line(f"ok: {lines}, none edited, removed or inserted")
+        files = f" in {verification.files} files" if verification.files > 1 else ""
+        out.line(f"ok: {lines}{files}, none edited, removed or inserted")
     else:
-        out.table(("line", "problem"), [(str(p.line or "-"), p.reason) for p in verification.problems])
-        out.error(
-            f"{log.path} is not as it was written",
-            "compare it with a backup; the lines above name the places",
-        )
+        rows = [(p.file, str(p.line or "-"), p.reason) for p in verification.problems]
+        out.table(("file", "line", "problem"), rows)
+        out.error(f"{log.path} failed verification", "compare it with a backup; the lines above name the places")
     return DONE if verification.ok else FAILED
+
+
+def _verified(log: AuditLog, keep_since: str, anchors: Mapping[int, bytes], out: Output) -> "Verification":
+    """Verify a log; on a terminal, show that it goes on."""
+    import asyncio
+
+    async def work() -> "Verification":
+        check = asyncio.to_thread(log.verify, keep_since=keep_since, anchors=anchors)
+        return await out.while_waiting("Verifying the audit log …", check)
+
+    return asyncio.run(work())
+
+
+def _keep_since(days: int) -> str:
+    """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""
 
 
 def _show(entries: Sequence[AuditEntry], out: Output) -> int:
@@ -80,3 +118,10 @@ def _count(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 100_000:
         raise argparse.ArgumentTypeError("it must be a whole number from 1 to 100000")
     return int(text)
+
+
+def _anchor(text: str) -> tuple[int, bytes]:
+    found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError("it must be the number of an entry, a colon and its hash of 64 digits")
+    return int(found[1]), found[2].encode()

@@ -28,7 +28,9 @@ MAX_LINE = 1 << 20  # a longer line is not ours: it is skipped, and memory stays
 PACKED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 UNREADABLE = (".zst", ".zip", ".lz4")
 
-_LINK = re.compile(rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?(?:("head":"lost"),)?"hash":"([0-9a-f]{64})"\}\}\}$')
+_LINK = re.compile(
+    rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?(?:("head":"lost"),)?"hash":"([0-9a-f]{64})"\}\}\}$'
+)
 _LINK_LENGTH = 220  # bytes at the end of a line that surely hold the link
 _AFTER_SIGNED = len('"}}}') + 64
 _HEAD = re.compile(rb"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]+) ([0-9]+)\n")

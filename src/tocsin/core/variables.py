@@ -104,6 +104,15 @@ def directory(value: str) -> Path:
         raise ValueError("a directory; write it without `~`, from the root") from None
 
 
+def anchor(value: str) -> str:
+    """Read where the audit chain is noted: the path of a file, or a channel and a target."""
+    stripped = value.strip()
+    channel, colon, target = stripped.partition(":")
+    if not stripped.startswith("/") and not (colon and channel and target):
+        raise ValueError("the full path of a file, or <channel>:<target>")
+    return stripped
+
+
 def networks(value: str) -> tuple[Network, ...]:
     """Read a comma-separated list of addresses and networks."""
     from ipaddress import ip_network
@@ -220,6 +229,21 @@ REPLY_BRAKE = Variable(
     "Replies a minute in one chat; above that it is most likely a loop, and the chat is muted for 5 minutes.",
 )
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
+AUDIT_KEEP_DAYS = Variable(
+    "AUDIT_KEEP_DAYS",
+    integer(0, 36500),
+    0,
+    "Days for which rotation keeps audit lines; `audit verify` misses younger ones. 0 keeps all.",
+)
+AUDIT_ANCHOR = Variable(
+    "AUDIT_ANCHOR",
+    anchor,
+    "",
+    "Where the end of the audit chain is noted: a file on another host, or <channel>:<target>.",
+)
+AUDIT_ANCHOR_EVERY = Variable(
+    "AUDIT_ANCHOR_EVERY", integer(10, 10**6), 1000, "How many audit entries lie between two anchors."
+)
 DELIVERY_WORKERS = Variable(
     "DELIVERY_WORKERS",
     integer(0, 1000),
@@ -328,6 +352,9 @@ CORE_VARIABLES: tuple[Variable[Any], ...] = (
     WEBHOOK_REQUIRE_SIGNATURE,
     REPLY_BRAKE,
     AUDIT_REDACT,
+    AUDIT_KEEP_DAYS,
+    AUDIT_ANCHOR,
+    AUDIT_ANCHOR_EVERY,
     DELIVERY_WORKERS,
     DELIVERY_BACKEND,
     DELIVERY_KEEP_DAYS,
