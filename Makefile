@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports unit coverage bench chaos bot-proof docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -18,7 +18,7 @@ demo: demo-env ## Start everything on this machine, with stand-ins for the real 
 
 test: check unit ## Run every check and every test
 
-check: dev-env format lint types imports ## Run every check but the tests
+check: dev-env format lint types imports timing ## Run every check but the tests
 
 bench: dev-env ## Measure start-up, sending, throughput and the queue
 	@$(BIN)/python benchmarks/run.py
@@ -66,6 +66,9 @@ types: dev-env
 
 imports: dev-env
 	@$(BIN)/lint-imports
+
+timing: dev-env
+	@$(BIN)/python -m tools.timing
 
 unit: dev-env
 	@$(BIN)/pytest -n 2

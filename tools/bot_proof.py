@@ -19,7 +19,7 @@ RUNS: Mapping[str, Scenario] = {
     "kills-streaming": lambda place: bot_runs.survive_kills(place, kills=100, messages=1_000, streaming=True),
     "bad-gateway": lambda place: bot_runs.on_a_stage(place, bot_runs.endure_bad_gateways),
     "bad-gateway-one-chat": lambda place: bot_runs.on_a_stage(
-        place, lambda stage: bot_runs.endure_bad_gateways_in_one_chat(stage, refusals=3, within_s=240)
+        place, lambda stage: bot_runs.endure_bad_gateways_in_one_chat(stage, refusals=3)
     ),
     "retry-after": lambda place: bot_runs.on_a_stage(place, lambda stage: bot_runs.obey_retry_after(stage, seconds=40)),
     "retry-after-streaming": lambda place: bot_runs.on_a_stage(

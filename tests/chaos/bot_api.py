@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
-from tests.chaos.processes import ChaosError, wait_for
+from tests.chaos.processes import PATIENCE_S, ChaosError, wait_for
 
 from tocsin.standins.botchat import BotChat
 from tocsin.standins.botchat_updates import OTHER_POLLER
@@ -24,7 +24,6 @@ from tocsin.standins.faults import Fault
 from tocsin.standins.recorder import Received, Recorder
 from tocsin.standins.serving import RefusalError
 
-STARTS_WITHIN_S = 20.0
 POLL = "getUpdates"
 SEND = "sendMessage"
 CONFLICT = Fault.error(409, OTHER_POLLER).only(POLL)
@@ -115,7 +114,7 @@ class ChatApp:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        if not self._started.wait(STARTS_WITHIN_S) or self._failure:
+        if not self._started.wait(PATIENCE_S) or self._failure:
             raise ChaosError(f"the stand-ins did not start: {self._failure}")
         return self
 
@@ -123,7 +122,7 @@ class ChatApp:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(STARTS_WITHIN_S)
+        self._thread.join(PATIENCE_S)
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -211,9 +210,7 @@ class ChatApp:
         """Return the messages in which a person sees the whole answer to `name`, the oldest first."""
         return self._do(lambda: self._answers(name))
 
-    def wait_for_answers(
-        self, asked: Iterable[Asked], *, within_s: float, meanwhile: Callable[[], None] = lambda: None
-    ) -> None:
+    def wait_for_answers(self, asked: Iterable[Asked], *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Return when each has an answer; raises with the names of those that have none."""
         missing = {one.name for one in asked}
 
@@ -224,7 +221,7 @@ class ChatApp:
             return not missing
 
         try:
-            wait_for("every message is answered", look, within_s=within_s)
+            wait_for("every message is answered", look)
         except ChaosError as error:
             raise ChaosError(f"{error} (missing: {', '.join(sorted(missing)[:10])})") from None
 
@@ -240,4 +237,4 @@ class ChatApp:
         return self._await(run())
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(STARTS_WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)

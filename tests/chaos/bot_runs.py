@@ -24,7 +24,6 @@ LATENCY_S = 0.05
 # The model's pause before each word, so that an answer is written for a while.
 PAUSE_S = 0.02
 WORDS = 30
-PATIENCE_S = 60.0
 AFTER_KILL_S = 15.0
 AFTER_CONFLICT_S = 10.0
 AFTER_OUTAGE_S = 5.0
@@ -76,10 +75,10 @@ class Stage:
         """Let somebody write in each of the chats."""
         return self.app.say([(f"k{next(self._numbers):05}", chat) for chat in chats], words=words)
 
-    def wait(self, asked: Sequence[Asked], *, within_s: float) -> None:
+    def wait(self, asked: Sequence[Asked]) -> None:
         """Return when everything is answered; the bot must live."""
         assert self.bot is not None
-        self.app.wait_for_answers(asked, within_s=within_s, meanwhile=self.bot.must_live)
+        self.app.wait_for_answers(asked, meanwhile=self.bot.must_live)
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
         """Read the bot's database."""
@@ -115,7 +114,7 @@ def open_warm_stage(directory: Path, *, streaming: bool = False) -> Iterator[Sta
     """Run a bot that has answered one message."""
     with open_stage(directory, streaming=streaming) as stage:
         stage.start_and_wait()
-        stage.wait(stage.say(chats(1)), within_s=PATIENCE_S)
+        stage.wait(stage.say(chats(1)))
         yield stage
 
 
@@ -149,8 +148,7 @@ def answer_what_waited(directory: Path, *, chats_: int, messages_each: int) -> l
     with open_stage(directory) as stage:
         asked = [one for _ in range(messages_each) for one in stage.say(chats(chats_))]
         stage.start()
-        # At the pace that the provider asks for: one message a second in each chat.
-        stage.wait(asked, within_s=PATIENCE_S + messages_each)
+        stage.wait(asked)
         answered = [stage.app.answers(one.name)[0].at for one in asked]
         return [
             *exactly_once(stage, asked),
@@ -189,7 +187,7 @@ def survive_kills(
                 time.sleep(random.uniform(0, window_s))
                 killed_at.append(stage.kill())
                 stage.start()
-            stage.wait(some, within_s=PATIENCE_S)
+            stage.wait(some)
             waits.append(max(stage.app.answers(one.name)[0].at for one in some) - stage.started_at)
         stage.settle()
         return [Figure("kills of the bot", kills), *_kill_figures(stage, asked, killed_at, waits)]
@@ -236,7 +234,7 @@ def endure_bad_gateways(stage: Stage) -> list[Figure]:
     """Answer six calls of sendMessage in a row with a page of a broken proxy."""
     stage.app.meet(Fault.status(502).only(SEND), times=REFUSALS)
     asked = stage.say(chats(REFUSALS))
-    stage.wait(asked, within_s=PATIENCE_S)
+    stage.wait(asked)
     last = max(stage.app.answers(one.name)[0].at for one in asked)
     return [
         Figure("answers of 502 in a row", REFUSALS - stage.app.faults_left(), "=", REFUSALS),
@@ -245,11 +243,11 @@ def endure_bad_gateways(stage: Stage) -> list[Figure]:
     ]
 
 
-def endure_bad_gateways_in_one_chat(stage: Stage, *, refusals: int, within_s: float) -> list[Figure]:
+def endure_bad_gateways_in_one_chat(stage: Stage, *, refusals: int) -> list[Figure]:
     """Answer every try of one message so often with a page of a broken proxy."""
     stage.app.meet(Fault.status(502).only(SEND), times=refusals)
     asked = stage.say(chats(1))
-    stage.wait(asked, within_s=within_s)
+    stage.wait(asked)
     return [
         Figure("answers of 502 to one message", refusals - stage.app.faults_left(), "=", refusals),
         *_once(stage, asked),
@@ -262,7 +260,7 @@ def obey_retry_after(stage: Stage, *, seconds: float, times: int = 2) -> list[Fi
     already = len(stage.app.refused_at)
     stage.app.meet(Fault.rate_limited(seconds).only(SEND), times=times)
     asked = stage.say(chats(1), words=WORDS)
-    stage.wait(asked, within_s=seconds * times + PATIENCE_S)
+    stage.wait(asked)
     told_at = stage.app.refused_at[already:]
     tries = [*told_at[1:], stage.app.answers(asked[0].name)[0].first_at]
     late = [came - told - seconds for told, came in zip(told_at, tries, strict=True)]
@@ -282,7 +280,7 @@ def outlive_conflicts(stage: Stage) -> list[Figure]:
     stage.app.poll_as_another()
     begun = time.time()
     asked = stage.say(chats(1))
-    stage.wait(asked, within_s=PATIENCE_S)
+    stage.wait(asked)
     return [
         Figure("answers of 409 in a row", CONFLICTS - stage.app.faults_left(), "=", CONFLICTS),
         *_once(stage, asked),
@@ -308,7 +306,7 @@ def outlive_outage(stage: Stage, *, seconds: float) -> list[Figure]:
     time.sleep(begun + seconds - time.time())
     ended = time.time()
     stage.app.come_back()
-    stage.wait([*before, *meanwhile], within_s=PATIENCE_S)
+    stage.wait([*before, *meanwhile])
 
     def longest(asked: Sequence[Asked]) -> float:
         return max((stage.app.answers(one.name)[0].at - ended for one in asked), default=0.0)
@@ -348,17 +346,17 @@ def stay_small_and_quick(directory: Path, *, idle_s: float) -> list[Figure]:
         up.must_live()
         healthy_s = time.perf_counter() - begun
         wait_for("the bot asks for updates", lambda: stage.app.polls)
-        time.sleep(2.0)  # what it does once, after the start
+        time.sleep(idle_s / 10)  # what it does once, after the start
         used, since = up.cpu_s(), time.perf_counter()
         time.sleep(idle_s)
         busy = (up.cpu_s() - used) / (time.perf_counter() - since)
         small = _resident_mib(up.pid)
-        stage.wait(stage.say(chats(1)), within_s=PATIENCE_S)
+        stage.wait(stage.say(chats(1)))
         return [
             Figure("from the start until GET /health is 200", healthy_s, "≤", 2.0, "s"),
             Figure("resident memory of gateway and bot", small, "≤", 100, "MiB"),
             Figure("resident memory once the chat model was asked", _resident_mib(up.pid), unit="MiB"),
-            Figure("processor share while idle", busy * 100, "≤", 1.0, "%"),
+            Figure("processor time while idle", busy, "≤", 0.01, "of a processor"),
         ]
 
 

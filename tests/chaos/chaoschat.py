@@ -11,6 +11,7 @@ from tocsin.core.variables import Variable, base_url, token
 
 TOKEN = Variable("CHAOSCHAT_TOKEN", token, "", "Any text.", secret=True, required=True)
 URL = Variable("CHAOSCHAT_URL", base_url, "http://127.0.0.1:1", "Address of the recording provider.")
+READ = Variable("CHAOSCHAT_READ_S", float, 20.0, "How long the next byte of an answer is waited for.")
 NONCE_TOKEN = Variable("NONCECHAT_TOKEN", token, "", "Any text.", secret=True, required=True)
 NONCE_URL = Variable("NONCECHAT_URL", base_url, "http://127.0.0.1:1", "Address of the recording provider.")
 
@@ -23,7 +24,7 @@ class ChaoschatAdapter(OutboundAdapter):
         label="Chaos",
         product="recording provider of the chaos suite",
         secrets=(TOKEN,),
-        options=(URL,),
+        options=(URL, READ),
     )
     address = URL
 
@@ -32,7 +33,9 @@ class ChaoschatAdapter(OutboundAdapter):
         body = json.dumps({"target": part.target, "text": part.text, "key": part.key, "channel": self.spec.kind})
         url = f"{self.config[self.address]}/send"
         headers = {"Content-Type": "application/json"}
-        reply = await self.http.request("POST", url, headers=headers, body=body.encode())
+        read_s = self.config[READ]
+        times = {"read_timeout_s": read_s, "timeout_s": 1.25 * read_s}
+        reply = await self.http.request("POST", url, headers=headers, body=body.encode(), **times)
         answer = reply.json_object()
         if answer is None or not (reply.status != 200 or isinstance(answer.get("id"), int)):
             raise unusable(reply, self.address.name)
@@ -55,7 +58,7 @@ class NoncechatAdapter(ChaoschatAdapter):
         label="Nonce",
         product="recording provider of the chaos suite, dropping repeats",
         secrets=(NONCE_TOKEN,),
-        options=(NONCE_URL,),
+        options=(NONCE_URL, READ),
         recognises_repeats=True,
     )
     address = NONCE_URL

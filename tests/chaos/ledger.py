@@ -197,7 +197,7 @@ class Ledger:
         return overtaken
 
 
-def settle(town: Town, queue: Queue, accepted: Mapping[str, str], *, within_s: float) -> Ledger:
+def settle(town: Town, queue: Queue, accepted: Mapping[str, str]) -> Ledger:
     """Wait until nothing is open, and return the ledger of that moment.
 
     What counts is one reading: a late message from the bus may be accepted between two.
@@ -211,5 +211,5 @@ def settle(town: Town, queue: Queue, accepted: Mapping[str, str], *, within_s: f
         entries = queue.entries()
         return None if any(entry.status in OPEN for entry in entries.values()) else entries
 
-    entries = wait_for("every delivery is finished", look, within_s=within_s, every_s=0.1)
+    entries = wait_for("every delivery is finished", look, every_s=0.1)
     return Ledger(accepted, entries, town.provider.rows())

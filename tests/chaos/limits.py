@@ -4,14 +4,14 @@ import json
 import os
 import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 
 from tests.chaos.figures import Figure, none_of
 from tests.chaos.ledger import SqliteQueue, settle
-from tests.chaos.processes import ChaosError, Town, open_town, wait_for
+from tests.chaos.processes import Town, open_town, wait_for
 from tests.chaos.standins import StandIns
 
 ALLOWED = 30.0  # a second, over the whole account
@@ -20,12 +20,11 @@ WARM_UP_S = 2.0
 GROUP = "-3001"
 
 
-def keep_the_pace(
-    directory: Path, *, seconds: int, refused_share: float = 0.0, used_share: float = 0.85
-) -> list[Figure]:
+def keep_the_pace(directory: Path, *, seconds: int) -> list[Figure]:
     """Send as fast as we do to a provider that refuses more than 1/s a chat, 20/min a group, 30/s overall.
 
-    Two processes share the work, and keep one pace together.
+    Two processes share the work, and keep one pace together. For an idle machine: a busy one delivers some requests
+    late, and the next one then seems early to the provider.
     """
     with open_town(directory) as town:
         standins = StandIns(town, paced=True)
@@ -38,7 +37,7 @@ def keep_the_pace(
         ids |= {f"g{n}": town.send("botchat", GROUP, f"g{n}") for n in range(in_group)}
         for _ in range(2):
             town.start_worker()
-        wait_for("everything is finished", lambda: not queue.open_count(), within_s=4 * seconds + 30, every_s=0.1)
+        wait_for("everything is finished", lambda: not queue.open_count(), every_s=0.1)
         entries = queue.entries().values()
         refused = sum(entry.attempts - 1 for entry in entries)
         received = standins.received("botchat")
@@ -50,8 +49,8 @@ def keep_the_pace(
             Figure("accepted", len(ids)),
             none_of("not sent", [entry.id for entry in entries if entry.status != "sent"]),
             Figure("received", len(received), "=", len(ids)),
-            Figure("refused with 429", refused, "≤", refused_share * len(ids)),
-            Figure("sent a second, of 30 that are allowed", rate, "≥", ALLOWED * SHARE * used_share, "/s"),
+            Figure("refused with 429", refused, "=", 0),
+            Figure("sent a second, of 30 that are allowed", rate, "≥", ALLOWED * SHARE * 0.85, "/s"),
             Figure("sent to a group in any minute, of 20 that are allowed", _most_in(60.0, in_a_group), "≤", 20),
         ]
 
@@ -79,13 +78,12 @@ def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
         town.start_gateway()
         ids: dict[str, str] = {}
         notes: list[str] = []
-        unnoticed = 0
         for number in range(2 * rounds):
             _accept(town, ids, 50)
             filler = _fill(town)
             refusals = _accept_until_refused(town, ids)
             notes += [f"refused with {status}" for status in refusals if status != 503]
-            unnoticed += _stays_ok(town)
+            wait_for("/health is not ok", lambda: town.health() != 200)
             crash = number % 2 == 1
             if crash:
                 assert town.gateway is not None
@@ -95,12 +93,11 @@ def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
                 town.start_gateway()
             town.wait_until_healthy()
             _accept(town, ids, 50)
-        ledger = settle(town, queue, ids, within_s=60)
+        ledger = settle(town, queue, ids)
         return [
             Figure("times the disk was full", 2 * rounds),
             *ledger.figures(),
             none_of("refusals other than 503", notes),
-            Figure("times /health stayed ok while all was refused", unnoticed, "=", 0),
             none_of("torn lines in the audit log", _torn_lines(town)),
             none_of("damage that SQLite finds", [line for line in _integrity(town) if line != "ok"]),
         ]
@@ -139,28 +136,20 @@ def _accept(town: Town, ids: dict[str, str], how_many: int) -> None:
 
 def _accept_until_refused(town: Town, ids: dict[str, str]) -> list[int]:
     refusals: list[int] = []
-    end = time.monotonic() + 30
-    number = 0
-    while len(refusals) < 3 and time.monotonic() < end:
-        number += 1
-        name = f"full{len(ids)}-{number}"
+    numbers = count(1)
+
+    def look() -> bool:
+        name = f"full{len(ids)}-{next(numbers)}"
         body = {"channel": "chaoschat", "target": "t", "message": json.dumps({"id": name, "size": "x" * 5000})}
         status, answer = town.ask("POST", "/send", body, {"Prefer": "respond-async"})
         if status == 202:
             ids[name] = answer["id"]
         else:
             refusals.append(status)
-    assert refusals, "the disk is full and every message was accepted"
+        return len(refusals) >= 3
+
+    wait_for("the disk is full and messages are refused", look, every_s=0)
     return refusals
-
-
-def _stays_ok(town: Town) -> bool:
-    """Whether /health says for 3 s that all is well."""
-    try:
-        wait_for("/health is not ok", lambda: town.health() != 200, within_s=3)
-    except ChaosError:
-        return True
-    return False
 
 
 def _torn_lines(town: Town) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from tests.chaos.figures import must_be_met
 from tests.chaos.redis_faults import one_publish_is_one_send, survive_redis_as_bus, survive_redis_as_queue
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(1_200)  # on a machine five times as slow, with others beside it
 
 
 def test_a_queue_in_redis_survives_its_kill_and_its_pause_unattended(tmp_path: Path):

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,12 +23,8 @@ from tests.chaos.processes import HERE, PATIENCE_S, Child, Town, ask, open_town,
 from tocsin.standins.teamchat import SIGNING_SECRET, TOKEN
 
 RATE = 200.0
-DEADLINE_S = 3.0  # the product's: then the call counts as failed; channel fact book, section 1
 AGAIN_S = 0.25
 CONNECTIONS = 64
-# An event takes two transactions, a child process and a call of the provider, on two processors with all others.
-WORKED_OFF_A_SECOND = 20.0
-LEASE_S = 30.0
 TRIGGERS = """\
 - pattern: '^burst (e[0-9]+)$'
   command: 'echo "$1" >> effects.txt; echo "heard $1"'
@@ -66,12 +62,13 @@ class InFlight:
 
 
 class Product:
-    """Delivers events over kept connections, and again whatever is not acknowledged."""
+    """Delivers events over kept connections, and again whatever is not acknowledged in the time it allows."""
 
-    def __init__(self, port: int, channels: int) -> None:
+    def __init__(self, port: int, channels: int, *, deadline_s: float = 3.0) -> None:
         self.log = Log()
         self._port = port
         self._channels = channels
+        self._deadline_s = deadline_s
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self._places = asyncio.Semaphore(CONNECTIONS)
 
@@ -92,21 +89,25 @@ class Product:
     async def _insist(self, number: int) -> None:
         name = name_of(number)
         body = event(number, channel=channel(number % self._channels), text=f"burst {name}", event_id=f"Ev{name}")
-        give_up_at = time.monotonic() + PATIENCE_S
-        while name not in self.log.acknowledged and time.monotonic() < give_up_at:
-            self.log.attempts[name] += 1
-            begun = time.perf_counter()
-            try:
-                async with asyncio.timeout(DEADLINE_S):
-                    status = await self._call(body, self.log.attempts[name] - 1)
-            except (OSError, EOFError, TimeoutError):
-                await asyncio.sleep(AGAIN_S)
-                continue
-            if status == 200:
-                self.log.acknowledged[name] = time.perf_counter() - begun
-            else:
-                self.log.refused.append(f"{name}: {status}")
-                await asyncio.sleep(AGAIN_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while name not in self.log.acknowledged:
+                    await self._try(name, body)
+
+    async def _try(self, name: str, body: bytes) -> None:
+        self.log.attempts[name] += 1
+        begun = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                status = await self._call(body, self.log.attempts[name] - 1)
+        except (OSError, EOFError, TimeoutError):
+            await asyncio.sleep(AGAIN_S)
+            return
+        if status == 200:
+            self.log.acknowledged[name] = time.perf_counter() - begun
+        else:
+            self.log.refused.append(f"{name}: {status}")
+            await asyncio.sleep(AGAIN_S)
 
     async def _call(self, body: bytes, already: int) -> int:
         """Make one call, signed at this moment, and return the status."""
@@ -130,11 +131,8 @@ class Product:
         return int(answer.split(" ", 2)[1])
 
 
-def survive_burst(directory: Path, *, seconds: float, channels: int, acknowledged_s: float = 1.0) -> list[Figure]:
-    """Deliver 200 events a second for so long, and kill the gateway in the middle.
-
-    Of the successful calls, 99 of 100 must take less than `acknowledged_s`.
-    """
+def survive_burst(directory: Path, *, seconds: float, channels: int) -> list[Figure]:
+    """Deliver 200 events a second for so long, and kill the gateway in the middle."""
     with open_town(directory, {"REDIS_URL": "off", "LOG_FORMAT": "json"}) as town:
         provider = town.run([sys.executable, HERE / "busy_teamchat.py", str(channels)], "teamchat", pipes=True)
         url = provider.first_line().strip()
@@ -148,12 +146,12 @@ def survive_burst(directory: Path, *, seconds: float, channels: int, acknowledge
         events = round(seconds * RATE)
         log, in_flight = asyncio.run(_burst(town, events, channels, seconds / 2))
         ended = time.monotonic()
-        _settle(town, within_s=LEASE_S + events / WORKED_OFF_A_SECOND)
+        _settle(town)
         worked_off_s = time.monotonic() - ended
         p99 = percentile(log.acknowledged.values(), 0.99)
         return [
             *_figures(town, _received(url), log, in_flight, channels),
-            Figure("acknowledged, p99", p99, "≤", acknowledged_s, "s"),
+            Figure("acknowledged, p99", p99, "≤", 1.0, "s"),
             Figure("until all were answered, after the last call", worked_off_s, unit="s"),
         ]
 
@@ -182,12 +180,12 @@ def _gateway(town: Town) -> Child:
     return town.gateway
 
 
-def _settle(town: Town, *, within_s: float) -> None:
+def _settle(town: Town) -> None:
     def look() -> bool:
         _gateway(town)
         return _number(town, OPEN) == 0
 
-    wait_for("every event is answered", look, within_s=within_s, every_s=0.1)
+    wait_for("every event is answered", look, every_s=0.1)
 
 
 def _received(url: str) -> list[tuple[str, str]]:

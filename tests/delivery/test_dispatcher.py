@@ -4,21 +4,19 @@ import asyncio
 import heapq
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.delivery.store_contract import RULES, TwoClocks, new
-from tests.waiting import PATIENCE_S
 
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.guildchat import GuildchatAdapter
 from tocsin.channels.registry import Registry
 from tocsin.channels.teamchat import TeamchatAdapter
-from tocsin.core.clock import SystemClock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http_direct import DirectTransport
@@ -28,11 +26,11 @@ from tocsin.delivery.dispatcher import DRAIN_S, LONGEST_PAUSE_S, Dispatcher
 from tocsin.delivery.model import HEARTBEAT_S, LEASE_S, SCHEDULE_S, Delivery, NewDelivery, Outcome, Policy, Rate, Status
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.delivery.store import Query
 from tocsin.standins import Town, open_standins
 from tocsin.standins.botchat import BotChat
 from tocsin.standins.faults import Fault
-from tocsin.standins.guildchat import ANNOUNCEMENTS, GENERAL, OPS
+from tocsin.standins.guildchat import ANNOUNCEMENTS, GENERAL, OPS, GuildChat
+from tocsin.standins.teamchat import TeamChat
 from tocsin.testing.parts import settings_of
 
 NOTHING_HAPPENS_FOR = 25  # turns of the event loop: then all tasks wait for time, or for the test
@@ -919,22 +917,6 @@ async def test_a_long_text_goes_on_where_the_provider_failed(world: World, town:
     assert (await world.get(delivery)).status is Status.SENT
 
 
-@asynccontextmanager
-async def in_real_time(path: Path, town: Town) -> AsyncIterator[SqliteStore]:
-    clock, http = SystemClock(), DirectTransport()
-    database = Database(path, {"delivery": MIGRATIONS})
-    store = SqliteStore(database, clock)
-    classes = (TeamchatAdapter, BotchatAdapter, GuildchatAdapter)
-    settings = settings_of(classes, {"TOCSIN_DATA_DIR": str(path.parent), **town.environment()})
-    dispatcher = Dispatcher(store, Registry(classes, settings, lambda: Tools(http, clock)), clock)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(dispatcher.run())
-        yield store
-        dispatcher.stop()
-    await http.aclose()
-    await database.aclose()
-
-
 async def test_chats_groups_and_parts_are_paced_so_that_the_provider_never_refuses(world: World):
     async with BotChat(paced=True, clock=world.clock.monotonic) as botchat:
         env = {"BOTCHAT_BOT_TOKEN": botchat.token, "BOTCHAT_API_URL": botchat.api_url}
@@ -976,20 +958,25 @@ async def test_a_group_gets_at_most_20_messages_in_any_minute(world: World):
         assert {(await world.get(delivery)).attempts for delivery in queued} == {1}
 
 
-async def test_pacing_gives_a_provider_no_reason_to_refuse(tmp_path: Path):
-    queued = [
+async def test_pacing_gives_no_provider_a_reason_to_refuse(world: World):
+    queued = await world.put(
         *(new(f"b{n}", "1001", "botchat") for n in range(3)),
         *(new("x", f"{1002 + n}", "botchat") for n in range(45)),
         *(new(f"t{n}", "#ops", "teamchat") for n in range(3)),
         *(new(f"g{n}", place, "guildchat") for n in range(3) for place in (OPS, GENERAL, ANNOUNCEMENTS)),
-    ]
-    async with open_standins(paced=True) as town, in_real_time(tmp_path / "queue.db", town) as store:
-        await store.enqueue_many(queued)
-        await town.recorder.wait_for(len(queued), timeout_s=10)
-        async with asyncio.timeout(PATIENCE_S):
-            while await store.seconds_to_next(RULES) is not None:  # noqa: ASYNC110 - the store tells nobody
-                await asyncio.sleep(0.01)
-        found = (await store.search(Query(limit=100))).items
-        refused = [(d.channel, d.target, d.message, d.error_class) for d in found if d.attempts != 1]
-        assert refused == []
-        assert [m.text for m in town.recorder.of("botchat", target="1001")] == ["b0", "b1", "b2"]
+    )
+    time: dict[str, Any] = {"paced": True, "clock": world.clock.monotonic}
+    async with TeamChat(**time) as teamchat, BotChat(**time) as botchat, GuildChat(**time) as guildchat:
+        env = {
+            "TEAMCHAT_BOT_TOKEN": teamchat.token,
+            "TEAMCHAT_API_URL": teamchat.api_url,
+            "BOTCHAT_BOT_TOKEN": botchat.token,
+            "BOTCHAT_API_URL": botchat.api_url,
+            "GUILDCHAT_BOT_TOKEN": guildchat.token,
+            "GUILDCHAT_API_URL": guildchat.api_url,
+        }
+        world.start_dispatcher(world.registry(TeamchatAdapter, BotchatAdapter, GuildchatAdapter, env=env))
+        await world.pass_time(30)
+        ended = [await world.get(delivery) for delivery in queued]
+        assert {(d.status, d.attempts) for d in ended} == {(Status.SENT, 1)}
+        assert [m.text for m in botchat.recorder.of("botchat", target="1001")] == ["b0", "b1", "b2"]
