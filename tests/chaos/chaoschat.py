@@ -14,6 +14,7 @@ URL = Variable("CHAOSCHAT_URL", base_url, "http://127.0.0.1:1", "Address of the 
 READ = Variable("CHAOSCHAT_READ_S", float, 20.0, "How long the next byte of an answer is waited for.")
 NONCE_TOKEN = Variable("NONCECHAT_TOKEN", token, "", "Any text.", secret=True, required=True)
 NONCE_URL = Variable("NONCECHAT_URL", base_url, "http://127.0.0.1:1", "Address of the recording provider.")
+NONCE_READ = Variable("NONCECHAT_READ_S", float, 20.0, "How long the next byte of an answer is waited for.")
 
 
 class ChaoschatAdapter(OutboundAdapter):
@@ -26,14 +27,14 @@ class ChaoschatAdapter(OutboundAdapter):
         secrets=(TOKEN,),
         options=(URL, READ),
     )
-    address = URL
+    address, read = URL, READ
 
     async def deliver(self, part: Part) -> str:
         """Post the text; the provider reads in it what to do to us."""
         body = json.dumps({"target": part.target, "text": part.text, "key": part.key, "channel": self.spec.kind})
         url = f"{self.config[self.address]}/send"
         headers = {"Content-Type": "application/json"}
-        read_s = self.config[READ]
+        read_s = self.config[self.read]
         times = {"read_timeout_s": read_s, "timeout_s": 1.25 * read_s}
         reply = await self.http.request("POST", url, headers=headers, body=body.encode(), **times)
         answer = reply.json_object()
@@ -58,7 +59,7 @@ class NoncechatAdapter(ChaoschatAdapter):
         label="Nonce",
         product="recording provider of the chaos suite, dropping repeats",
         secrets=(NONCE_TOKEN,),
-        options=(NONCE_URL, READ),
+        options=(NONCE_URL, NONCE_READ),
         recognises_repeats=True,
     )
-    address = NONCE_URL
+    address, read = NONCE_URL, NONCE_READ
