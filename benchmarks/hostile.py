@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 
 from report import Row, absolute
 
-from tocsin.core.markup import render
-from tocsin.core.markup.dialect import PlainText
+from tocsin.core.markup import PlainText, render
 from tocsin.core.redaction import Redactor
 from tocsin.core.text import utf16_units
 from tocsin.features.triggers.patterns import Pattern

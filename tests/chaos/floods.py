@@ -71,7 +71,7 @@ def wait_for_calm(pid: int, enough: float) -> float:
         return least[0] <= enough
 
     with suppress(AssertionError):
-        wait_for("the memory is given back", calm, within_s=40)
+        wait_for("the memory is given back", calm)
     return least[0]
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.chaos.figures import must_be_met
 from tests.chaos.floods import survive_floods
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(1_200)  # on a machine five times as slow, with others beside it
 
 
 def test_connections_bodies_and_pipelined_requests_of_strangers_take_little_memory_and_hold_up_nobody(tmp_path: Path):

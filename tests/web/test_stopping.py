@@ -10,8 +10,10 @@ from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from tests.ports import free_port
+from tests.waiting import eventually
 from tests.web.conftest import TEAMCHAT, accepted, make_app
-from tests.web.test_serving import exchange, free_port, request
+from tests.web.test_serving import exchange, request
 
 from tocsin.core.clock import SystemClock
 from tocsin.core.database import Database
@@ -45,9 +47,7 @@ class HeldTransport:
 
 
 async def until_asked(transport: HeldTransport, *texts: str) -> None:
-    async with asyncio.timeout(10):
-        while not set(texts) <= set(transport.asked):  # noqa: ASYNC110 - the other side tells nobody
-            await asyncio.sleep(0.01)
+    await eventually(lambda: set(texts) <= set(transport.asked))
 
 
 async def test_what_runs_beside_the_services_is_stopped_while_a_request_still_runs():
@@ -96,9 +96,11 @@ async def test_the_queue_stops_at_the_signal_and_not_when_the_last_request_has_e
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(0)
     transport.let(parts[0])
-    async with asyncio.timeout(10):
-        while (await app.outbox.store.get(delivery.id)).status is not Status.QUEUED:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+    async def is_queued_again() -> bool:
+        return (await app.outbox.store.get(delivery.id)).status is Status.QUEUED
+
+    await eventually(is_queued_again)
     assert not direct.done()
     assert (await app.outbox.store.get(delivery.id)).parts_sent == 1
     transport.let("direct")
