@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tocsin.core.database_lazy import LazyDatabase
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.skills.service import Skills
+    from tocsin.features.triggers.rules import Triggers
     from tocsin.messaging.idempotency import Keys
     from tocsin.messaging.inbox_store import InboxStore
     from tocsin.messaging.messenger import Messenger
@@ -57,6 +58,7 @@ class App:
     database: "Database | LazyDatabase"
     runs: Callable[[], "Runs"]
     inbox_store: Callable[[], "InboxStore"]
+    triggers: Callable[[], "Triggers"]
 
 
 class Storage(NamedTuple):
@@ -113,7 +115,8 @@ def assemble(
     messenger = Messenger(registry, profiles, audit, outbox)
     parts = (settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
     runs = cache(lambda: _runs(settings, clock, redact, storage.database))
-    return App(*parts, storage.database, runs, cache(lambda: _inbox_store(storage.database, clock)))
+    inbox_store = cache(lambda: _inbox_store(storage.database, clock))
+    return App(*parts, storage.database, runs, inbox_store, cache(lambda: _triggers(settings)))
 
 
 def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Database | LazyDatabase") -> "Runs":
@@ -122,6 +125,12 @@ def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Databas
     from tocsin.runs.store import RunStore
 
     return Runs(RunStore(database), settings.data_dir / RUNS_FOLDER, clock, own_identity(), redact=redact)
+
+
+def _triggers(settings: Settings) -> "Triggers":
+    from tocsin.features.triggers.rules import FILE_NAME, Triggers
+
+    return Triggers(settings.data_dir / FILE_NAME)
 
 
 def _inbox_store(database: "Database | LazyDatabase", clock: Clock) -> "InboxStore":

@@ -149,7 +149,6 @@ def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]"
     from tocsin.features.skills.model import Mode
     from tocsin.features.skills.service import Call
     from tocsin.features.triggers.actions import Means
-    from tocsin.features.triggers.rules import FILE_NAME, Triggers
     from tocsin.features.triggers.service import TriggerHandler
     from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
     from tocsin.providers.contract import ProviderError, Question, Turn
@@ -170,8 +169,7 @@ def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]"
         return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
 
     means = Means(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill, cause_of)
-    triggers = Triggers(app.settings.data_dir / FILE_NAME)
-    return TriggerHandler(triggers, means, app.audit, indicating=_indicating(app))
+    return TriggerHandler(app.triggers(), means, app.audit, indicating=_indicating(app))
 
 
 def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextManager[None]]:

@@ -134,6 +134,34 @@ def test_a_misspelt_setting_is_told_in_the_log_at_the_start(wired: Cli, free_por
     assert events == ["environment: there is no setting GATEWAY_PROT; did you mean GATEWAY_PORT?"]
 
 
+MISTAKES = {
+    "triggers.yaml": '- pattern: "^disk (\\d+)$"\n  command: df\n',
+    "profiles.yaml": "oncall:\n  - chanel: email\n    target: ops@example.org\n",
+    "skills/hello/skill.yaml": "name: hello\ndescription: Greets.\ncomand: echo hello\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("triggers.yaml", "triggers.yaml:1:21: in double quotes, \\d is not an escape of YAML: use single quotes"),
+        ("profiles.yaml", "profiles.yaml:2:5: oncall[0]: unknown key 'chanel' (did you mean 'channel'?)"),
+        ("skills/hello/skill.yaml", "skill.yaml:3:1: unknown key 'comand' (did you mean 'command'?)"),
+    ],
+)
+def test_a_broken_file_is_told_at_the_start_with_its_place_and_the_fix(
+    wired: Cli, free_port: int, file: str, told: str
+):
+    path = wired.data_dir / file
+    path.parent.mkdir(parents=True)
+    path.write_text(MISTAKES[file])
+    with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
+        lines = [line for line in wait_until_it_listens(child) if line["level"] == "warning"]
+        end(child)
+    (line,) = [line for line in lines if told in line["event"] + line.get("problem", "")]
+    assert "correct the file" in line["event"] + line.get("fix", "")
+
+
 def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):
     with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
         wait_until_it_listens(child)

@@ -171,3 +171,13 @@ def test_what_a_stranger_wrote_cannot_drive_the_terminal(cli: Cli):
     assert "\x1b]" not in screen
     assert "\x9b" not in screen
     assert "\x07" not in screen
+
+
+def test_a_service_shows_what_is_wrong_with_a_file_and_the_fix(cli: Cli):
+    cli.data_dir.mkdir()
+    (cli.data_dir / "triggers.yaml").write_text('- pattern: "\\d+"\n  command: df\n')
+    code, screen = run(cli, "up", GATEWAY_HOST="0.0.0.0", LOG_LEVEL="error")  # which ends it at once
+    assert code == 2
+    told = f"tocsin: triggers: {cli.data_dir}/triggers.yaml:1:14: in double quotes, \\d is not an escape of YAML"
+    assert told in screen
+    assert "  hint: correct the file" in screen

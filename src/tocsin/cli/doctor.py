@@ -6,7 +6,7 @@ import asyncio
 from tocsin.app import RUNS_FOLDER, App, direct_transport, open_app
 from tocsin.channels.registry import Discovery
 from tocsin.cli.doctor_channels import check_channels, check_receiving
-from tocsin.cli.doctor_files import check_audit_log, check_profiles, check_skills, check_triggers
+from tocsin.cli.doctor_files import check_audit_log, check_files
 from tocsin.cli.doctor_findings import Finding, collect, failure
 from tocsin.cli.doctor_machine import (
     check_data_dir,
@@ -86,9 +86,7 @@ async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> l
 
 async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
     return [
-        *check_profiles(app),
-        *check_triggers(app),
-        *await collect("skills", check_skills(app)),
+        *await check_files(app),
         check_audit_log(app),
         *await collect("queue", check_queue(app)),
         *await collect("bus", check_bus(app)),

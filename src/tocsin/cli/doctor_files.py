@@ -3,14 +3,19 @@
 from collections.abc import AsyncIterator, Collection, Iterator
 
 from tocsin.app import App, skills_of
-from tocsin.cli.doctor_findings import Finding, failure, first_of, number_of
+from tocsin.cli.doctor_findings import Finding, collect, failure, first_of, number_of
 from tocsin.cli.doctor_machine import is_installed
 from tocsin.core.errors import TocsinError
 from tocsin.core.variables import CHAT_PROVIDER
 from tocsin.features.skills.model import Skill
 from tocsin.features.skills.service import Skills
 from tocsin.features.triggers.captures import notes_on
-from tocsin.features.triggers.rules import FILE_NAME, Action, Rule, Triggers
+from tocsin.features.triggers.rules import Action, Rule
+
+
+async def check_files(app: App) -> list[Finding]:
+    """Check all that people wrote."""
+    return [*check_profiles(app), *check_triggers(app), *await collect("skills", check_skills(app))]
 
 
 def check_profiles(app: App) -> Iterator[Finding]:
@@ -62,10 +67,9 @@ async def _check_programs(skills: Skills, found: Collection[Skill]) -> AsyncIter
 
 def check_triggers(app: App) -> Iterator[Finding]:
     """Check the trigger rules, and that what they run is there."""
-    path = app.settings.data_dir / FILE_NAME
     if not is_installed("re2"):
         return  # the package has a finding of its own
-    triggers = Triggers(path)
+    triggers = app.triggers()
     rules = triggers.all()
     if problem := triggers.problem:
         yield Finding("error", "triggers", str(problem), problem.hint or "correct the file")
@@ -73,7 +77,7 @@ def check_triggers(app: App) -> Iterator[Finding]:
         for detail, fix in _doubts(rule, app):
             yield Finding("warning", "triggers", f"rule {rule.number} (line {rule.line}): {detail}", fix)
     if rules:
-        yield Finding("ok", "triggers", f"{number_of(len(rules), 'rule')} in {path}")
+        yield Finding("ok", "triggers", f"{number_of(len(rules), 'rule')} in {triggers.path}")
 
 
 def _doubts(rule: Rule, app: App) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from tocsin.app import direct_transport, load_settings, open_app
+from tocsin.app import App, direct_transport, load_settings, open_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.core.redaction import Redactor
@@ -47,6 +47,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Output) -
     async def main() -> None:
         async with open_app(settings, discovery, direct_transport) as app:
             log.info("channels configured", extra={"channels": app.registry.configured()})
+            await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
 
     run_on_uvloop(main())
@@ -66,6 +67,20 @@ def prepare_service(settings: Settings, options: Options) -> None:
         log.warning(warning)
     for unknown in unknown_settings(settings):
         log.warning("%s; %s", unknown, unknown.hint)
+
+
+async def tell_mistakes(app: App, out: Output) -> None:
+    """Tell what is wrong with the files that people wrote: in the log, and on a terminal also below it."""
+    from tocsin.cli.doctor_files import check_files
+
+    for finding in await check_files(app):
+        if finding.state not in {"error", "warning"}:
+            continue
+        if finding.detail not in {str(app.profiles().problem), str(app.triggers().problem)}:  # these are logged
+            facts = {"subject": finding.subject, "problem": finding.detail, "fix": finding.fix}
+            log.warning("a file has a mistake", extra=facts)
+        if sys.stderr.isatty():
+            out.error(f"{finding.subject}: {finding.detail}", finding.fix)
 
 
 def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:

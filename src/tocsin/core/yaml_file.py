@@ -50,8 +50,11 @@ class _Composer:
             for event in YAML(typ="safe", pure=True).parse(self._document.text):
                 self._take(event)
         except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            self._document.stop(_place(mark), "", _explain(error.problem or error.context or ""))
+            problem = error.problem or error.context or ""
+            # What is never closed shows at the end of the file; to mend it is where it was opened.
+            is_open = "end of stream" in problem or "<stream end>" in problem
+            mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
+            self._document.stop(_place(mark), "", _explain(problem))
         except (YAMLError, ValueError, OverflowError) as error:  # the last two: impossible \U escapes
             self._document.stop(TOP, "", _explain(str(error)))
         return self._root
@@ -166,11 +169,34 @@ def _characters(event: Any, document: Document) -> str:
 
 def _explain(problem: str) -> str:
     """Return the parser's words, or better ones for the mistakes that everybody makes."""
-    if "'\\t'" in problem:
-        return "a tab cannot indent; use blanks"
-    if found := re.search(r"character '(.)' that cannot start", problem):
-        return f"a value that starts with {found[1]} needs quotes"
+    for pattern, words in _REASONS:
+        if found := re.search(pattern, problem):
+            return words.format(*found.groups())
     return f"this is not YAML: {' '.join(problem.split())}"
+
+
+_MISALIGNED = "not indented like those it belongs to"
+_REASONS = (
+    (r"'\\t'", "a tab cannot indent; use blanks"),
+    (r"character '(.)' that cannot start", "a value that starts with {} needs quotes"),
+    (r"unknown escape character '(.)'", "in double quotes, \\{} is not an escape of YAML: use single quotes"),
+    (
+        r"expected escape sequence",
+        "in double quotes, \\ starts an escape of YAML, which is incomplete: use single quotes",
+    ),
+    (
+        r"mapping values are not allowed",
+        "a key cannot stand here: a value with a colon and a blank needs quotes; else check the blanks in front",
+    ),
+    (r"unexpected end of stream", "this quote is never closed"),
+    (r"expected ',' or '(.)'", "a comma or a closing {} is missing; text with brackets needs quotes"),
+    (
+        r"expected <block end>, but found '<scalar>'",
+        "text follows the end of a value: put all of the value in quotes, and write a single quote in it twice",
+    ),
+    (r"expected <block end>", f"this line is {_MISALIGNED}"),
+    (r"could not find expected ':'", f"a colon behind a key is missing, or a line is {_MISALIGNED}"),
+)
 
 
 def _decode(content: bytes, path: Path) -> str:

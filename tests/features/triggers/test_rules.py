@@ -273,3 +273,20 @@ def test_a_careless_command_gets_advice(command: str, advice: str):
 @given(st.text(alphabet="$1\"'\\(){} @a", max_size=40))
 def test_any_command_can_be_looked_at(command: str):
     assert isinstance(notes_on(command), tuple)
+
+
+@pytest.mark.parametrize(
+    ("escape", "shown"), [(r"\b", r"\x08"), (r"\f", r"\x0c"), (r"\P", r"\u2029"), (r"\x1b", r"\x1b")]
+)
+def test_an_escape_that_yaml_makes_a_control_character_of_is_told(write: Write, escape: str, shown: str):
+    triggers = write(f'- pattern: "{escape}disk"\n  command: df\n')
+    assert mistakes(triggers) == [
+        f"1:12: [0].pattern: this pattern cannot be used: it has the control character '{shown}'; "
+        r"in double quotes, YAML makes one of \b and the like: use single quotes"
+    ]
+    assert write(f"- pattern: '{escape.replace('P', 'PL')}disk'\n  command: df\n").problem is None
+
+
+def test_a_backslash_in_double_quotes_is_told_with_its_place_and_the_quotes_to_use(write: Write):
+    triggers = write('- pattern: "^disk (\\d+)$"\n  command: df\n')
+    assert mistakes(triggers) == [r"1:21: in double quotes, \d is not an escape of YAML: use single quotes"]

@@ -33,6 +33,8 @@ class Pattern:
         """Read a pattern; raises PatternError."""
         if len(source) > MAX_LENGTH:
             raise PatternError(f"it has {len(source):,} characters; at most {MAX_LENGTH:,} are accepted")
+        if found := _CONTROLS.search(source):
+            raise PatternError(f"it has the control character {found[0]!a}; {_ESCAPED}")
         # Takes 5 ms to import: commands that match nothing do not pay for it.
         import re2  # type: ignore[import-untyped]  # it has no types
 
@@ -67,6 +69,9 @@ def searchable(text: str) -> bytes:
     return storable(text.replace("\0", "")).encode()
 
 
+# All but tab and line ends; `\x08` and the like, spelled out, are left to RE2.
+_CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
+_ESCAPED = r"in double quotes, YAML makes one of \b and the like: use single quotes"
 _TOO_LARGE = "it is too large once its repetitions are written out; repeat less often, or without a number"
 
 
