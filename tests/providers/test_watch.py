@@ -1,7 +1,7 @@
 """A chat model that fails until the operator acts: told once, and again only after it worked."""
 
 import pytest
-from tests.providers.conftest import SWIFT, Desk, question
+from tests.providers.conftest import Desk, question
 
 from tocsin.core.errors import ConfigError, FailureKind, UnknownChannelError
 from tocsin.core.redaction import Redactor
@@ -31,7 +31,7 @@ def watch(told: list[str]) -> ModelWatch:
 
 def watched(desk: Desk, watch: ModelWatch, **env: str) -> ChatProvider:
     settings = desk.settings(CHAT_PROVIDER="openai", **env)
-    chat = open_chat(settings, desk.clock, Redactor(settings.secrets()), limits=SWIFT, watch=watch)
+    chat = open_chat(settings, desk.clock, Redactor(settings.secrets()), watch=watch)
     assert chat is not None
     desk.opened.append(chat)
     return chat
