@@ -151,6 +151,7 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
 
         app = assemble(settings, discovery, tools, await open_storage(settings, stack))
         stack.callback(app.audit.log.close)
+        stack.push_async_callback(app.messenger.aclose)
 
         @cache
         def runs() -> "Runs":

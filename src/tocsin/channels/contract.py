@@ -7,10 +7,12 @@ never do: splitting, retries, time limits, and keeping secrets out of errors are
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from tocsin.channels.attempt import BetweenParts, Progress, failure_of
+from tocsin.core.departure import watch
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.ratelimit import Rate
 from tocsin.core.text import Measure, code_points, normalise, readable, split
@@ -29,7 +31,6 @@ COMMONMARK = "commonmark"
 # … and text that is no markup, such as the output of a command.
 PLAIN = "plain"
 
-BetweenParts = Callable[[int, int], Awaitable[None]]
 # The text of a part, and its `markup`.
 Shown = tuple[str, tuple[Any, ...]]
 
@@ -93,6 +94,7 @@ class Receipt:
     attempts: int = 0
     duration_ms: int = 0
     failure: RemoteError | None = None
+    delivery: str = ""  # the id of its record, where there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,33 +245,35 @@ class OutboundAdapter(ABC):
             async with _timeout(self.spec.test_timeout_s):
                 name = await self.probe()
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            return SendResult(False, kind, "", error=self._explain(_failure(error)))
+            return SendResult(False, kind, "", error=self._explain(failure_of(error)))
         return SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
 
     @final
     async def transmit(
-        self, outgoing: Outgoing, *, patient: bool = True, between_parts: BetweenParts | None = None
+        self,
+        outgoing: Outgoing,
+        *,
+        patient: bool = True,
+        between_parts: BetweenParts | None = None,
+        on_cut_off: Callable[[Receipt], None] | None = None,
     ) -> Receipt:
-        """Send with all facts in the receipt; never raises.
+        """Send with all facts in the receipt; never raises, unless it is cancelled.
 
         Without `patient` there is one try a part: the durable queue waits by its own schedule.
         `between_parts` is awaited after each part but the last, with how many are out, of how many.
+        `on_cut_off` gets the receipt when the caller is cancelled: its failure tells whether the message may be out.
         """
-        started = time.monotonic()
-        progress = _Progress(patient=patient, between_parts=between_parts)
+        progress = Progress(time.monotonic(), patient=patient, between_parts=between_parts)
         failure: RemoteError | None = None
         try:
             await self._send_parts(outgoing, progress)
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = _failure(error)
-        return Receipt(
-            self._result(outgoing, progress, failure),
-            progress.sent,
-            progress.total,
-            progress.attempts,
-            round((time.monotonic() - started) * 1000),
-            failure,
-        )
+            failure = failure_of(error)
+        except BaseException:
+            if on_cut_off:
+                on_cut_off(self._receipt(outgoing, progress, progress.cut_off()))
+            raise
+        return self._receipt(outgoing, progress, failure)
 
     @final
     def check(self, outgoing: Outgoing) -> tuple[str, Sequence[Shown]]:
@@ -281,7 +285,7 @@ class OutboundAdapter(ABC):
         self.check_extra(outgoing.extra)
         return target, self.parts_of(_as_text(outgoing.text), mode)
 
-    async def _send_parts(self, outgoing: Outgoing, progress: "_Progress") -> None:
+    async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         target, parts = self.check(outgoing)
         mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
         # A setting that changed since the earlier attempt cuts the text elsewhere: then all is sent again.
@@ -292,24 +296,37 @@ class OutboundAdapter(ABC):
             note = await self._deliver_patiently(part, progress)
             progress.note = progress.note or note
             progress.sent += 1
+            progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
                 await progress.between_parts(progress.sent, progress.total)
 
-    async def _deliver_patiently(self, part: Part, progress: "_Progress") -> str:
+    async def _deliver_patiently(self, part: Part, progress: Progress) -> str:
         """Deliver one part, trying again as the channel's retry policy allows."""
         for tries in range(1, 100):
             progress.attempts += 1
+            progress.departure = watch()
             try:
                 async with _timeout(self.spec.send_timeout_s):
                     return await self.deliver(part)
             except RemoteError as failure:
+                progress.departure = None
                 wait_s = self.spec.retry.wait_s(failure, tries) if progress.patient else None
                 if wait_s is None:
                     raise
             await self.clock.sleep(wait_s)
         raise ChannelError("gave up after 99 attempts", kind=FailureKind.TRANSIENT)
 
-    def _result(self, outgoing: Outgoing, progress: "_Progress", failure: RemoteError | None) -> SendResult:
+    def _receipt(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> Receipt:
+        return Receipt(
+            self._result(outgoing, progress, failure),
+            progress.sent,
+            progress.total,
+            progress.attempts,
+            round((time.monotonic() - progress.started) * 1000),
+            failure,
+        )
+
+    def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
         kind = self.spec.kind
         target = readable(outgoing.target)
         if failure is None:
@@ -322,16 +339,6 @@ class OutboundAdapter(ABC):
 
     def _explain(self, failure: TocsinError) -> str:
         return self._redact(failure.sentence())
-
-
-@dataclass(slots=True)
-class _Progress:
-    patient: bool = True
-    between_parts: BetweenParts | None = None
-    note: str = ""  # of the first part that this attempt got out
-    sent: int = 0
-    total: int = 0
-    attempts: int = 0
 
 
 def visible(text: str) -> str:
@@ -366,26 +373,6 @@ def _one_line(target: str) -> str:
     if len(stripped) > 1000 or not stripped.isprintable():
         raise ChannelError("the target has control characters or is too long", hint="write it on one line")
     return stripped
-
-
-def _failure(error: Exception) -> RemoteError:
-    """Turn any exception of an author's code into a failure with a sentence."""
-    if isinstance(error, RemoteError):
-        return error
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.partition(".")[0]
-        return ChannelError(f"{package}: package not installed", hint=f"pip install {package}")
-    if isinstance(error, TimeoutError):
-        return ChannelError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
-    if isinstance(error, TocsinError):
-        return ChannelError(str(error), hint=error.hint)
-    # logging costs 3 ms to import and a send that works never gets here.
-    from logging import getLogger
-
-    getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
-    return ChannelError(
-        f"unexpected {type(error).__name__}: {readable(error)}", hint="this is a bug; the log has the details"
-    )
 
 
 def _timeout(seconds: float) -> Any:

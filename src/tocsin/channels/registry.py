@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "tocsin.channels"
 # Modules beside the channels that are none; the second one alone takes 5 ms to import, at every start.
-_NO_CHANNELS = frozenset({"contract", "inbound", "registry", "replies"})
+_NO_CHANNELS = frozenset({"attempt", "contract", "inbound", "registry", "replies"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from tocsin.core.departure import note_departure
 from tocsin.core.http import (
     CALL_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
@@ -83,6 +84,7 @@ class DirectTransport:
             )
         deadline = asyncio.get_running_loop().time() + timeout_s
         message = _head(method, place, headers, len(body)) + body
+        note_departure(possible=False)
         async with self._slots:
             limit_s = min(self._connect_timeout_s, timeout_s)
             connection = self._take(place.origin) or await self._connect(place, url, limit_s)
@@ -172,6 +174,7 @@ class Connection(asyncio.Protocol):
         """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
         self.reusable = False
         self._call = call
+        note_departure(possible=True)
         self._transport.write(message)
         try:
             reply = await call.answer

@@ -7,12 +7,13 @@ it any more, the whole group is killed, so nothing that it started stays behind.
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
+from tocsin.core.cancellation import to_the_end
 from tocsin.core.errors import ProcessError
 from tocsin.core.process_tree import tree_of
 
@@ -155,18 +156,6 @@ async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
     with suppress(OSError, ValueError):
         await starting
         await child.end()
-
-
-async def to_the_end(ending: Coroutine[None, None, None]) -> None:
-    """Wait for `ending`, a matter of a second at most, even if the caller is cancelled once more."""
-    task, cancelled = asyncio.ensure_future(ending), None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled:
-        raise cancelled
 
 
 class _Child(asyncio.SubprocessProtocol):

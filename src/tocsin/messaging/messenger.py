@@ -1,28 +1,34 @@
 """Everything that leaves goes through here, so audit and metrics are written once."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.cancellation import to_the_end
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.text import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.caller import Caller
-from tocsin.messaging.outbox import Outbox
+from tocsin.messaging.outbox import Outbox, may_be_out
 
 if TYPE_CHECKING:
+    from asyncio import Task
+
     from tocsin.messaging.profiles import Profiles
 
-__all__ = ["Caller", "Messenger", "NotifyResult", "Observer"]
+__all__ = ["Caller", "Messenger", "NotifyResult", "Observer", "OnCutOff"]
 
 Observer = Callable[[Receipt], None]
+OnCutOff = Callable[[Sequence[Receipt]], None]
 
 # What an audit line shows of a name that the caller chose: a long one must not push the rest out.
 SHOWN = 200
+# For those who wait for a send that `aclose` cuts off; the record itself takes milliseconds.
+CLOSE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +65,24 @@ class Messenger:
         self._audit = audit
         self._outbox = outbox
         self._observers: list[Observer] = []
+        self._running: set[Task[Any]] = set()
 
     def observe(self, observer: Observer) -> None:
         """Call `observer` with the receipt of every send from now on."""
         self._observers.append(observer)
 
-    async def send(self, channel: str, target: str, message: str, caller: Caller) -> Receipt:
-        """Send one message now; never raises."""
-        with self._admitting_interruption("msg.send", f"on {channel} to {target}", caller):
-            receipt = await self._transmit(channel, Outgoing(target, message), caller)
-        result = receipt.result
-        self._record("msg.send", _sentence(result), caller, _facts(receipt))
+    async def send(
+        self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+    ) -> Receipt:
+        """Send one message now; never raises, unless it is cancelled.
+
+        A send that is cancelled is recorded and audited like any other; `on_cut_off` gets its receipt.
+        """
+
+        def note(receipts: Sequence[Receipt]) -> None:
+            self._record("msg.send", _sentence(receipts[0]), caller, _facts(receipts[0]))
+
+        [receipt] = await self._send_all([(channel, Outgoing(target, message))], caller, note, on_cut_off)
         return receipt
 
     async def test(self, channel: str, caller: Caller) -> SendResult:
@@ -84,23 +97,27 @@ class Messenger:
         self._record("msg.test", f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
         return result
 
-    async def notify(self, profile: str, message: str, caller: Caller) -> NotifyResult:
-        """Send to every target of a profile at the same time; raises UnknownProfileError or ConfigError alone."""
-        import asyncio
+    async def notify(
+        self, profile: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+    ) -> NotifyResult:
+        """Send to every target of a profile at the same time; see `send`.
 
+        Raises UnknownProfileError or ConfigError alone.
+        """
         entries = self._profiles().get(profile).entries
-        with self._admitting_interruption("msg.notify", f"to profile {profile}", caller):
-            receipts = await asyncio.gather(
-                *(self._transmit(entry.channel, Outgoing(entry.target, message), caller) for entry in entries)
+
+        def note(receipts: Sequence[Receipt]) -> None:
+            sent = sum(receipt.result.ok for receipt in receipts)
+            self._record(
+                "msg.notify",
+                f"profile {profile}: {sent} of {len(receipts)} targets got the message",
+                caller,
+                {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
-        outcome = NotifyResult(profile, tuple(receipt.result for receipt in receipts))
-        self._record(
-            "msg.notify",
-            f"profile {profile}: {outcome.sent} of {len(entries)} targets got the message",
-            caller,
-            {"profile": profile, "ok": outcome.ok, "targets": [_facts(receipt) for receipt in receipts]},
-        )
-        return outcome
+
+        sends = [(entry.channel, Outgoing(entry.target, message)) for entry in entries]
+        receipts = await self._send_all(sends, caller, note, on_cut_off)
+        return NotifyResult(profile, tuple(receipt.result for receipt in receipts))
 
     async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
         """Queue the message for every target of a profile; a target that cannot be sent to is a failed result.
@@ -119,31 +136,73 @@ class Messenger:
         results = [item if isinstance(item, SendResult) else _queued(next(accepted)) for item in prepared]
         return NotifyResult(profile, tuple(results))
 
-    async def _transmit(self, channel: str, outgoing: Outgoing, caller: Caller) -> Receipt:
+    async def aclose(self) -> None:
+        """Cut off the sends that still run, and wait until each of them is recorded."""
+        import asyncio
+
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_S)
+
+    async def _send_all(
+        self, sends: Sequence[tuple[str, Outgoing]], caller: Caller, note: OnCutOff, on_cut_off: OnCutOff | None
+    ) -> Sequence[Receipt]:
+        """Send side by side; `note` gets all receipts once, also when the caller is cancelled."""
+        import asyncio
+
+        ended: dict[int, Receipt] = {}
+        work = [self._transmit(*each, caller, partial(ended.__setitem__, n)) for n, each in enumerate(sends)]
+        task = asyncio.current_task()
+        if task is not None:
+            self._running.add(task)
+        try:
+            await (work[0] if len(work) == 1 else asyncio.gather(*work))
+        except BaseException:
+            receipts = [ended.get(n) or self._not_begun(*each) for n, each in enumerate(sends)]
+            note(receipts)
+            if on_cut_off:
+                on_cut_off(receipts)
+            raise
+        finally:
+            self._running.discard(task)
+        receipts = [ended[n] for n in range(len(sends))]
+        note(receipts)
+        return receipts
+
+    async def _transmit(self, channel: str, outgoing: Outgoing, caller: Caller, end: Callable[[Receipt], None]) -> None:
+        """Send, record, and hand the receipt to `end`, even when this is cancelled on the way."""
         try:
             adapter = self._registry.adapter(channel)
         except TocsinError as error:
             failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
             kind = self._registry.kind_of(channel)
-            receipt = Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
-        else:
-            receipt = await adapter.transmit(outgoing)
-            await self._outbox.keep(outgoing, receipt, caller.source)
+            end(
+                self._observed(
+                    Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
+                )
+            )
+            return
+        receipts: list[Receipt] = []
+        try:
+            receipts.append(await adapter.transmit(outgoing, on_cut_off=receipts.append))
+        finally:
+            for receipt in receipts:
+                await to_the_end(self._keep(outgoing, receipt, caller, end))
+
+    async def _keep(self, outgoing: Outgoing, receipt: Receipt, caller: Caller, end: Callable[[Receipt], None]) -> None:
+        id_ = await self._outbox.keep(outgoing, receipt, caller.source)
+        end(self._observed(replace(receipt, delivery=id_)))
+
+    def _observed(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:
             observer(receipt)
         return receipt
 
-    @contextmanager
-    def _admitting_interruption(self, action: str, where: str, caller: Caller) -> Iterator[None]:
-        """Write the entry of a send that is cut off, at the end of the service: it may have gone out."""
-        from asyncio import CancelledError
-
-        try:
-            yield
-        except CancelledError:
-            detail = f"interrupted {truncate(where, SHOWN)}: outcome unknown"
-            self._record(action, detail, caller, {"ok": False, "error_class": str(FailureKind.AMBIGUOUS)})
-            raise
+    def _not_begun(self, channel: str, outgoing: Outgoing) -> Receipt:
+        failure = ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
+        kind = self._registry.kind_of(channel)
+        return Receipt(SendResult(False, kind, outgoing.target, error=str(failure)), failure=failure)
 
     def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
@@ -153,10 +212,13 @@ def _queued(delivery: Delivery) -> SendResult:
     return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
 
 
-def _sentence(result: SendResult) -> str:
+def _sentence(receipt: Receipt) -> str:
+    result = receipt.result
     to = f"{truncate(result.channel, SHOWN)} to {truncate(result.target, SHOWN)}"
-    outcome = f"({result.message})" if result.ok else f": {truncate(result.error, 5 * SHOWN)}"
-    return f"sent on {to} {outcome}" if result.ok else f"not sent on {to}{outcome}"
+    if result.ok:
+        return f"sent on {to} ({result.message})"
+    word = "perhaps sent" if may_be_out(receipt) else "not sent"
+    return f"{word} on {to}: {truncate(result.error, 5 * SHOWN)}"
 
 
 def _facts(receipt: Receipt) -> dict[str, object]:
@@ -169,6 +231,8 @@ def _facts(receipt: Receipt) -> dict[str, object]:
         "attempts": receipt.attempts,
         "duration_ms": receipt.duration_ms,
     }
+    if receipt.delivery:
+        facts["delivery"] = receipt.delivery
     if receipt.failure:
         facts["error_class"] = str(receipt.failure.kind)
     return facts

@@ -110,12 +110,18 @@ class Outbox:
         self._noted.append(delivery.id)  # the same key may come twice in one moment, and in one call
         return True
 
-    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str) -> None:
-        """Write the outcome of a direct send into the record; a record that fails unsends nothing."""
+    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str) -> str:
+        """Write the outcome of a direct send into the record; return its id, empty when that fails.
+
+        A record that fails unsends nothing.
+        """
+        delivery = self._finished(outgoing, receipt, source)
         try:
-            await self.store.record(self._finished(outgoing, receipt, source))
+            await self.store.record(delivery)
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
+            return ""
+        return delivery.id
 
     def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str) -> Delivery:
         now = self._clock.now()
@@ -181,5 +187,9 @@ class Outbox:
 def _status(receipt: Receipt) -> Status:
     if receipt.result.ok:
         return Status.SENT
-    ambiguous = receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS
-    return Status.UNCERTAIN if ambiguous else Status.DEAD
+    return Status.UNCERTAIN if may_be_out(receipt) else Status.DEAD
+
+
+def may_be_out(receipt: Receipt) -> bool:
+    """Whether a send that failed may have reached the target all the same."""
+    return receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from asyncio import CancelledError
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -10,7 +11,7 @@ from math import ceil, inf
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tocsin.channels.contract import SendResult
+from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
 from tocsin.delivery.document import seconds_of
 from tocsin.delivery.model import SCHEDULE_S, Policy
@@ -121,7 +122,15 @@ class Sending:
         return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
 
     async def _send_now(self, scope: Scope, body: dict[str, str]) -> Answer:
-        receipt = await self._messenger.send(body["channel"], body["target"], body["message"], caller_of(scope))
+        cut_off: list[Receipt] = []
+        try:
+            receipt = await self._messenger.send(
+                body["channel"], body["target"], body["message"], caller_of(scope), on_cut_off=cut_off.extend
+            )
+        except CancelledError:  # the service stops: the caller must learn whether the message may be out
+            if not cut_off:
+                raise
+            receipt = cut_off[0]
         return _outcome(receipt.result, receipt.failure)
 
     async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:

@@ -14,6 +14,7 @@ from typing import cast
 
 import aiosmtplib
 
+from tocsin.core.departure import note_departure
 from tocsin.core.errors import ChannelError
 from tocsin.core.http import CONNECT_TIMEOUT_S
 
@@ -40,6 +41,7 @@ class Session:
 
         `trust` may be missing where no TLS is wanted.
         """
+        note_departure(possible=False)
         self._link = link = await self._connect()
         self.step = "greeting"
         self._client = aiosmtplib.SMTP(
@@ -162,6 +164,7 @@ class Session:
             while _waits(protocol.transport):  # noqa: ASYNC110 - aiosmtplib cannot be asked to wait for room
                 await asyncio.sleep(0.01)
         self.handed_over = True
+        note_departure(possible=True)
         protocol.write(END_OF_MESSAGE)
         reply = await protocol.read_response()
         if reply.code // 100 != 2:

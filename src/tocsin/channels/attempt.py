@@ -1,0 +1,54 @@
+"""One message on its way to a provider: how far it has come, and what went wrong."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tocsin.core.departure import Departure
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.text import readable
+
+BetweenParts = Callable[[int, int], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Progress:
+    """What `OutboundAdapter.transmit` knows of one message."""
+
+    started: float
+    patient: bool = True
+    between_parts: BetweenParts | None = None
+    note: str = ""  # of the first part that this attempt got out
+    sent: int = 0
+    total: int = 0
+    attempts: int = 0
+    departure: Departure | None = None  # of the attempt that is being made
+
+    def cut_off(self) -> ChannelError:
+        """Return what is to say of a send that is cut off at this moment."""
+        if self.departure is None or not self.departure.possible:
+            return ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
+        return ChannelError(
+            "outcome unknown: interrupted while it was sent",
+            hint="check there before sending again",
+            kind=FailureKind.AMBIGUOUS,
+        )
+
+
+def failure_of(error: Exception) -> RemoteError:
+    """Turn any exception of an author's code into a failure with a sentence."""
+    if isinstance(error, RemoteError):
+        return error
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return ChannelError(f"{package}: package not installed", hint=f"pip install {package}")
+    if isinstance(error, TimeoutError):
+        return ChannelError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
+    if isinstance(error, TocsinError):
+        return ChannelError(str(error), hint=error.hint)
+    # logging costs 3 ms to import and a send that works never gets here.
+    from logging import getLogger
+
+    getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
+    return ChannelError(
+        f"unexpected {type(error).__name__}: {readable(error)}", hint="this is a bug; the log has the details"
+    )
