@@ -52,9 +52,9 @@ NOT_YET_USED = (
 ACTIONS = {
     "msg.send": (
         "One message went out, or was refused. Of a queued one: it was sent, or refused for good.",
-        "`channel`, `target`, `ok`, `attempts`; of a direct send `duration_ms`, and after a failure `error_class`; of "
-        "a queued one `delivery`; of an answer to a command or button, which goes out without the queue, `event` "
-        "instead of `attempts`",
+        "`channel`, `target`, `ok`, `attempts`; of a direct send `duration_ms`, and after a failure `error_class` "
+        "and `delivery`; of a queued one `delivery`; of an answer to a command or button, which goes out without the "
+        "queue, `event` instead of `attempts`",
     ),
     "msg.queue": ("A message was accepted by the queue.", "`delivery`, `channel`, `target`"),
     "msg.replay": ("A delivery that ended unsent was queued again.", "`delivery`, `channel`, `target`"),

@@ -36,6 +36,45 @@ def test_a_full_disk_under_the_output_is_a_sentence(cli: Cli):
         assert (done.code, done.err) == (1, "tocsin: standard output cannot be written: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "done"),
+    [
+        ("send teamchat '#ops' hello", "the message was sent"),
+        ("send teamchat '#ops' hello --json", "the message was sent"),
+        ("send teamchat '#ops' hello --queue", "the message is queued"),
+        ("notify oncall hello", "the message was sent for 1 of 1 targets"),
+        ("notify oncall hello --queue --json", "the message was queued for 1 of 1 targets"),
+        ("publish teamchat '#ops' hello", "the message is published"),
+        ("deliveries cancel $ID", "the delivery is cancelled"),
+        ("skills run hello", "the skill was run"),
+        ("bot access approve 1001", "the decision is stored"),
+        ("init", "is written"),
+    ],
+)
+def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, command: str, done: str):
+    wired.write_profiles("oncall: [{channel: teamchat, target: '#ops'}]\n")
+    folder = wired.data_dir / "skills" / "hello"
+    folder.mkdir(parents=True)
+    (folder / "skill.yaml").write_text("name: hello\ndescription: says hello\ncommand: echo hello\n")
+    id_ = wired("send", "teamchat", "#ops", "later", "--queue", "--json").json()["id"]
+    ended = wired.shell(f"tocsin {command} > /dev/full", env={"ID": id_, "REDIS_URL": "off"})
+    assert ended.code == 0, ended.err
+    [told] = [line for line in ended.err.splitlines() if "No space left on device" in line]
+    assert told.startswith("tocsin: standard output cannot be written: No space left on device; all the same, ")
+    assert told.endswith(done)
+    for unread in (f"tocsin {command} | head -0", f"tocsin {command} >&-"):
+        wired.shell("rm -f .env")
+        assert wired.shell(f"{unread}; exit ${{PIPESTATUS[0]}}", env={"ID": id_, "REDIS_URL": "off"}).code in {
+            0,
+            1 if "cancel" in command else 0,  # it was cancelled above
+        }
+
+
+def test_a_full_disk_under_the_output_of_a_failed_send_is_a_failure(wired: Cli):
+    done = wired.shell("tocsin send teamchat '#nowhere' hello --json > /dev/full")
+    assert (done.code, done.err) == (1, "tocsin: standard output cannot be written: No space left on device\n")
+
+
 def test_closed_outputs_are_no_error(cli: Cli):
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         done = cli.shell(f"tocsin channels {closed}")
@@ -58,7 +97,8 @@ def test_ctrl_c_ends_a_command_with_130_and_without_a_traceback(
     before = town.teamchat.requests
     with wired.running("send", "teamchat", "#ops", "hello") as child:
         until(lambda: town.teamchat.requests > before)
-        assert end(child, signal.SIGINT) == (130, "", "")
+        code, out, err = end(child, signal.SIGINT)
+    assert (code, out, err.count("\n")) == (130, "", 1)
 
 
 def test_an_error_of_the_program_itself_is_a_sentence(cli: Cli):

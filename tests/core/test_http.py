@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.waiting import PATIENCE_S
 
+from tocsin.core.departure import watch
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http import MAX_BODY_BYTES, Reply, Transport, host_of, origin_of, proxy_for, reason_of
 from tocsin.core.http_direct import DirectTransport
@@ -420,6 +421,26 @@ async def test_a_connection_that_does_not_come_about_in_time_was_not_sent(transp
         error = await failure(transport, server.url(scheme="https"))
     check_not_sent(error)
     assert "no connection within 0.3 s" in str(error)
+
+
+@pytest.mark.parametrize(("scheme", "possible"), [("https", False), ("http", True)])
+async def test_a_call_that_is_cut_off_tells_whether_the_request_can_have_left(scheme: str, *, possible: bool):
+    connected = asyncio.Event()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected.set()  # and never answers, be it the TLS hello or the request
+        await forever()
+
+    transport, departure = DirectTransport(), watch()
+    async with serving(mute) as server:
+        call = asyncio.create_task(transport.request("POST", server.url(scheme=scheme), headers={}, body=b"x"))
+        await connected.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait([call])
+    assert departure.possible == possible
+    await transport.aclose()
 
 
 @pytest.mark.parametrize("after_reading", [True, False])

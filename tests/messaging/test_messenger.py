@@ -14,11 +14,14 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit import AuditEntry, AuditLog
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.database import Database
+from tocsin.core.departure import note_departure
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, UnknownProfileError
 from tocsin.core.settings import Values
 from tocsin.core.variables import Variable, text
+from tocsin.delivery.model import Delivery
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.store import Query
 from tocsin.messaging.messenger import Caller, Messenger
 from tocsin.messaging.outbox import Outbox
 from tocsin.messaging.profiles import Profiles
@@ -320,3 +323,94 @@ async def test_a_send_that_is_cut_off_by_the_end_of_the_service_still_writes_its
     with pytest.raises(asyncio.CancelledError):
         await task
     assert office.only_entry().action == action
+
+
+class Post(OutboundAdapter):
+    """Waits for ever, either before anything has left or after."""
+
+    spec = ChannelSpec(kind="post", label="Post", product="a post office", aliases=("mailbox",), chunk_at=10)
+    waiting = asyncio.Event()
+
+    async def deliver(self, part: Part) -> str:
+        if part.text.startswith("first"):
+            return "posted"
+        note_departure(possible=False)
+        if part.target == "gone":
+            note_departure(possible=True)
+            note_departure(possible=False)  # a second connection does not call the first letter back
+        self.waiting.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def probe(self) -> str:
+        raise AssertionError
+
+
+@dataclass(frozen=True, slots=True)
+class PostOffice:
+    messenger: Messenger
+    log: AuditLog
+    store: SqliteStore
+
+    async def only_record(self) -> Delivery:
+        (delivery,) = (await self.store.search(Query())).items
+        return delivery
+
+
+@pytest.fixture
+async def post_office(tmp_path: Path) -> AsyncIterator[PostOffice]:
+    Post.waiting = asyncio.Event()
+    settings = settings_of([Post], {"TOCSIN_DATA_DIR": str(tmp_path)})
+    registry = Registry([Post], settings, lambda: Tools(ScriptedTransport(), FakeClock()))
+    log, clock = AuditLog(tmp_path / "audit.log"), FakeClock()
+    database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
+    store = SqliteStore(database, clock)
+    outbox = Outbox(store, registry, AuditTrail(log), clock)
+    profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, registry.kinds())
+    yield PostOffice(Messenger(registry, lambda: profiles, AuditTrail(log), outbox), log, store)
+    await database.aclose()
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "status", "parts", "sentence"),
+    [
+        ("gone", "x", "uncertain", (0, 1), "perhaps sent on post to gone: outcome unknown: interrupted while it was"),
+        ("here", "x", "dead", (0, 1), "not sent on post to here: interrupted before it was sent"),
+        ("here", "first\n\nsecond one", "dead", (1, 2), "not sent on post to here: sent 1 of 2 parts: interrupted"),
+    ],
+)
+async def test_a_cancelled_send_leaves_a_record_of_what_is_certain_and_one_entry_with_the_kind(
+    post_office: PostOffice, target: str, text: str, status: str, parts: tuple[int, int], sentence: str
+):
+    told: list[Receipt] = []
+    task = asyncio.create_task(post_office.messenger.send("mailbox", target, text, TEST, on_cut_off=told.extend))
+    await Post.waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    delivery = await post_office.only_record()
+    assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (status, *parts)
+    (entry,) = post_office.log.tail(10)
+    assert entry.detail.startswith(sentence)
+    assert (entry.metadata["channel"], entry.metadata["delivery"]) == ("post", delivery.id)
+    assert [receipt.delivery for receipt in told] == [delivery.id]
+
+
+async def test_closing_cuts_off_what_still_runs_and_records_it(post_office: PostOffice):
+    task = asyncio.create_task(post_office.messenger.send("post", "gone", "x", TEST))
+    await Post.waiting.wait()
+    await post_office.messenger.aclose()
+    assert task.cancelled()
+    assert (await post_office.only_record()).status == "uncertain"
+    assert len(post_office.log.tail(10)) == 1
+
+
+async def test_a_send_that_is_cancelled_while_it_is_recorded_is_recorded_as_sent(office: Office):
+    Bell.rung.append("earlier")  # the second one is heard
+    task = asyncio.create_task(office.messenger.send("bell", "tower", "x", TEST))
+    await Bell.heard.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert office.only_entry().detail == "sent on bell to tower (rang tower)"
+    assert [receipt.result.ok for receipt in office.seen] == [True]

@@ -416,10 +416,26 @@ async def test_many_at_the_same_time_are_one_message(gateway: Gateway, headers: 
 async def die_while_sending(make_over: MakeOver, database: Database) -> None:
     transport = SlowTransport([REFUSED])
     gateway = make_over(database, transport)
-    running = asyncio.create_task(gateway.client.send(GOOD, KEY))
+    # Who is killed keeps no answer.
+    parts = replace(parts_of(gateway.app, gateway.clock), keys=ForgetfulKeys(gateway.app.keys))
+    running = asyncio.create_task(Client(build_gateway(parts)).send(GOOD, KEY))
     await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
     running.cancel()
     await asyncio.wait([running])
+
+
+async def test_a_stopped_service_answers_504_and_so_does_the_key_from_then_on(make_over: MakeOver, database: Database):
+    transport = SlowTransport([REFUSED])
+    gateway = make_over(database, transport)
+    running = asyncio.create_task(gateway.client.send(GOOD, KEY))
+    await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
+    running.cancel()
+    first = await running
+    assert (first.status, first.json()["ok"]) == (504, False)
+    assert first.json()["error"].startswith("outcome unknown: interrupted while it was sent")
+    check_replayed(await make_over(database).client.send(GOOD, KEY), first)
+    assert [delivery.status for delivery in await recorded(gateway)] == [Status.UNCERTAIN]
+    assert [entry.metadata["channel"] for entry in gateway.audit()] == ["teamchat"]
 
 
 async def test_a_direct_send_whose_service_died_is_uncertain_and_never_sent_again(

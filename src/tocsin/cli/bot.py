@@ -84,6 +84,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int
         return await changes[arguments.change](arguments.chat_id, CALLER)
 
     change = _with_access(options, out, work)
+    out.effect_done("the decision is stored")
     if out.as_json:
         out.document({"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)})
     else:

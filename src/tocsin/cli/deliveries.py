@@ -122,6 +122,8 @@ def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
         return await change(arguments.id, Caller("cli"))
 
     document = delivery_document(with_app(options, out, work))
+    if arguments.change != "show":
+        out.effect_done(f"the delivery is {document['status']}")
     if out.as_json:
         out.document(document)
     else:
@@ -146,6 +148,7 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Output) -> in
         return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller("cli"))
 
     where = with_app(options, out, work)
+    out.effect_done("the message is published")
     if out.as_json:
         out.document({"published": where})
     else:

@@ -1,9 +1,11 @@
 """test, send, profiles, notify."""
 
 import argparse
+from collections.abc import Sequence
 
 from tocsin.app import App, read_profiles
-from tocsin.channels.contract import SendResult
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.cli.failed_sends import tell_cut_off, what_next
 from tocsin.cli.opening import open_settings, with_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, FAILED, Output
@@ -65,12 +67,21 @@ def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     if arguments.queue:
         return _queue(arguments, message, options, out)
 
-    async def work(app: App) -> SendResult:
-        call = app.messenger.send(readable(arguments.channel), readable(arguments.target), message, Caller("cli"))
-        return (await out.while_waiting(f"Sending on {arguments.channel} …", call)).result
+    def cut_off(receipts: Sequence[Receipt]) -> None:
+        tell_cut_off(out, receipts)
+        if out.as_json:
+            out.document(receipts[0].result)
 
-    result = with_app(options, out, work)
-    return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})")
+    async def work(app: App) -> int:
+        channel, target = readable(arguments.channel), readable(arguments.target)
+        call = app.messenger.send(channel, target, message, Caller("cli"), on_cut_off=cut_off)
+        receipt = await out.while_waiting(f"Sending on {arguments.channel} …", call)
+        result = receipt.result
+        if result.ok:
+            out.effect_done("the message was sent")
+        return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", what_next(receipt))
+
+    return with_app(options, out, work)
 
 
 def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Output) -> int:
@@ -83,6 +94,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: O
         return delivery
 
     delivery = with_app(options, out, work)
+    out.effect_done("the message is queued")
     if out.as_json:
         out.document(delivery_document(delivery))
     else:
@@ -116,13 +128,29 @@ def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
 
 def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     message = message_of(arguments.message)
+    profile = readable(arguments.profile)
 
-    async def work(app: App) -> NotifyResult:
-        send = app.messenger.notify_by_queue if arguments.queue else app.messenger.notify
-        call = send(readable(arguments.profile), message, Caller("cli"))
-        return await out.while_waiting(f"Notifying {arguments.profile} …", call)
+    def cut_off(receipts: Sequence[Receipt]) -> None:
+        tell_cut_off(out, receipts)
+        if out.as_json:
+            _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
 
-    outcome = with_app(options, out, work)
+    async def work(app: App) -> int:
+        if arguments.queue:
+            call = app.messenger.notify_by_queue(profile, message, Caller("cli"))
+        else:
+            call = app.messenger.notify(profile, message, Caller("cli"), on_cut_off=cut_off)
+        outcome = await out.while_waiting(f"Notifying {arguments.profile} …", call)
+        word = "queued" if arguments.queue else "sent"
+        if outcome.sent:
+            out.effect_done(f"the message was {word} for {outcome.sent} of {len(outcome.results)} targets")
+        return _show_outcome(out, outcome, word)
+
+    return with_app(options, out, work)
+
+
+def _show_outcome(out: Output, outcome: NotifyResult, word: str) -> int:
+    """Print what came of a fan-out and return its exit code."""
     if out.as_json:
         out.document(
             {
@@ -134,7 +162,6 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int
             }
         )
     else:
-        word = "queued" if arguments.queue else "sent"
         rows = [
             (r.channel, r.target, f"{word} ({r.message})" if r.ok else f"failed: {r.error}") for r in outcome.results
         ]
@@ -142,12 +169,12 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return DONE if outcome.ok else FAILED
 
 
-def _show(out: Output, result: SendResult, success: str) -> int:
+def _show(out: Output, result: SendResult, success: str, hint: str = "") -> int:
     """Print a send result and return its exit code."""
     if out.as_json:
         out.document(result)
     elif result.ok:
         out.line(success)
     else:
-        out.error(result.error)
+        out.error(result.error, hint)
     return DONE if result.ok else FAILED

@@ -40,10 +40,9 @@ def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def with_app(options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
-    """Open the program, run `work` on it, and close it again."""
-    import asyncio
-
+    """Open the program, run `work` on it, and close it again; signals that end a program cancel it."""
     from tocsin.app import direct_transport, open_app
+    from tocsin.cli.signals import run_until_signal
 
     settings, discovery = open_settings(options, out)
 
@@ -51,7 +50,7 @@ def with_app(options: Options, out: Output, work: Callable[[App], Coroutine[Any,
         async with open_app(settings, discovery, direct_transport) as app:
             return await work(app)
 
-    return asyncio.run(call())
+    return run_until_signal(call())
 
 
 def show_log(out: Output, *, verbose: bool) -> None:

@@ -36,8 +36,13 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.redact = redact
+        self._done = ""
         # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
         self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
+
+    def effect_done(self, what: str) -> None:
+        """Say what the command has done for good: that its output gets lost from now on is not its failure."""
+        self._done = what
 
     def document(self, value: object) -> None:
         """Print the one JSON document of a `--json` run."""
@@ -121,8 +126,12 @@ class Output:
             _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
         except OSError as error:
             _discard(stream)
-            if stream is sys.stdout:
-                raise OutputError(f"standard output cannot be written: {error.strerror}") from None
+            if stream is not sys.stdout:
+                return
+            sentence = f"standard output cannot be written: {error.strerror}"
+            if not self._done:
+                raise OutputError(sentence) from None
+            self.error(f"{sentence}; all the same, {self._done}")
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -62,6 +62,7 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
         ) from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="check the directory") from None
+    out.effect_done(f"{path} is written")
     if out.as_json:
         out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
     out.line(f"wrote {path} (readable by you alone) with a random dashboard password")

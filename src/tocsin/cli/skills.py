@@ -1,10 +1,7 @@
 """skills: list them, look for mistakes, show one, run one."""
 
 import argparse
-import asyncio
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from tocsin.app import App, skills_of
@@ -180,36 +177,12 @@ async def _watched(app: App, name: str, call: Call, out: Output) -> Run:
         if state.reason:
             out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")
 
+    out.effect_done("the skill was run")
+
     def show(line: Line) -> None:
         (out.note if line.stream == "stderr" else out.line)(line.text)
 
-    with _ended_by_signals() as number:
-        try:
-            return await skills.run(name, call, watch=show)
-        except asyncio.CancelledError:
-            if number:
-                raise SystemExit(128 + number[0]) from None  # as a shell reports it
-            raise
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[list[int]]:
-    """Let SIGTERM and SIGHUP end the run before they end us; gives the signal that came."""
-    loop, task, came = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
-
-    def end(number: int) -> None:
-        came.append(number)
-        if task:
-            task.cancel()
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        loop.add_signal_handler(number, end, number)
-    try:
-        yield came
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    return await skills.run(name, call, watch=show)
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

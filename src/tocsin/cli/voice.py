@@ -38,6 +38,7 @@ def _install(_: argparse.Namespace, options: Options, out: Output) -> int:
             asyncio.run(_with_bar(out, model, fetch))
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="free space, check rights") from None
+        out.effect_done(f"{path} is installed")
         out.line(f"Installed {path}. The bot reads voice messages from now on.")
     if out.as_json:
         out.document({"ok": True, "path": str(path), "sha256": model.sha256})

@@ -231,8 +231,8 @@ def _facts(receipt: Receipt) -> dict[str, object]:
         "attempts": receipt.attempts,
         "duration_ms": receipt.duration_ms,
     }
-    if receipt.delivery:
-        facts["delivery"] = receipt.delivery
     if receipt.failure:
         facts["error_class"] = str(receipt.failure.kind)
+        if receipt.delivery:
+            facts["delivery"] = receipt.delivery
     return facts

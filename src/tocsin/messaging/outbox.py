@@ -115,8 +115,8 @@ class Outbox:
 
         A record that fails unsends nothing.
         """
-        delivery = self._finished(outgoing, receipt, source)
         try:
+            delivery = self._finished(outgoing, receipt, source)
             await self.store.record(delivery)
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
