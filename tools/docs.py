@@ -84,7 +84,8 @@ ACTIONS = {
         "`channel`, `chat`, `rule` (its number), `pattern`, `action`, `run`, `status`; neither text nor captures",
     ),
     "skill.run": (
-        "A skill has run, or one of its dependencies was missing. One that a trigger ran has a `trigger.run`, too.",
+        "A skill has run, or one of its dependencies was missing. One that a trigger ran has a `trigger.run` instead, "
+        "one of skill mode an `intake.task_completed`.",
         "`run`, `skill`, `mode`, in the mode `sandboxed` also `sandbox` (`bubblewrap` or `limits`), `trigger`, "
         "`actor`, `status`, `ok`, `exit_code`, `duration_ms`; never its arguments",
     ),
@@ -97,7 +98,7 @@ ACTIONS = {
     "bot.remove": ("A chat was taken off the allowlist.", "`chat_id`"),
     "intake.confirmed": ("A person confirmed a plan of skill mode.", "`plan`, `chat`"),
     "intake.cancelled": ("A person cancelled a plan of skill mode.", "`plan`, `chat`"),
-    "intake.task_completed": ("One requirement of a plan was carried out.", "`plan`, `chat`, `skill`, `ok`"),
+    "intake.task_completed": ("One requirement of a plan was carried out.", "`plan`, `chat`, `skill`, `ok`, `run`"),
 }
 SOURCES = {
     "cli": "the `tocsin` command",

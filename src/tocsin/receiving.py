@@ -162,8 +162,15 @@ def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]"
         text = prompt if message in prompt else f"{prompt}\n\n{message}"
         return (await chat.ask(Question((Turn("user", text),)))).text
 
-    async def run_skill(name: str, args: Sequence[str], input: str, actor: str, cause: RunTrigger) -> "Run":  # noqa: A002
-        return await skills.run(name, Call(Mode.SANDBOXED, cause, "triggers", actor, args, input))
+    async def run_skill(
+        name: str,
+        args: Sequence[str],
+        input: str,  # noqa: A002
+        actor: str,
+        cause: RunTrigger,
+        on_end: "Callable[[Run], None]",
+    ) -> "Run":
+        return await skills.run(name, Call(Mode.SANDBOXED, cause, "triggers", actor, args, input, on_end=on_end))
 
     def cause_of(message: InboundMessage) -> RunTrigger:
         return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
@@ -248,13 +255,14 @@ async def _run_skill(
     args: tuple[str, ...],
     input: str,  # noqa: A002
     actor: str,
+    on_end: "Callable[[Run], None] | None" = None,
 ) -> "SkillResult":
     from tocsin.bot.contract import SkillResult
     from tocsin.features.skills.model import Mode
     from tocsin.features.skills.service import Call
     from tocsin.runs.model import RunTrigger
 
-    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, source, actor, args, input))
+    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, source, actor, args, input, on_end=on_end))
     return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 
 

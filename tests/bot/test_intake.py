@@ -68,7 +68,15 @@ class Skills:
     async def list(self) -> list[SkillInfo]:
         return SKILLS
 
-    async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
+    async def run(
+        self,
+        name: str,
+        *,
+        args: tuple[str, ...],
+        input: str,  # noqa: A002
+        actor: str,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> SkillResult:
         self.runs.append((name, input, actor))
         cancelled_at, cancel = self.cancels
         if name == cancelled_at:
@@ -78,6 +86,8 @@ class Skills:
             raise TocsinError("the dependency figlet is missing", hint="install it")
         status = RunStatus.FAILED if name in self.broken else RunStatus.SUCCEEDED
         run = Run("r1", RunKind.SKILL, name, name, RunTrigger.BOT, status, 0.0, reason="exit code 1")
+        if on_end:
+            on_end(run)
         return SkillResult(run, f"{name} output")
 
 

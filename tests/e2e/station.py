@@ -27,6 +27,9 @@ WEBHOOK_SECRET = "a-secret-for-tests-000000"
 TRIGGERS = r"""
 - pattern: '^/?uptime (\w+)'
   command: 'echo "up $1"'
+- pattern: '^cheer (\w+)'
+  action: skill
+  command: hello $1
 - pattern: '^hold (\w+)'
   command: 'until [ -e "$HOME/gate" ]; do sleep 0.05; done; echo "done $1"'
 """

@@ -169,6 +169,15 @@ def test_the_button_of_a_skill_runs_it_and_shows_its_result(station: Station):
     assert (entry["metadata"]["mode"], entry["metadata"]["ok"]) == ("sandboxed", True)
 
 
+def test_a_trigger_that_runs_a_skill_writes_one_entry_with_the_id_of_the_run(station: Station):
+    station.say(RUNNER, "cheer Ada")
+    station.wait_for(RUNNER, "hello Ada")
+    entries = [e for e in station.audited("trigger.run") if e["metadata"]["action"] == "skill"]
+    assert [entry["metadata"]["status"] for entry in entries] == ["succeeded"]
+    assert entries[0]["metadata"]["run"]
+    assert [e for e in station.audited("skill.run") if e["source"] == "triggers"] == []
+
+
 def test_skill_mode_proposes_a_plan_carries_it_out_once_confirmed_and_reports(station: Station):
     station.say(PLANNER, "/mode skill")
     station.wait_for(PLANNER, "Skill mode")
@@ -184,6 +193,9 @@ def test_skill_mode_proposes_a_plan_carries_it_out_once_confirmed_and_reports(st
     assert report["message_id"] == plan["message_id"], "the report takes the place of the plan"
     actions = ("intake.confirmed", "intake.task_completed")
     assert [len(station.audited(action)) for action in actions] == [1, 1]
+    [completed] = station.audited("intake.task_completed")
+    assert completed["metadata"]["run"]
+    assert not [e for e in station.audited("skill.run") if e["metadata"]["actor"] == f"chat:{PLANNER}"], "one entry"
 
 
 # --- the end of a process

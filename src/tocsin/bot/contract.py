@@ -113,8 +113,19 @@ class BotCalls(Protocol):
 class RunSkill(Protocol):
     """Runs one skill to its end; raises TocsinError when it cannot be started."""
 
-    async def __call__(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
-        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`."""
+    async def __call__(
+        self,
+        name: str,
+        *,
+        args: tuple[str, ...],
+        input: str,  # noqa: A002
+        actor: str,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> SkillResult:
+        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`.
+
+        `on_end` gets the ended run, also where the caller is cancelled, and writes its one audit entry.
+        """
         ...
 
 

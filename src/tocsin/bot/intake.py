@@ -17,6 +17,7 @@ from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text import truncate
 from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
@@ -108,20 +109,23 @@ class Intake:
             if not step.skill or step.ok is not None:  # done before a crash
                 continue
             await show_progress(self._api, message, _progress(plan, number))
-            done = await self._run(plan, step)
-            plan = plan.with_step(number, done)
+            plan = plan.with_step(number, await self._run(plan, number))
             await self._plans.save(plan)
-            facts = {"skill": step.skill, "ok": done.ok}
-            self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
         failed = any(step.ok is False for step in plan.steps)
         ending = Ending.FAILED if failed else Ending.ANSWERED
         return Verdict(ending, (Reply(report(plan)),), "a skill failed" if failed else "")
 
-    async def _run(self, plan: Plan, step: Step) -> Step:
-        actor = f"chat:{plan.chat_id}"
+    async def _run(self, plan: Plan, number: int) -> Step:
+        step, actor = plan.steps[number], f"chat:{plan.chat_id}"
+
+        def note(run: Run | None) -> None:
+            facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
+            self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
+
         try:
-            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor)
+            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor, on_end=note)
         except TocsinError as error:
+            note(None)
             return Step(step.requirement, step.skill, ok=False, result=error.sentence())
         return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
 

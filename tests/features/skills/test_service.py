@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.waiting import eventually
 from tocsin.core.errors import ConfigError
 from tocsin.core.sandbox import Level, Limits, Sandbox
 from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
-from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
 BOTH = pytest.mark.parametrize("mode", list(Mode))
@@ -227,6 +228,19 @@ async def test_cancelling_the_caller_ends_the_skill(workshop: Workshop):
 
 
 # --- what is told of a run
+
+
+async def test_who_asks_to_hear_of_the_end_writes_the_only_entry(workshop: Workshop):
+    workshop.write("it", "echo $$ > leader; sleep 60")
+    ended: list[Run] = []
+    task = asyncio.create_task(workshop.skills.run("it", replace(call(), on_end=ended.append)))
+    pid = await pid_in(workshop.folder / "skills/it/leader")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await gone(pid)
+    assert [str(run.status) for run in ended] == ["interrupted"]
+    assert workshop.audit() == []
 
 
 @pytest.mark.parametrize(

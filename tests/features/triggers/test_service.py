@@ -345,14 +345,22 @@ class Skills:
         self.called: list[tuple[str, list[str], str, str, RunTrigger]] = []
         self._triggered, self._ended = triggered, ended
 
-    async def __call__(self, name: str, arguments: Sequence[str], text: str, actor: str, cause: RunTrigger) -> Run:
+    async def __call__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        text: str,
+        actor: str,
+        cause: RunTrigger,
+        on_end: Callable[[Run], None],
+    ) -> Run:
         self.called.append((name, list(arguments), text, actor, cause))
 
         async def work(recorder: Recorder) -> Ended:
             recorder.write("stdout", "sunny *and* warm\n")
             return self._ended
 
-        return await self._triggered.runs.execute(Order(RunKind.SKILL, name, name, RunTrigger.BOT), work)
+        return await self._triggered.runs.execute(Order(RunKind.SKILL, name, name, RunTrigger.BOT), work, on_end=on_end)
 
 
 SUNNY = Ended(RunStatus.SUCCEEDED, exit_code=0)

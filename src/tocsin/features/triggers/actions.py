@@ -29,8 +29,10 @@ MAX_VALUE_BYTES = 100_000
 MAX_CAPTURES_BYTES = 400_000
 
 Ask = Callable[[str, str], Awaitable[str]]  # prompt and message; raises TocsinError
-# name, arguments, standard input, actor and cause; raises TocsinError for a skill that cannot be started
-RunSkill = Callable[[str, Sequence[str], str, str, RunTrigger], Awaitable[Run]]
+OnEnd = Callable[[Run], None]
+# name, arguments, standard input, actor and cause; what gets the ended run writes the one audit entry of it.
+# Raises TocsinError for a skill that cannot be started.
+RunSkill = Callable[[str, Sequence[str], str, str, RunTrigger, OnEnd], Awaitable[Run]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Actions:
     def __init__(self, means: Means) -> None:
         self._means = means
 
-    async def run(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+    async def run(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         """Run to the end; `on_end` gets the ended run, also when the caller is cancelled and nothing is returned.
 
         Raises StoreUnavailableError when the run cannot be recorded; then nothing has started.
@@ -83,13 +85,13 @@ class Actions:
             case Action.SKILL:
                 return await self._skill(firing, on_end)
 
-    async def _shell(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+    async def _shell(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         child = shell_command(firing, self._means)
         order = self._order(firing, env_keys=tuple(sorted(_variables(firing))))
         run = await self._means.runs.execute(order, command(child), on_end=on_end)
         return run, await self._reply(run)
 
-    async def _ask(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+    async def _ask(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         answers: list[str] = []
 
         async def work(recorder: Recorder) -> Ended:
@@ -109,7 +111,7 @@ class Actions:
             return run, Reply(shorten_markdown(answers[0]), COMMONMARK)
         return run, Reply(answer_of(run, ""), PLAIN)
 
-    async def _skill(self, firing: Firing, on_end: Callable[[Run], None]) -> tuple[Run, Reply]:
+    async def _skill(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         name, *words = firing.match.rule.words
         # Each word stays one argument, whatever is put into it.
         arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
@@ -117,13 +119,12 @@ class Actions:
             if self._means.run_skill is None:
                 raise UnusableError("skills are not available here")
             cause = self._means.cause_of(firing.received.message)
-            run = await self._means.run_skill(name, arguments, firing.text, firing.actor, cause)
+            run = await self._means.run_skill(name, arguments, firing.text, firing.actor, cause, on_end)
         except TocsinError as error:
             refused = Ended(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
             run = await self._means.runs.record(self._order(firing), refused)
             on_end(run)
             return run, Reply(truncate(f"failed: {error.sentence()}", MAX_ANSWER), PLAIN)
-        on_end(run)
         return run, await self._reply(run)
 
     async def _reply(self, run: Run) -> Reply:
