@@ -17,6 +17,7 @@ from tocsin.core.settings import Settings
 from tocsin.core.variables import (
     AUDIT_REDACT,
     DELIVERY_BACKEND,
+    MAX_PARTS,
     REDIS_URL,
 )
 
@@ -147,7 +148,7 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
         def tools() -> Tools:
             http = transport()
             stack.push_async_callback(http.aclose)
-            return Tools(http, SystemClock(), Redactor(settings.secrets()))
+            return Tools(http, SystemClock(), Redactor(settings.secrets()), settings[MAX_PARTS])
 
         app = assemble(settings, discovery, tools, await open_storage(settings, stack))
         stack.callback(app.audit.log.close)

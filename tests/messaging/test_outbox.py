@@ -8,12 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, Tools
+from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit import AuditEntry, AuditLog
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.database import Database, DatabaseError
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, UnknownChannelError, UnknownProfileError
+from tocsin.core.errors import (
+    ChannelError,
+    ConfigError,
+    FailureKind,
+    TooManyPartsError,
+    UnknownChannelError,
+    UnknownProfileError,
+)
 from tocsin.delivery.model import Delivery, Outcome, Policy, Status
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
@@ -48,6 +55,12 @@ class Bell(OutboundAdapter):
 
     async def probe(self) -> str:
         return "the belfry"
+
+
+class Card(Bell):
+    """Takes a few words at a time."""
+
+    spec = ChannelSpec(kind="card", label="Card", product="a postcard", chunk_at=20)
 
 
 class Letter(Bell):
@@ -90,7 +103,7 @@ class Office:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    classes = [Bell, Letter]
+    classes = [Bell, Letter, Card]
     settings = settings_of(classes, {"TOCSIN_DATA_DIR": str(tmp_path)})
     clock = FakeClock()
     registry = Registry(classes, settings, lambda: Tools(ScriptedTransport(), clock))
@@ -368,6 +381,24 @@ async def test_replies_are_queued_once_for_their_key_with_one_entry_each(office:
         ("bell", "TOWER", "two", "test"),
     ]
     assert [entry.action for entry in office.entries()] == ["msg.queue"] * 2
+
+
+@pytest.mark.parametrize("mode", ["", PLAIN, COMMONMARK])
+async def test_a_reply_of_too_many_messages_is_cut_and_says_so(office: Office, mode: str):
+    (delivery,) = await office.outbox.queue_replies("card", "home", [Reply("word " * 4_000, mode)], "event:1", TEST)
+    assert delivery.message.startswith("word word")
+    assert delivery.message.endswith("[shortened: whole, this would be 1,000 messages; 100 are allowed (MAX_PARTS)]")
+    assert 60 < office.outbox.count_parts("card", "home", delivery.message) <= 100
+
+
+async def test_a_text_of_too_many_messages_is_queued_nowhere(office: Office):
+    with pytest.raises(TooManyPartsError) as raised:
+        office.outbox.prepare("card", "home", "word " * 4_000, "bus")
+    assert (raised.value.parts, raised.value.limit) == (1_000, 100)
+    receipt = await office.messenger.send("card", "home", "word " * 4_000, TEST)
+    assert isinstance(receipt.failure, TooManyPartsError)
+    assert receipt.result.error.startswith("the text would be sent as 1,000 messages, limit 100")
+    assert receipt.attempts == 0
 
 
 async def test_of_replies_of_which_one_cannot_be_sent_none_is_queued(office: Office):

@@ -153,7 +153,8 @@ async def test_any_unicode_text_reaches_the_provider_as_valid_utf8(gateway: Gate
 
 async def test_a_text_of_exactly_one_mebibyte_body_is_read(gateway: Gateway):
     answer = await gateway.client.send(body_of(MIB))
-    assert answer.status == 200
+    assert answer.status == 422
+    assert "as 263 messages, limit 100" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("declared", [True, False], ids=["Content-Length", "chunked"])
@@ -397,6 +398,16 @@ async def test_a_sender_cannot_hide_its_address_behind_a_long_target(gateway: Ga
     await gateway.client.send(GOOD | {"target": "x" * 200_000}, peer="192.0.2.7")
     await gateway.client.send(GOOD | {"channel": "x" * 200_000}, peer="192.0.2.7")
     assert [entry.metadata.get("ip") for entry in gateway.audit()] == ["192.0.2.7"] * 2
+
+
+@pytest.mark.parametrize("headers", [[], [("Prefer", "respond-async")]], ids=["now", "queued"])
+async def test_a_text_of_too_many_messages_answers_422_with_both_numbers(
+    gateway: Gateway, headers: list[tuple[str, str]]
+):
+    answer = await gateway.client.send(GOOD | {"message": "word " * 81_000}, *headers)
+    assert (answer.status, answer.json()["ok"]) == (422, False)
+    assert "the text would be sent as 102 messages, limit 100" in answer.json()["error"]
+    assert gateway.transport.sent == []
 
 
 async def test_the_four_network_channels_deliver_what_was_posted(live: tuple[Client, App], town: Town):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, failure_of
 from tocsin.core.departure import watch
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.ratelimit import Rate
 from tocsin.core.text import Measure, code_points, normalise, readable, split
-from tocsin.core.variables import Variable
+from tocsin.core.variables import MAX_PARTS, Variable
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
@@ -165,6 +165,7 @@ class Tools:
     http: "Transport"
     clock: "Clock"
     redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
+    max_parts: int = MAX_PARTS.default
 
 
 class OutboundAdapter(ABC):
@@ -180,6 +181,7 @@ class OutboundAdapter(ABC):
         self.config = config
         self.http = tools.http
         self.clock = tools.clock
+        self._max_parts = tools.max_parts
         # Knowing what channels there are needs no redaction, and its patterns take time to compile.
         from tocsin.core.redaction import Redactor
 
@@ -277,13 +279,19 @@ class OutboundAdapter(ABC):
 
     @final
     def check(self, outgoing: Outgoing) -> tuple[str, Sequence[Shown]]:
-        """Return target and parts as they would be sent; raise ChannelError when they cannot be."""
+        """Return target and parts as they would be sent.
+
+        Raises ChannelError when they cannot be, TooManyPartsError when the text is too long for one send.
+        """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         known = dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))
         if mode and mode not in known:
             raise ChannelError(f"{mode} is no parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
         self.check_extra(outgoing.extra)
-        return target, self.parts_of(_as_text(outgoing.text), mode)
+        parts = self.parts_of(_as_text(outgoing.text), mode)
+        if len(parts) > self._max_parts:
+            raise TooManyPartsError(len(parts), self._max_parts)
+        return target, parts
 
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         target, parts = self.check(outgoing)

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from tocsin.app import App, read_profiles
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.cli.failed_sends import tell_cut_off, what_next
+from tocsin.cli.long_texts import may_send
 from tocsin.cli.opening import open_settings, with_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.cli.text import message_of, readable
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.messenger import NotifyResult
+
+YES = "do not ask before a text is sent as many messages"
 
 
 def configure_test(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,7 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="who or where on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--yes", action="store_true", help=YES)
     parser.set_defaults(run=_send, free_text="message")
 
 
@@ -50,6 +54,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--yes", action="store_true", help=YES)
     parser.set_defaults(run=_notify, free_text="message")
 
 
@@ -74,6 +79,8 @@ def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
 
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
+        if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
+            return FAILED
         call = app.messenger.send(channel, target, message, Caller("cli"), on_cut_off=cut_off)
         receipt = await out.while_waiting(f"Sending on {arguments.channel} …", call)
         result = receipt.result
@@ -88,12 +95,17 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: O
     from tocsin.delivery.document import delivery_document
     from tocsin.delivery.model import Delivery
 
-    async def work(app: App) -> Delivery:
-        new = app.outbox.prepare(readable(arguments.channel), readable(arguments.target), message, "cli")
+    async def work(app: App) -> Delivery | None:
+        channel, target = readable(arguments.channel), readable(arguments.target)
+        if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
+            return None
+        new = app.outbox.prepare(channel, target, message, "cli")
         [delivery] = await app.outbox.enqueue([new], Caller("cli"))
         return delivery
 
     delivery = with_app(options, out, work)
+    if delivery is None:
+        return FAILED
     out.effect_done("the message is queued")
     if out.as_json:
         out.document(delivery_document(delivery))
@@ -136,6 +148,9 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int
             _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
 
     async def work(app: App) -> int:
+        targets = [(entry.channel, entry.target) for entry in app.profiles().get(profile).entries]
+        if not (arguments.yes or await may_send(app, out, targets, message)):
+            return FAILED
         if arguments.queue:
             call = app.messenger.notify_by_queue(profile, message, Caller("cli"))
         else:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from tocsin.core.errors import TocsinError
@@ -95,6 +96,18 @@ class Output:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             self._write(sys.stdout, "  ".join(cells).rstrip())
 
+    async def confirmed(self, question: str) -> bool:
+        """Ask a person at the terminal; where there is none nobody is asked, and the answer is yes."""
+        if not is_terminal(sys.stderr):
+            return True
+        with ExitStack() as stack:
+            source = _keyboard(stack)
+            if source is None:
+                return True
+            self._write(sys.stderr, f"{question} [y/N]", end=" ")
+            await _readable(source)
+            return source.readline().strip().lower() in {"y", "yes"}
+
     async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
         """Await `work`; on a terminal, show that it goes on once it takes over a second."""
         if self.quiet or not is_terminal(sys.stderr):
@@ -132,6 +145,31 @@ class Output:
             if not self._done:
                 raise OutputError(sentence) from None
             self.error(f"{sentence}; all the same, {self._done}")
+
+
+def _keyboard(stack: ExitStack) -> TextIO | None:
+    """Return what a person types into, also where standard input is something else."""
+    if is_terminal(sys.stdin):
+        return sys.stdin
+    try:
+        return stack.enter_context(Path("/dev/tty").open(encoding="utf-8"))
+    except OSError:
+        return None
+
+
+async def _readable(source: TextIO) -> None:
+    """Wait until a line is there: a signal ends this, but not a blocking read."""
+    import asyncio
+
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(source, there.set)
+    except OSError:  # macOS cannot wait for /dev/tty
+        return
+    try:
+        await there.wait()
+    finally:
+        loop.remove_reader(source)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

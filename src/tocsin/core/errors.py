@@ -90,6 +90,20 @@ class ChannelError(RemoteError):
     code = "channel-error"
 
 
+class TooManyPartsError(ChannelError):
+    """The text would be split into more messages than MAX_PARTS."""
+
+    code = "too-many-parts"
+
+    def __init__(self, parts: int, limit: int) -> None:
+        super().__init__(
+            f"the text would be sent as {parts:,} messages, limit {limit:,}",
+            hint="shorten it, send it as a file, or raise MAX_PARTS",
+        )
+        self.parts = parts
+        self.limit = limit
+
+
 class UnknownChannelError(ChannelError):
     """The channel does not exist here, or its credentials are not set."""
 

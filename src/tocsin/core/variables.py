@@ -228,6 +228,9 @@ REPLY_BRAKE = Variable(
     60,
     "Replies a minute in one chat; above that it is most likely a loop, and the chat is muted for 5 minutes.",
 )
+MAX_PARTS = Variable(
+    "MAX_PARTS", integer(1, 10_000), 100, "Messages that one text may be split into; a longer text is refused."
+)
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
 AUDIT_KEEP_DAYS = Variable(
     "AUDIT_KEEP_DAYS",
@@ -351,6 +354,7 @@ CORE_VARIABLES: tuple[Variable[Any], ...] = (
     WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
     REPLY_BRAKE,
+    MAX_PARTS,
     AUDIT_REDACT,
     AUDIT_KEEP_DAYS,
     AUDIT_ANCHOR,

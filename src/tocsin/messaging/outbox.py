@@ -3,13 +3,14 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import Outgoing, Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, TooManyPartsError
 from tocsin.core.ids import new_id
 from tocsin.core.text import normalise, truncate
 from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
 _NOTED = 1_000  # deliveries with a key, of the last moment: more are not queued in one
+
+# The end of a reply that was cut.
+CUT = "\n\n[shortened: whole, this would be {parts:,} messages; {limit:,} are allowed (MAX_PARTS)]"
 
 # What an audit line shows of a text that somebody else wrote.
 SHOWN = 200
@@ -53,6 +57,10 @@ class Outbox:
     def kind_of(self, channel: str) -> str:
         """Return the kind that a name or alias stands for."""
         return self._registry.kind_of(channel)
+
+    def count_parts(self, channel: str, target: str, message: str) -> int:
+        """Return into how many messages a text would be split; see `prepare` for what it raises."""
+        return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
 
     def prepare(self, channel: str, target: str, message: str, source: str, policy: str = "") -> NewDelivery:
         """Check a message as a direct send would, and return what may be queued.
@@ -94,12 +102,26 @@ class Outbox:
     ) -> list[Delivery]:
         """Queue texts for a chat, in order, all or none; the same `key` queues them once, within 24 hours.
 
-        Raises UnknownChannelError, ChannelError when one cannot be sent, or what the store raises.
+        One that is too long for MAX_PARTS is cut, and says so: somebody waits for it. Raises UnknownChannelError,
+        ChannelError when one cannot be sent, or what the store raises.
         """
         outgoing = [Outgoing(target, reply.text, parse_mode=reply.parse_mode, extra=reply.extra) for reply in replies]
-        prepared = [self._prepare(channel, item, caller.source) for item in outgoing]
+        prepared = [self._prepare_reply(channel, item, caller.source) for item in outgoing]
         new = [item.with_terms(None, None, f"{key}:{number}") for number, item in enumerate(prepared)]
         return await self.enqueue(new, caller)
+
+    def _prepare_reply(self, channel: str, reply: Outgoing, source: str) -> NewDelivery:
+        """Prepare a reply, cut until it fits where it would make too many messages."""
+        text, note, room = reply.text, "", len(reply.text)
+        while True:
+            try:
+                return self._prepare(channel, reply, source)
+            except TooManyPartsError as error:
+                note = note or CUT.format(parts=error.parts, limit=error.limit)
+                room = min(room * 9 // 10, room * error.limit // error.parts)
+                if not room:
+                    raise
+                reply = replace(reply, text=truncate(text, room, ellipsis="") + note)
 
     def _is_new(self, delivery: Delivery, before: str) -> bool:
         """Whether `delivery` was queued since `before`; a known key brings back the one of then, noted already."""
