@@ -1,7 +1,7 @@
 """A matching message runs its rule's action and is answered with what that says (spec 2.5, 4.4)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
