@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.cli.conftest import TIMEOUT_S, Cli
+from tests.cli.conftest import Cli
+from tests.waiting import PATIENCE_S
 
 from tocsin.standins import Town
 
@@ -41,7 +42,7 @@ def at_a_terminal(cli: Cli, line: str, **env: str) -> Iterator[tuple[subprocess.
 def read_until(screen: int, text: str) -> str:
     seen = ""
     while text not in seen:
-        assert select.select([screen], [], [], TIMEOUT_S)[0], f"in vain: {seen!r}"
+        assert select.select([screen], [], [], PATIENCE_S)[0], f"in vain: {seen!r}"
         seen += os.read(screen, 65536).decode()
     return seen
 
@@ -69,7 +70,7 @@ def test_a_person_who_does_not_say_yes_sends_nothing(long_text: Cli, town: Town,
         read_until(screen, question)
         os.write(screen, answer.encode())
         read_until(screen, "nothing was sent")
-        assert child.wait(TIMEOUT_S) == 1
+        assert child.wait(PATIENCE_S) == 1
     assert town.recorder.of() == []
     assert long_text("deliveries", "list", "--json").json() == []
     assert long_text.audit_log() == []
@@ -81,7 +82,7 @@ def test_a_person_who_says_yes_sends_all_of_it(long_text: Cli, town: Town):
         read_until(screen, question)
         os.write(screen, b"y\n")
         read_until(screen, "sent on teamchat")
-        assert child.wait(TIMEOUT_S) == 0
+        assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
 
@@ -90,14 +91,14 @@ def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: Town):
     with at_a_terminal(long_text, f"exec {line}") as (child, screen):
         read_until(screen, question)
         os.write(screen, b"\x03")
-        assert child.wait(TIMEOUT_S) in {130, -signal.SIGINT}
+        assert child.wait(PATIENCE_S) in {130, -signal.SIGINT}
     assert town.recorder.of() == []
 
 
 def test_with_yes_nobody_is_asked(long_text: Cli, town: Town):
     with at_a_terminal(long_text, "tocsin send slack '#ops' --yes - < long.txt") as (child, screen):
         assert "Send them?" not in read_until(screen, "sent on teamchat")
-        assert child.wait(TIMEOUT_S) == 0
+        assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
 
@@ -105,7 +106,7 @@ def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: Town)
     (long_text.home / "long.txt").write_text(("word " * 799 + "\n\n") * 20)
     with at_a_terminal(long_text, COMMANDS[0][0]) as (child, screen):
         assert "Send them?" not in read_until(screen, "sent on teamchat")
-        assert child.wait(TIMEOUT_S) == 0
+        assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == 20
 
 
