@@ -58,6 +58,7 @@ ACTIONS = {
     ),
     "msg.queue": ("A message was accepted by the queue.", "`delivery`, `channel`, `target`"),
     "msg.replay": ("A delivery that ended unsent was queued again.", "`delivery`, `channel`, `target`"),
+    "msg.retry": ("A delivery was tried before its next try was due.", "`delivery`, `channel`, `target`"),
     "msg.cancel": ("A delivery that waited was cancelled.", "`delivery`, `channel`, `target`"),
     "msg.notify": (
         "A message went to every target of a profile.",

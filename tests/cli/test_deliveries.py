@@ -4,6 +4,7 @@ import json
 import socket
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -132,10 +133,10 @@ def test_deliveries_are_listed_newest_first_in_a_table(wired: Cli):
     done = wired("deliveries", "list")
     assert (done.code, done.err) == (0, "")
     head, newest, oldest = done.out.splitlines()
-    assert head.split() == ["id", "created", "channel", "target", "status", "tries", "outcome"]
-    assert oldest.split()[0] == first
-    assert oldest.split()[2:6] == ["teamchat", "#ops", "queued", "0"]
-    assert newest.split()[2:6] == ["teamchat", "#nowhere", "dead", "1"]
+    assert head.split() == ["id", "created", "channel", "target", "status", "tries", "next", "try", "outcome"]
+    assert oldest.split()[0] == first.rpartition("-")[2][:8]
+    assert oldest.split()[3:7] == ["teamchat", "#ops", "queued", "0"]
+    assert newest.split()[3:7] == ["teamchat", "#nowhere", "dead", "1"]
     assert "channel_not_found" in newest
 
 
@@ -187,7 +188,7 @@ def test_wrong_usage_is_exit_code_2(cli: Cli, words: tuple[str, ...]):
     assert done.err
 
 
-@pytest.mark.parametrize("name", ["show", "replay", "cancel"])
+@pytest.mark.parametrize("name", ["show", "replay", "retry", "cancel"])
 @pytest.mark.parametrize("id_", [UNKNOWN, "x", b"\xff\xfe", ""])
 def test_an_unknown_id_is_exit_code_1_with_a_hint(cli: Cli, name: str, id_: str | bytes):
     done = cli("deliveries", name, id_)
@@ -223,6 +224,42 @@ def test_what_waits_is_cancelled_and_replayed_with_one_entry_each(wired: Cli):
     ]
 
 
+def test_every_command_takes_the_short_id_that_the_list_shows(wired: Cli):
+    id_ = queue(wired)
+    short = wired("deliveries", "list").out.splitlines()[1].split()[0]
+    assert len(short) == 8
+    assert wired("deliveries", "show", short, "--json").json()["id"] == id_
+    assert wired("deliveries", "show", id_[:-1].upper(), "--json").json()["id"] == id_
+    assert wired("deliveries", "cancel", short, "--json").json()["status"] == "cancelled"
+    assert wired("deliveries", "replay", short, "--json").json()["status"] == "queued"
+    refused = wired("deliveries", "retry", short)
+    assert f"delivery {id_} is queued" in refused.err
+
+
+def test_a_short_id_of_several_deliveries_is_an_error_that_names_them(wired: Cli):
+    ids = [queue(wired, str(n)) for n in range(2)]
+    done = wired("deliveries", "cancel", "01")
+    assert (done.code, done.out) == (1, "")
+    assert "01 stands for several deliveries: " in done.err
+    assert all(id_ in done.err for id_ in ids)
+    assert "write more of the id" in done.err
+    assert wired("deliveries", "counts", "--json").json()["queued"] == 2
+
+
+def test_what_waits_is_listed_with_its_next_try_and_tried_now(wired: Cli):
+    id_ = queue(wired)
+    with closing(sqlite3.connect(wired.data_dir / "tocsin.db")) as database:
+        database.execute(
+            "UPDATE deliveries SET status = 'retry_wait', error = 'HTTP 502', due_mono = 1e12, next_attempt_at = ?",
+            [time.time() + 3 * 3600 + 60],
+        )
+        database.commit()
+    assert "in 3 h" in wired("deliveries", "list").out.splitlines()[1]
+    assert wired("deliveries", "retry", id_[-12:], "--json").json()["status"] == "retry_wait"
+    assert "now" in wired("deliveries", "list").out.splitlines()[1].split()
+    assert [entry["action"] for entry in wired.audit_log()] == ["msg.queue", "msg.retry"]
+
+
 def test_deliveries_are_counted_by_state(wired: Cli):
     queue(wired)
     wired("send", "teamchat", "#ops", "x")
@@ -233,7 +270,7 @@ def test_deliveries_are_counted_by_state(wired: Cli):
     assert rows == [["status", "deliveries"], *([state, str(n)] for state, n in counts.items())]
 
 
-@pytest.mark.parametrize("words", [(), ("list",), ("show",), ("replay",), ("cancel",), ("counts",)])
+@pytest.mark.parametrize("words", [(), ("list",), ("show",), ("replay",), ("retry",), ("cancel",), ("counts",)])
 def test_every_help_has_an_example(cli: Cli, words: tuple[str, ...]):
     done = cli("deliveries", *words, "--help")
     assert done.code == 0

@@ -1217,6 +1217,74 @@ class StoreContract:
         clock.advance(3601)
         assert await store.account_holds(["bell"]) == {}
 
+    # Trying again at once
+
+    async def test_what_waits_for_its_next_try_is_tried_now(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new("1"), new("2"))
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, retry(3600))
+        hurried = await store.retry(claimed.id)
+        assert (hurried.status, hurried.failures, hurried.error) == (Status.RETRY_WAIT, 1, "refused")
+        assert hurried.next_attempt_at == pytest.approx(clock.now(), abs=TINY_S)
+        assert await store.seconds_to_next(RULES) == 0
+        again = await claim_one(store)
+        assert (again.id, again.attempts) == (claimed.id, 2)
+
+    async def test_a_try_at_once_is_one_of_the_schedule(self, store: DeliveryStore):
+        await put(store, new())
+        for failures in range(3):
+            claimed = await claim_one(store)
+            assert claimed.failures == failures
+            await store.finish("w1", claimed.id, retry(3600))
+            await store.retry(claimed.id)
+
+    async def test_a_try_at_once_is_not_before_the_provider_allows_it(self, store: DeliveryStore, clock: TwoClocks):
+        await put(store, new())
+        claimed = await claim_one(store)
+        await store.finish("w1", claimed.id, throttled(60))
+        hurried = await store.retry(claimed.id)
+        assert hurried.next_attempt_at == pytest.approx(clock.now() + 60, abs=TINY_S)
+        clock.advance(59)
+        assert await store.claim_due("w1", 1, RULES) == []
+        clock.advance(1 + TINY_S)
+        assert (await claim_one(store)).id == claimed.id
+
+    async def test_only_what_waits_for_its_next_try_can_be_tried_now(self, store: DeliveryStore):
+        await put(store, new("1"), new("2", "window"))
+        one, two = await store.claim_due("w1", 2, RULES)
+        await store.finish("w1", two.id, SENT)
+        queued = await put_one(store, new("3", "wall"))
+        for delivery in (one, two, queued):
+            with pytest.raises(TransitionError, match=r"delivery .* is (sending|sent|queued)"):
+                await store.retry(delivery.id)
+        with pytest.raises(UnknownDeliveryError):
+            await store.retry(new_id())
+
+    # Short ids
+
+    async def test_a_delivery_is_found_by_the_beginning_of_its_id_and_of_its_last_group(self, store: DeliveryStore):
+        first, second, direct = *(await put(store, new("1"), new("2"))), finished(1_700_000_000.0)
+        await store.record(direct)
+        for delivery in (first, second, direct):
+            tail = delivery.id.rpartition("-")[2]
+            assert await store.matching([delivery.id, delivery.id[:-1], tail, tail[:10]], 9) == [[delivery.id]] * 4
+        common = first.id[:6]  # of the same minutes
+        (found,) = await store.matching([common], 9)
+        assert set(found) == {first.id, second.id, direct.id}
+        assert [len(ids) for ids in await store.matching([common, common], 2)] == [2, 2]
+
+    async def test_what_no_id_begins_with_is_not_found(self, store: DeliveryStore):
+        delivery = await put_one(store, new())
+        texts = ["zz", "%", "*", "[", delivery.id + "0", delivery.id[1:20], "ff" * 6]
+        assert await store.matching(texts, 9) == [[]] * len(texts)
+        assert await store.matching([], 9) == []
+
+    async def test_a_pruned_delivery_is_not_found_by_its_short_id(self, store: DeliveryStore, clock: TwoClocks):
+        ended = await end(store, Status.DEAD)
+        clock.advance(1)
+        await store.prune(clock.now())
+        assert await store.matching([ended.id, ended.id.rpartition("-")[2]], 9) == [[], []]
+
     # Book-keeping
 
     async def test_the_counts_name_every_state_and_add_up(self, store: DeliveryStore):

@@ -11,6 +11,7 @@ from tests.web.test_send import check_problem
 
 from tocsin.core.database import Database
 from tocsin.core.http import Reply
+from tocsin.delivery.model import Outcome, Status
 from tocsin.delivery.store import ChannelRules
 
 ASYNC = ("Prefer", "respond-async")
@@ -253,8 +254,44 @@ PROTECTED = [
     ("GET", "/deliveries"),
     ("GET", f"/deliveries/{UNKNOWN}"),
     ("POST", f"/deliveries/{UNKNOWN}/replay"),
+    ("POST", f"/deliveries/{UNKNOWN}/retry"),
     ("POST", f"/deliveries/{UNKNOWN}/cancel"),
 ]
+
+
+async def test_what_waits_for_its_next_try_is_tried_now(gateway: Gateway):
+    id_ = await queue(gateway)
+    store = gateway.app.outbox.store
+    (claimed,) = await store.claim_due("w1", 1, {"teamchat": ChannelRules()})
+    waits = Outcome(Status.RETRY_WAIT, error="HTTP 502", error_class="transient", wait_s=3600)
+    await store.finish("w1", claimed.id, waits)
+    answer = await gateway.client.request("POST", f"/deliveries/{id_}/retry")
+    assert (answer.status, answer.json()["status"]) == (200, "retry_wait")
+    assert answer.json()["next_attempt_at"] == "2023-11-14T22:13:20.000Z"
+    assert await store.seconds_to_next({"teamchat": ChannelRules()}) == 0
+    entry = gateway.audit()[0]
+    assert (entry.action, entry.source, entry.metadata["delivery"]) == ("msg.retry", "gateway", id_)
+
+
+async def test_what_does_not_wait_for_a_next_try_is_not_tried_now(gateway: Gateway):
+    id_ = await queue(gateway)
+    problem = check_problem(await gateway.client.request("POST", f"/deliveries/{id_}/retry"), 409, "invalid-transition")
+    assert problem["detail"].startswith(f"delivery {id_} is queued: only one in retry_wait can be tried now")
+
+
+async def test_a_beginning_of_an_id_that_no_other_has_stands_for_it(gateway: Gateway):
+    id_ = await queue(gateway)
+    for short in (id_[:-1], id_.rpartition("-")[2][:8], id_.rpartition("-")[2].upper()):
+        answer = await gateway.client.get(f"/deliveries/{short}")
+        assert (answer.status, answer.json()["id"]) == (200, id_)
+
+
+async def test_a_beginning_of_several_ids_is_refused_with_their_names(gateway: Gateway):
+    ids = [await queue(gateway) for _ in range(7)]
+    problem = check_problem(await gateway.client.get("/deliveries/01"), 422, "validation-failed")
+    assert problem["detail"].startswith("01 stands for several deliveries: ")
+    assert sum(id_ in problem["detail"] for id_ in ids) == 5
+    assert problem["detail"].endswith(", …; write more of the id.")
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED)
@@ -324,11 +361,12 @@ def test_every_parameter_is_compared_with_the_service():
 def test_every_route_and_every_answer_is_documented():
     paths = DOCUMENT["paths"]
     assert {name for name in paths if name.startswith("/deliveries")} == {
-        "/deliveries", "/deliveries/{id}", "/deliveries/{id}/replay", "/deliveries/{id}/cancel",
+        "/deliveries", "/deliveries/{id}",
+        "/deliveries/{id}/replay", "/deliveries/{id}/retry", "/deliveries/{id}/cancel",
     }  # fmt: skip
     parameters = {p["name"] for p in paths["/deliveries"]["get"]["parameters"]}
     assert parameters == {"status", "channel", "target", "q", "since", "limit", "cursor"}
-    for name in ("replay", "cancel"):
+    for name in ("replay", "retry", "cancel"):
         operation = paths[f"/deliveries/{{id}}/{name}"]["post"]
         assert operation["responses"].keys() >= {"200", "401", "404", "409", "503"}
         assert operation["security"]

@@ -1,8 +1,9 @@
 """deliveries, publish: the durable queue and the bus."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import time
 
 from tocsin.app import App, publisher_of
 from tocsin.cli.opening import with_app
@@ -12,7 +13,8 @@ from tocsin.cli.parsing import UsageError
 from tocsin.cli.text import message_of, readable
 from tocsin.core.errors import UnknownChannelError
 from tocsin.delivery.document import delivery_document, seconds_of, timestamp
-from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.model import WAITING, Delivery, Status
+from tocsin.delivery.short_ids import shortened
 from tocsin.delivery.store import Query
 from tocsin.messaging.caller import Caller
 
@@ -27,6 +29,7 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
             "list": "list the newest deliveries",
             "show": "show one delivery with everything that is known of it",
             "replay": "queue a delivery again that ended without being sent",
+            "retry": "try a delivery now that waits for its next try",
             "cancel": "do not send a delivery that waits",
             "counts": "count deliveries by state",
         },
@@ -35,9 +38,12 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
     _configure_list(commands["list"])
     commands["counts"].epilog = "example: tocsin deliveries counts --json"
     commands["counts"].set_defaults(run=_counts)
-    for name in ("show", "replay", "cancel"):
-        commands[name].epilog = f"example: tocsin deliveries {name} 019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
-        commands[name].add_argument("id", help="the id of the delivery; `tocsin deliveries list` shows it")
+    for name in ("show", "replay", "retry", "cancel"):
+        commands[name].epilog = f"example: tocsin deliveries {name} 2b8d7c6e"
+        commands[name].add_argument(
+            "id",
+            help="the id of the delivery, or the short form that `tocsin deliveries list` shows",
+        )
         commands[name].set_defaults(run=_one, change=name)
 
 
@@ -62,7 +68,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    async def work(app: App) -> Sequence[Delivery]:
+    async def work(app: App) -> tuple[Sequence[Delivery], Mapping[str, str]]:
         query = Query(
             status=Status(arguments.status) if arguments.status else None,
             channel=_kind(arguments, app),
@@ -77,15 +83,16 @@ def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
             rest = replace(query, cursor=page.next_cursor, limit=arguments.limit - len(found))
             page = await app.outbox.store.search(rest)
             found += page.items
-        return found
+        short = {} if out.as_json else await shortened(app.outbox.store, [delivery.id for delivery in found])
+        return found, short
 
-    found = with_app(options, out, work)
+    found, short = with_app(options, out, work)
     if out.as_json:
         out.document([delivery_document(delivery) for delivery in found])
         return DONE
     out.table(
-        ("id", "created", "channel", "target", "status", "tries", "outcome"),
-        [_row(delivery) for delivery in found],
+        ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
+        [_row(delivery, short[delivery.id], time()) for delivery in found],
     )
     return DONE
 
@@ -100,26 +107,40 @@ def _kind(arguments: argparse.Namespace, app: App) -> str:
         raise UsageError(f"--channel: {error}", prog=arguments.prog, hint=error.hint) from None
 
 
-def _row(delivery: Delivery) -> tuple[str, ...]:
-    created = (timestamp(delivery.created_at) or "")[:19]
+def _row(delivery: Delivery, short: str, now: float) -> tuple[str, ...]:
+    created = (timestamp(delivery.created_at) or "")[5:16].replace("T", " ")  # `show` has year and seconds
     outcome = delivery.error or delivery.provider_id
     return (
-        delivery.id,
+        short,
         created,
         delivery.channel,
         delivery.target,
         str(delivery.status),
         str(delivery.attempts),
+        _next_try(delivery, now),
         outcome if len(outcome) <= 80 else outcome[:79] + "…",
     )
 
 
+def _next_try(delivery: Delivery, now: float) -> str:
+    """Return in how long a waiting delivery is tried again, or may be sent at all; empty when nothing holds it."""
+    at = delivery.next_attempt_at or delivery.not_before
+    if delivery.status not in WAITING or at is None:
+        return ""
+    left_s = at - now
+    for unit_s, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if left_s >= (2 * unit_s if unit_s > 1 else 1):
+            return f"in {left_s / unit_s:.0f} {unit}"
+    return "now"
+
+
 def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     async def work(app: App) -> Delivery:
+        outbox = app.outbox
         if arguments.change == "show":
-            return await app.outbox.store.get(arguments.id)
-        change = app.outbox.replay if arguments.change == "replay" else app.outbox.cancel
-        return await change(arguments.id, Caller("cli"))
+            return await outbox.get(arguments.id)
+        changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
+        return await changes[arguments.change](arguments.id, Caller("cli"))
 
     document = delivery_document(with_app(options, out, work))
     if arguments.change != "show":

@@ -28,7 +28,7 @@ COMMANDS = {
     "send": ("messaging", "send a message to one target"),
     "profiles": ("messaging", "list the notification profiles"),
     "notify": ("messaging", "send a message to every target of a profile"),
-    "deliveries": ("deliveries", "list, show, replay and cancel queued messages"),
+    "deliveries": ("deliveries", "list, show, replay, retry and cancel queued messages"),
     "publish": ("deliveries", "put a message on the bus"),
     "triggers": ("triggers", "list the trigger rules and tell which one a message would fire"),
     "skills": ("skills", "list, check, show and run skills"),

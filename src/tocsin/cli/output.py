@@ -206,10 +206,18 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for number, column in enumerate(columns):
+        # Ids, names and numbers stay whole in a narrow terminal; what is longer takes more lines, and nothing is cut.
+        short = all(len(row[number]) <= _SHORT and " " not in row[number] for row in rows)
+        longest = max((len(word) for row in rows for word in row[number].split()), default=0)
+        table.add_column(column, no_wrap=short, overflow="fold", min_width=min(longest, _LEAST))
     for row in rows:
         table.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0].rstrip(":"), "")) for cell in row))
     Console().print(table)
+
+
+_SHORT, _LEAST = 12, 10  # characters: what is never broken, and what a column of longer texts keeps
 
 
 # The first word of a cell says how it stands; people see that at a glance.

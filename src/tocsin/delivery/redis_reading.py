@@ -5,6 +5,32 @@ from tocsin.delivery.redis_scripts import script
 # ARGV: id.
 GET = script("return call('HGETALL', P .. 'd:' .. ARGV[1])\n", flags="no-writes", time=False)
 
+# ARGV: from which rank of the newest, how many to look at, then texts that ids or their last groups may begin with.
+# Answers how many there were, and pairs of text and id.
+MATCHING = script(
+    r"""
+local sought, lengths, found = {}, {}, {}
+for i = 3, #ARGV do
+  if not sought[ARGV[i]] then lengths[#ARGV[i]] = true end
+  sought[ARGV[i]] = true
+end
+local members = call('ZRANGE', P .. 'all', ARGV[1], ARGV[1] + ARGV[2] - 1, 'REV')
+for _, member in ipairs(members) do
+  for length in pairs(lengths) do
+    local head, tail = string.sub(member, 13, 12 + length), string.sub(member, 37, 36 + length)
+    local text = sought[head] and head or sought[tail] and tail
+    if text then
+      found[#found + 1] = text
+      found[#found + 1] = string.sub(member, 13)
+    end
+  end
+end
+return {#members, found}
+""",
+    flags="no-writes",
+    time=False,
+)
+
 # ARGV: for each delivery its channel and target; answers what holds the target and the account, and the lane's first.
 WHY = script(
     r"""

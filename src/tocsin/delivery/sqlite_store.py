@@ -4,18 +4,16 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tocsin.core.batching import Batcher
 from tocsin.core.clock import Clock
 from tocsin.core.database import Database, DatabaseError
 from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.identity import boot_id
-from tocsin.core.ids import new_id
 from tocsin.core.text import storable
 from tocsin.delivery import sqlite_lanes as lanes
 from tocsin.delivery.model import (
-    IDEMPOTENCY_S,
     LEASE_S,
     OPEN,
     REPLAYABLE,
@@ -26,9 +24,19 @@ from tocsin.delivery.model import (
     Status,
     pack_extra,
 )
+from tocsin.delivery.sqlite_accept import enqueue, record_all
 from tocsin.delivery.sqlite_lanes import Now, to_delivery
-from tocsin.delivery.sqlite_search import index_words, search
-from tocsin.delivery.store import ChannelRules, DeliveryHold, Health, Page, Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.sqlite_search import index_words, matching, search
+from tocsin.delivery.store import (
+    ONLY_RETRIES,
+    ChannelRules,
+    DeliveryHold,
+    Health,
+    Page,
+    Query,
+    TransitionError,
+    unknown_delivery,
+)
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
@@ -36,14 +44,9 @@ Work = Callable[[sqlite3.Connection, Now], T]
 PRUNE_BATCH = 1_000
 # On a disk that is nearly full, small writes go on working; health must not flicker with them.
 UNWELL_S = 5.0
-RECORD_CHUNK = 64  # rows of one statement
 INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
 # Whether the disk takes writes again is asked for so long; then the answer is still no.
 PROBE_S = 1.0
-_RECORD = tuple(Delivery.__slots__)
-_EXTRA = _RECORD.index("extra")
-_INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
-_ROW = f"({', '.join('?' * len(_RECORD))})"
 
 
 class SqliteStore:
@@ -60,7 +63,7 @@ class SqliteStore:
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
         """See `DeliveryStore.enqueue_many`."""
-        return await self._write(lambda c, now: [_enqueue(c, item, now) for item in new])
+        return await self._write(lambda c, now: [enqueue(c, item, now) for item in new])
 
     async def record(self, delivery: Delivery) -> None:
         """See `DeliveryStore.record`."""
@@ -70,7 +73,7 @@ class SqliteStore:
         await self._records.add(delivery)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
-        return await self._write(lambda c, now: _record_all(c, deliveries, now))
+        return await self._write(lambda c, now: record_all(c, deliveries, now))
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
         """See `DeliveryStore.claim_due`."""
@@ -166,6 +169,10 @@ class SqliteStore:
         now = self._now()
         return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
 
+    async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
+        """See `DeliveryStore.matching`."""
+        return await self._database.read(lambda c: matching(c, texts, limit))
+
     async def search(self, query: Query) -> Page:
         """See `DeliveryStore.search`."""
         if query.text:
@@ -196,6 +203,19 @@ class SqliteStore:
                 lanes.open_lane(connection, row["channel"], row["target"], now)
                 lanes.hurry_lane(connection, row["channel"], row["target"], now)
             return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def retry(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.retry`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            _check_status(row, frozenset({Status.RETRY_WAIT}), ONLY_RETRIES)
+            sql = "UPDATE deliveries SET due_mono = 0, next_attempt_at = ? WHERE seq = ?"
+            connection.execute(sql, [now.wall, row["seq"]])
+            lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return lanes.explain(connection, to_delivery(_row(connection, id)), now)
 
         return await self._write(work)
 
@@ -278,88 +298,11 @@ class SqliteStore:
         return Now(self._clock.now(), self._clock.monotonic())
 
 
-def _enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
-    key = None if new.idempotency_key is None else storable(new.idempotency_key)
-    if (known := _known(connection, key, now)) is not None:
-        return to_delivery(known)
-    asleep = new.not_before is not None and new.not_before > now.wall
-    delivery = Delivery(
-        id=new_id(),
-        channel=storable(new.channel),
-        target=storable(new.target),
-        message=storable(new.message),
-        source=storable(new.source),
-        status=Status.QUEUED,
-        policy=new.policy,
-        parse_mode=storable(new.parse_mode),
-        created_at=now.wall,
-        not_before=new.not_before,
-        expires_at=new.expires_at,
-        idempotency_key=key,
-        extra=new.extra,
-    )
-    connection.execute(_INSERT + _ROW, _values(delivery))
-    if asleep:
-        connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
-    else:
-        lanes.open_lane(connection, delivery.channel, delivery.target, now)
-    return delivery
-
-
-def _record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
-    """Insert finished deliveries; return for each what is wrong with it, so that the others stay."""
-    rows = [_record_of(connection, delivery, now) for delivery in deliveries]
-    outcomes: list[Exception | None] = []
-    for at in range(0, len(rows), RECORD_CHUNK):
-        outcomes += _insert(connection, rows[at : at + RECORD_CHUNK])
-    return outcomes
-
-
-def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
-    """Insert rows with one statement: while it runs, the rest of the program does too."""
-    try:
-        connection.execute(f"{_INSERT}{', '.join([_ROW] * len(rows))}", [value for row in rows for value in row])
-    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
-        if len(rows) == 1:
-            return [error]
-        return [outcome for row in rows for outcome in _insert(connection, [row])]
-    return [None] * len(rows)
-
-
-def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
-    # After a certain failure the same key may try again.
-    key = None if delivery.status is Status.DEAD else delivery.idempotency_key
-    whole = replace(
-        delivery,
-        finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
-        idempotency_key=None if _known(connection, key, now) else key,
-    )
-    return [storable(value) if isinstance(value, str) else value for value in _values(whole)]
-
-
-def _values(delivery: Delivery) -> list[Any]:
-    values = [getattr(delivery, name) for name in _RECORD]
-    values[_EXTRA] = pack_extra(delivery.extra)
-    return values
-
-
-def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
-    """Return the delivery that has the key, unless that is too long ago; then the key is free again."""
-    if key is None:
-        return None
-    sql = "SELECT * FROM deliveries WHERE idempotency_key = ?"
-    known: sqlite3.Row | None = connection.execute(sql, [key]).fetchone()
-    if known is not None and known["created_at"] <= now.wall - IDEMPOTENCY_S:
-        connection.execute("UPDATE deliveries SET idempotency_key = NULL WHERE seq = ?", [known["seq"]])
-        return None
-    return known
-
-
 def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:
     sql = "SELECT * FROM deliveries WHERE id = ?"
     row: sqlite3.Row | None = connection.execute(sql, [storable(id_)]).fetchone()
     if row is None:
-        raise UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
+        raise unknown_delivery(id_)
     return row
 
 

@@ -11,11 +11,19 @@ from typing import Protocol
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.model import Delivery, NewDelivery, Outcome, Rate, Status
 
+# Why `retry` refuses.
+ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
+
 
 class UnknownDeliveryError(TocsinError):
     """No delivery has that id."""
 
     code = "not-found"
+
+
+def unknown_delivery(id_: str) -> UnknownDeliveryError:
+    """Return the error of an id that no delivery has."""
+    return UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
 
 
 class TransitionError(TocsinError):
@@ -135,12 +143,20 @@ class DeliveryStore(Protocol):
         """Return one delivery, with why it waits; raise UnknownDeliveryError."""
         ...
 
+    async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
+        """Return for each text up to `limit` ids that begin with it, or whose last group does."""
+        ...
+
     async def search(self, query: Query) -> Page:
         """Return matching deliveries, newest first, with why they wait."""
         ...
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
         """Queue a dead, uncertain, expired or cancelled delivery again, from its first unsent part."""
+        ...
+
+    async def retry(self, id: str) -> Delivery:  # noqa: A002
+        """Try a delivery in `retry_wait` now, or as soon as a provider that asked for a pause allows it."""
         ...
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002

@@ -1,4 +1,4 @@
-"""The durable way out: queue messages, keep the record of direct sends, replay and cancel."""
+"""The durable way out: queue messages, keep the record of direct sends, replay, retry and cancel."""
 
 import logging
 from collections import deque
@@ -14,6 +14,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.text import normalise, truncate
 from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
+from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.caller import Caller
 
@@ -167,16 +168,27 @@ class Outbox:
             duration_ms=receipt.duration_ms,
         )
 
+    async def get(self, id: str) -> Delivery:  # noqa: A002
+        """Return one delivery; here and below, `id` may be a short form of it."""
+        return await self.store.get(await whole_id(self.store, id))
+
     async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Queue a finished, unsent delivery again."""
-        delivery = await self.store.replay(id)
+        delivery = await self.store.replay(await whole_id(self.store, id))
         self._note("msg.replay", delivery, caller)
+        self._wake()
+        return delivery
+
+    async def retry(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Try a delivery now that waits for its next try."""
+        delivery = await self.store.retry(await whole_id(self.store, id))
+        self._note("msg.retry", delivery, caller)
         self._wake()
         return delivery
 
     async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Cancel a delivery that waits."""
-        delivery = await self.store.cancel(id)
+        delivery = await self.store.cancel(await whole_id(self.store, id))
         self._note("msg.cancel", delivery, caller)
         self._wake()  # the next one of its target need not wait any longer
         return delivery

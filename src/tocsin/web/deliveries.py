@@ -1,4 +1,4 @@
-"""The gateway's routes to the durable queue: list, show, replay, cancel."""
+"""The gateway's routes to the durable queue: list, show, replay, retry, cancel."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -12,6 +12,7 @@ from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.yaml_node import suggestion
 from tocsin.delivery.document import delivery_document, seconds_of
 from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.short_ids import AmbiguousDeliveryError
 from tocsin.delivery.store import Query, TransitionError, UnknownDeliveryError
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.outbox import Outbox
@@ -45,11 +46,15 @@ class DeliveryRoutes:
 
     async def show(self, scope: Scope, receive: Receive) -> Response:
         """GET /deliveries/{id}: one delivery."""
-        return await _answer(self._outbox.store.get(scope["path_params"]["id"]))
+        return await _answer(self._outbox.get(scope["path_params"]["id"]))
 
     async def replay(self, scope: Scope, receive: Receive) -> Response:
         """POST /deliveries/{id}/replay: queue it again."""
         return await _change(scope, self._outbox.replay)
+
+    async def retry(self, scope: Scope, receive: Receive) -> Response:
+        """POST /deliveries/{id}/retry: try it now."""
+        return await _change(scope, self._outbox.retry)
 
     async def cancel(self, scope: Scope, receive: Receive) -> Response:
         """POST /deliveries/{id}/cancel: do not send it after all."""
@@ -101,6 +106,8 @@ async def _answer(work: Awaitable[Delivery]) -> Response:
         return json_answer(delivery_document(await work))
     except UnknownDeliveryError as error:
         raise Problem("not-found", f"{error}.") from None
+    except AmbiguousDeliveryError as error:
+        raise _refusal(error.sentence()) from None
     except TransitionError as error:
         raise Problem("invalid-transition", f"{error}: {error.hint}.") from None
     except TocsinError as error:

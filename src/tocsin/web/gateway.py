@@ -84,6 +84,7 @@ def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
         route("GET", "/deliveries", deliveries.list, protected=True),
         route("GET", "/deliveries/{id}", deliveries.show, protected=True),
         route("POST", "/deliveries/{id}/replay", deliveries.replay, protected=True),
+        route("POST", "/deliveries/{id}/retry", deliveries.retry, protected=True),
         route("POST", "/deliveries/{id}/cancel", deliveries.cancel, protected=True),
         route("GET", "/health", gateway.health),
         route("GET", "/channels", gateway.channels),

@@ -25,13 +25,12 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/send": {"post": _send()},
             "/webhook/{channel}": {"post": _webhook()},
             "/deliveries": {"get": _deliveries()},
-            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", "not-found")},
-            "/deliveries/{id}/replay": {
-                "post": _delivery("replay", "Queue it again", "not-found", "invalid-transition")
+            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery")},
+            "/deliveries/{id}/replay": {"post": _delivery("replay", "Queue it again", "invalid-transition")},
+            "/deliveries/{id}/retry": {
+                "post": _delivery("retry", "Try it now instead of at its next time", "invalid-transition")
             },
-            "/deliveries/{id}/cancel": {
-                "post": _delivery("cancel", "Do not send it after all", "not-found", "invalid-transition")
-            },
+            "/deliveries/{id}/cancel": {"post": _delivery("cancel", "Do not send it after all", "invalid-transition")},
             "/health": {"get": _health()},
             "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
             "/metrics": {"get": _metrics()},
@@ -153,10 +152,10 @@ def _delivery(name: str, summary: str, *problems: str) -> dict[str, Any]:
         "operationId": name,
         "summary": summary,
         "security": TOKEN,
-        "parameters": [parameter("id", "The id of the delivery", where="path")],
+        "parameters": [parameter("id", "The id of the delivery, or a beginning that no other has", where="path")],
         "responses": {
             "200": _answer("The delivery as it is now", ref("Delivery")),
-            **_problems("unauthenticated", *problems, *ANYWHERE),
+            **_problems("unauthenticated", "not-found", "validation-failed", *problems, *ANYWHERE),
         },
     }
 
