@@ -20,6 +20,7 @@ from tocsin.core.variables import (
 if TYPE_CHECKING:
     from tocsin.delivery.bus import Bus
     from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.messaging.channel_watch import ChannelWatch
     from tocsin.receiving import Receiving
     from tocsin.web.serving import Service
 
@@ -35,11 +36,15 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     """
     import asyncio
 
+    from tocsin.messaging.channel_watch import ChannelWatch
     from tocsin.receiving import open_receiving
     from tocsin.web.serving import serve as run_services
 
     if not parts and not app.settings[DELIVERY_WORKERS]:
         raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
+    watch = ChannelWatch(app.clock)
+    app.messenger.observe(watch.note)
+    app.outbox.observe(watch.note)
     await _tell_queue_problems(app)
     await _recover_runs(app)
     try:
@@ -48,7 +53,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             receiving = await open_receiving(app, stack, fetch="bot" in parts)
             if "bot" in parts and receiving.source is None:
                 _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
-            services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
+            services = [_gateway(app, receiving, bus, watch)] if "gateway" in parts else []
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
             running = [part for part in (bus, receiving.source, receiving.inbox, _dispatcher(app)) if part]
             for part in running:
@@ -82,7 +87,7 @@ def _first(problems: BaseException) -> BaseException:
     return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
 
 
-def _gateway(app: App, receiving: "Receiving", bus: "Bus | None") -> "Service":
+def _gateway(app: App, receiving: "Receiving", bus: "Bus | None", watch: "ChannelWatch") -> "Service":
     from logging import getLogger
 
     from tocsin.web.gateway import Parts, build_gateway
@@ -97,7 +102,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "Bus | None") -> "Service":
 
     def parts(draining: Callable[[], bool]) -> Parts:
         handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-        return Parts(*handed, receiving.inbox, bus_state, draining, receiving.state)
+        return Parts(*handed, receiving.inbox, bus_state, draining, watch.troubles, receiving.state)
 
     return Service(
         "the gateway",

@@ -2,6 +2,9 @@
 
 import os
 import socket
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,24 @@ def test_a_sound_installation_is_exit_code_0_without_warning_or_error(sound: Cli
     assert (done.code, done.json()["ok"]) == (0, True)
     assert {finding["state"] for finding in done.json()["findings"]} <= {"ok", "off"}
     assert sound("doctor", "--offline").out.splitlines()[0].split() == ["state", "subject", "finding"]
+
+
+def test_what_keeps_messages_waiting_is_a_warning(sound: Cli):
+    wired = Cli(sound.home, {**sound.env, "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"})
+    assert wired("send", "teamchat", "#ops", "hello", "--queue").code == 0
+    with closing(sqlite3.connect(wired.data_dir / "tocsin.db")) as database:
+        database.execute("UPDATE deliveries SET status = 'retry_wait'")
+        database.execute(
+            "INSERT INTO pace (key, blocked_until, blocked_until_wall, reason) VALUES ('account|teamchat', ?, ?, ?)",
+            [time.monotonic() + 3600, time.time() + 3600, "429: slow down"],
+        )
+        database.commit()
+    done = wired("doctor", "--offline", "--json")
+    warnings = [finding["detail"] for finding in findings(done, "queue") if finding["state"] == "warning"]
+    assert warnings[0] == "1 queued message failed and will be tried again"
+    assert warnings[1].startswith("teamchat: the provider throttles the whole account until ")
+    assert warnings[1].endswith(" UTC (429: slow down)")
+    assert done.code == 0
 
 
 def test_every_finding_has_state_subject_detail_and_fix(cli: Cli):

@@ -13,6 +13,9 @@ from tocsin import __version__
 from tocsin.core.database import Database
 from tocsin.core.http import Reply
 from tocsin.core.http_direct import DirectTransport
+from tocsin.delivery.model import Outcome, Status
+from tocsin.delivery.store import ChannelRules
+from tocsin.messaging.channel_watch import ChannelTroubles
 from tocsin.standins import Town
 from tocsin.testing.parts import FakeClock
 from tocsin.web.gateway import Gateway as GatewayHandlers
@@ -50,6 +53,30 @@ async def test_health_of_a_process_that_receives_for_the_bot_is_documented_too(g
     answer = await Client(build_gateway(parts)).get("/health")
     assert answer.json()["bot"] == state
     assert DOCUMENT["components"]["schemas"]["Health"]["properties"]["bot"]["properties"].keys() == state.keys()
+
+
+async def test_a_provider_that_fails_or_throttles_shows_in_health_and_metrics_and_is_no_reason_for_a_503(
+    gateway: Gateway,
+):
+    await gateway.client.send(GOOD, ("Prefer", "respond-async"))
+    store = gateway.app.outbox.store
+    (claimed,) = await store.claim_due("w1", 1, {"teamchat": ChannelRules()})
+    throttled = Outcome(Status.RETRY_WAIT, error="slow down", wait_s=3600, throttled=True, throttles_account=True)
+    await store.finish("w1", claimed.id, throttled)
+    parts = parts_of(gateway.app, gateway.clock)
+    client = Client(
+        build_gateway(replace(parts, troubles=lambda: ChannelTroubles({"botchat": gateway.clock.now() - 60})))
+    )
+    health = await client.get("/health")
+    assert (health.status, health.json()["status"]) == (200, "ok")
+    assert health.json()["failing"] == {"botchat": "2023-11-14T22:12:20.000Z"}
+    assert health.json()["throttled"] == {"teamchat": "2023-11-14T23:13:20.000Z"}
+    metrics = (await client.get("/metrics")).body
+    assert b'tocsin_channel_failing_seconds{channel="botchat"} 60.0' in metrics
+    assert b'tocsin_channel_throttled_seconds{channel="teamchat"} 3600.0' in metrics
+    gateway.clock.advance(3600)
+    assert "throttled" not in (await client.get("/health")).json()
+    assert b'channel="teamchat"} 3' not in (await client.get("/metrics")).body
 
 
 async def test_health_answers_503_while_the_service_drains(make_gateway: MakeGateway):

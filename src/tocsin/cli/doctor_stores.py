@@ -6,6 +6,8 @@ from tocsin.app import DATABASE_FILE, App
 from tocsin.cli.doctor_findings import Finding, failure, number_of
 from tocsin.core.errors import TocsinError
 from tocsin.core.variables import REDIS_URL
+from tocsin.delivery.document import timestamp
+from tocsin.delivery.model import Status
 
 # Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
 WAITS_S = 600
@@ -19,9 +21,10 @@ def has_database(app: App) -> bool:
 async def check_queue(app: App) -> AsyncIterator[Finding]:
     """Check that the queue can be relied on."""
     health = await app.outbox.store.health()
+    held: list[Finding] = []
     try:
         if has_database(app) or health.backend != "sqlite":
-            await app.outbox.store.counts()
+            held = await _what_waits(app)
     except TocsinError as error:
         yield failure("queue", error)
     else:
@@ -29,6 +32,21 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
     for problem in health.problems:
         state = "warning" if health.ok else "error"
         yield Finding(state, "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
+    for finding in held:
+        yield finding
+
+
+async def _what_waits(app: App) -> list[Finding]:
+    """Return what keeps deliveries waiting for longer than their turn."""
+    findings = []
+    if waiting := (await app.outbox.store.counts())[Status.RETRY_WAIT]:
+        detail = f"{number_of(waiting, 'queued message')} failed and will be tried again"
+        findings.append(Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` says why"))
+    for channel, hold in (await app.outbox.store.account_holds(app.registry.configured())).items():
+        until = (timestamp(hold.until) or "")[:19]
+        detail = f"{channel}: the provider throttles the whole account until {until} UTC ({hold.reason})"
+        findings.append(Finding("warning", "queue", detail, "it goes on by itself; send less if that comes again"))
+    return findings
 
 
 async def check_bus(app: App) -> AsyncIterator[Finding]:

@@ -217,7 +217,7 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-_SHORT, _LEAST = 12, 10  # characters: what is never broken, and what a column of longer texts keeps
+_SHORT, _LEAST = 12, 8  # characters: what is never broken, and what a column of longer texts keeps
 
 
 # The first word of a cell says how it stands; people see that at a glance.

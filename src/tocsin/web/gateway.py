@@ -24,6 +24,8 @@ from tocsin.core.variables import (
     WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
 )
+from tocsin.delivery.document import timestamp
+from tocsin.messaging.channel_watch import ChannelTroubles
 from tocsin.messaging.idempotency import Keys
 from tocsin.messaging.inbox import Inbox
 from tocsin.messaging.inbox_model import Backlog
@@ -54,6 +56,7 @@ class Parts:
     inbox: Inbox
     bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
     draining: Callable[[], bool] = lambda: False
+    troubles: Callable[[], ChannelTroubles] = ChannelTroubles  # of providers, as this process sees them
     bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
 
 
@@ -183,6 +186,10 @@ class Gateway:
                 for state in self._parts.registry.states()
             },
         }
+        troubles = await self._troubles()
+        for name, times in (("failing", troubles.failing), ("throttled", troubles.throttled)):
+            if times:
+                document[name] = {channel: timestamp(at) for channel, at in times.items()}
         if (bot := self._parts.bot()) is not None:
             document["bot"] = bot
         if problems:
@@ -200,8 +207,18 @@ class Gateway:
         except TocsinError:  # health tells it; the other numbers are still worth reading
             counts = {}
         backlog = await self._backlog() or Backlog()
-        text = self._metrics.text(counts, backlog, self._parts.clock.now())
+        text = self._metrics.text(counts, backlog, await self._troubles(), self._parts.clock.now())
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _troubles(self) -> ChannelTroubles:
+        """Return what this process knows of the providers, and the throttles that all processes share."""
+        known = self._parts.troubles()
+        try:
+            holds = await self._parts.outbox.store.account_holds(self._parts.registry.configured())
+        except TocsinError:  # health tells it
+            return known
+        shared = {channel: hold.until for channel, hold in holds.items()}
+        return ChannelTroubles(known.failing, {**known.throttled, **shared})
 
     async def _backlog(self) -> Backlog | None:
         """Return what is open in the inbox, or nothing when that cannot be read."""

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from tocsin import __version__
 from tocsin.channels.contract import Receipt
 from tocsin.core.errors import UnknownChannelError
+from tocsin.messaging.channel_watch import ChannelTroubles
 from tocsin.messaging.handling import Ending
 from tocsin.messaging.inbox_model import Backlog
 
@@ -48,6 +49,18 @@ class Metrics:
         self._oldest = Gauge(
             "tocsin_inbox_oldest_seconds", "Age of the oldest received event in work.", registry=self._registry
         )
+        self._failing = Gauge(
+            "tocsin_channel_failing_seconds",
+            "How long a channel has delivered nothing; only while it fails.",
+            ["channel"],
+            registry=self._registry,
+        )
+        self._throttled = Gauge(
+            "tocsin_channel_throttled_seconds",
+            "How long the provider still wants nothing of the whole account; only while it does.",
+            ["channel"],
+            registry=self._registry,
+        )
         self._requests = Counter(
             "tocsin_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
         )
@@ -86,11 +99,17 @@ class Metrics:
         """Count one event whose work has ended."""
         self._handled.labels(channel, str(ending)).inc()
 
-    def text(self, deliveries: Mapping[str, int], backlog: Backlog, now: float) -> bytes:
-        """Return all numbers in the text format; `deliveries` and `backlog` are the counts as they are now."""
+    def text(self, deliveries: Mapping[str, int], backlog: Backlog, troubles: ChannelTroubles, now: float) -> bytes:
+        """Return all numbers in the text format; what is handed over is as it stands now."""
         # Numbers of some time ago would hide that there are none now.
         self._deliveries.clear()
         self._inbox.clear()
+        self._failing.clear()
+        self._throttled.clear()
+        for channel, since in troubles.failing.items():
+            self._failing.labels(channel).set(max(0.0, now - since))
+        for channel, until in troubles.throttled.items():
+            self._throttled.labels(channel).set(max(0.0, until - now))
         for status, count in deliveries.items():
             self._deliveries.labels(str(status)).set(count)
         for state, count in backlog.counts.items():

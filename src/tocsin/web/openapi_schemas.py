@@ -90,7 +90,7 @@ def _delivery() -> dict[str, Any]:
 
 def _health() -> dict[str, Any]:
     return _record(
-        optional=("problems", "bot"),
+        optional=("problems", "failing", "throttled", "bot"),
         status={"enum": ["ok", "degraded", "draining"]},
         version=TEXT,
         queue=_record(backend={"enum": ["sqlite", "redis"]}, status={"enum": ["ok", "failing"]}),
@@ -98,6 +98,8 @@ def _health() -> dict[str, Any]:
         bus=_record(status={"enum": ["off", "ok", "failing"]}),
         channels={"type": "object", "additionalProperties": {"enum": ["configured", "unconfigured"]}},
         problems={"type": "array", "items": TEXT},
+        failing={"type": "object", "additionalProperties": TEXT},
+        throttled={"type": "object", "additionalProperties": TEXT},
         bot=_record(
             mode=TEXT, status=TEXT, age_s={"type": ["number", "null"]}, chat_model={"enum": ["off", "ok", "failing"]}
         ),
