@@ -193,4 +193,4 @@ def test_ids_and_states_are_whole_on_a_narrow_terminal(cli: Cli, town: Town):
     assert code == 0
     assert id_.rpartition("-")[2][:8] in words
     assert "queued" in words
-    assert "invited" in words, "the end of the longest column is not cut off"
+    assert "private" in words, "the end of the longest column is not cut off"

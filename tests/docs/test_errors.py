@@ -90,7 +90,7 @@ def test_the_page_of_the_queue_has_every_sentence_of_it(path: Path):
 
 
 def test_the_page_of_the_queue_has_every_sentence_about_redis_settings():
-    tree = ast.parse((SOURCE / "delivery" / "redis_store.py").read_text("utf-8"))
+    tree = ast.parse((SOURCE / "delivery" / "redis_health.py").read_text("utf-8"))
     (function,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_problems")
     said = [node.value for node in ast.walk(function) if isinstance(node, ast.Yield) and node.value]
     pieces = [piece for value in said for piece in constant_pieces(value)]

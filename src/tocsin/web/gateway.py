@@ -207,7 +207,7 @@ class Gateway:
         except TocsinError:  # health tells it; the other numbers are still worth reading
             counts = {}
         backlog = await self._backlog() or Backlog()
-        text = self._metrics.text(counts, backlog, await self._troubles(), self._parts.clock.now())
+        text = self._metrics.text(counts, backlog, self._parts.clock.now(), await self._troubles())
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     async def _troubles(self) -> ChannelTroubles:

@@ -17,6 +17,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
+NO_TROUBLES = ChannelTroubles()
+
+
 class Metrics:
     """Counts sends and requests. Labels hold kinds, outcomes and statuses: never targets or texts."""
 
@@ -99,7 +102,9 @@ class Metrics:
         """Count one event whose work has ended."""
         self._handled.labels(channel, str(ending)).inc()
 
-    def text(self, deliveries: Mapping[str, int], backlog: Backlog, troubles: ChannelTroubles, now: float) -> bytes:
+    def text(
+        self, deliveries: Mapping[str, int], backlog: Backlog, now: float, troubles: ChannelTroubles = NO_TROUBLES
+    ) -> bytes:
         """Return all numbers in the text format; what is handed over is as it stands now."""
         # Numbers of some time ago would hide that there are none now.
         self._deliveries.clear()
