@@ -48,7 +48,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
 
 
 async def test_health_of_a_process_that_receives_for_the_bot_is_documented_too(gateway: Gateway):
-    state = {"mode": "polling", "status": "ok", "age_s": 2.6}
+    state = {"mode": "polling", "status": "ok", "age_s": 2.6, "chat_model": "ok"}
     parts = replace(parts_of(gateway.app, gateway.clock), bot=lambda: state)
     answer = await Client(build_gateway(parts)).get("/health")
     assert answer.json()["bot"] == state
