@@ -19,6 +19,7 @@ from tocsin.messaging.handling import Handler, Reply
 if TYPE_CHECKING:
     from tocsin.bot.assembly import Bot
     from tocsin.bot.contract import SkillInfo, SkillResult
+    from tocsin.bot.sessions import Sessions
     from tocsin.bot.source import Source
     from tocsin.features.skills.service import Skills
     from tocsin.features.triggers.service import TriggerHandler
@@ -40,6 +41,7 @@ class Receiving:
     bot: "Bot | None" = None
     source: "Source | None" = None
     chat_model: Callable[[], str] = str
+    use_redis: Callable[[str], None] = lambda _: None  # keep what is shared at that address from now on
 
     async def introduce(self) -> None:
         """Tell the product which commands the bot has; that this fails is logged and stops nothing."""
@@ -61,7 +63,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     """
     from tocsin.bot.contract import CHANNEL
     from tocsin.bot.handler import nobody_home
-    from tocsin.bot.source import inbound_of, outbound_of, source_of
+    from tocsin.bot.source import inbound_of, outbound_of, sessions_of, source_of, use_redis
     from tocsin.features.triggers.service import no_rule
     from tocsin.providers.watch import ModelWatch
 
@@ -72,7 +74,14 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     if CHANNEL not in app.registry.configured():
         # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
         return Receiving(inbox_of(app, [nobody_home, triggers, no_rule], triggers.matches))
-    bot = await _open_bot(app, stack, provider, skills, watch)
+    sessions = sessions_of(app.settings, app.clock)
+
+    def use_redis_at(url: str) -> None:
+        use_redis(sessions, app.settings, url, stack)
+
+    if await is_redis_there(app):
+        use_redis_at(app.settings[REDIS_URL])
+    bot = await _open_bot(app, sessions, provider, skills, watch)
     inbound = inbound_of(app.registry)
     inbound.on_moved(bot.access.record_move)
     outbound_of(app.registry).on_moved(bot.access.record_move)
@@ -80,7 +89,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     tell_admin = _tell_admin(app, bot)
     watch.on_problem(tell_admin)
     source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell_admin) if fetch else None
-    return Receiving(inbox, bot, source, partial(_chat_model_state, app, watch))
+    return Receiving(inbox, bot, source, partial(_chat_model_state, app, watch), use_redis_at)
 
 
 def inbox_of(
@@ -190,7 +199,7 @@ def _indicating(app: App) -> Callable[[InboundMessage], AbstractAsyncContextMana
 
 async def _open_bot(
     app: App,
-    stack: AsyncExitStack,
+    sessions: "Sessions",
     provider: "Callable[[], Awaitable[ChatProvider | None]]",
     skills: "Skills",
     watch: "ModelWatch",
@@ -202,7 +211,7 @@ async def _open_bot(
     from tocsin.bot.intake import Intake
     from tocsin.bot.plans import Plans
     from tocsin.bot.rules import Rules
-    from tocsin.bot.source import files_of, inbound_of, sessions_of
+    from tocsin.bot.source import files_of, inbound_of
     from tocsin.bot.speech import Speech
     from tocsin.providers.remote import named
 
@@ -228,7 +237,7 @@ async def _open_bot(
             database=app.database,
             clock=app.clock,
             audit=app.audit,
-            sessions=sessions_of(app.settings, app.clock, await redis_url(app), stack),
+            sessions=sessions,
             api=inbound.api,
             tell=tell_through(app.outbox, Caller("bot")),
             target_of=inbound.reply_target,
@@ -291,9 +300,9 @@ def _tell_admin(app: App, bot: "Bot | None") -> Callable[[str], Awaitable[None]]
     return tell_admin
 
 
-async def redis_url(app: App) -> str:
-    """Return where Redis is, if it was named in the settings or answers at its usual address."""
+async def is_redis_there(app: App) -> bool:
+    """Whether a Redis was named in the settings, or listens at the usual address."""
     from tocsin.core.redis_client import listens
 
     url = app.settings[REDIS_URL]
-    return url if url and (REDIS_URL.name in app.settings.sources or await listens(url)) else ""
+    return bool(url) and (REDIS_URL.name in app.settings.sources or await listens(url))

@@ -14,12 +14,13 @@ from tocsin.core.variables import (
     DELIVERY_WORKERS,
     GATEWAY_HOST,
     GATEWAY_PORT,
+    REDIS_URL,
     TRUSTED_PROXIES,
 )
 
 if TYPE_CHECKING:
-    from tocsin.delivery.bus import Bus
     from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.delivery.late_bus import LateBus
     from tocsin.messaging.channel_watch import ChannelWatch
     from tocsin.receiving import Receiving
     from tocsin.web.serving import Service
@@ -49,8 +50,8 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     await _recover_runs(app)
     try:
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-            bus = await _bus(app, stack)
             receiving = await open_receiving(app, stack, fetch="bot" in parts)
+            bus = _bus(app, receiving, stack)
             if "bot" in parts and receiving.source is None:
                 _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
             services = [_gateway(app, receiving, bus, watch)] if "gateway" in parts else []
@@ -87,7 +88,7 @@ def _first(problems: BaseException) -> BaseException:
     return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
 
 
-def _gateway(app: App, receiving: "Receiving", bus: "Bus | None", watch: "ChannelWatch") -> "Service":
+def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "ChannelWatch") -> "Service":
     from logging import getLogger
 
     from tocsin.web.gateway import Parts, build_gateway
@@ -98,7 +99,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "Bus | None", watch: "Channe
         getLogger(__name__).warning(warning)
 
     def bus_state() -> str:
-        return "off" if bus is None else "failing" if bus.problem else "ok"
+        return "off" if bus is None else bus.state
 
     def parts(draining: Callable[[], bool]) -> Parts:
         handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
@@ -153,23 +154,31 @@ def _dispatcher(app: App) -> "Dispatcher | None":
     return dispatcher
 
 
-async def _bus(app: App, stack: AsyncExitStack) -> "Bus | None":
-    """Return the bus where Redis was named in the settings, or answers at its usual address."""
+def _bus(app: App, receiving: "Receiving", stack: AsyncExitStack) -> "LateBus | None":
+    """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
+    from logging import getLogger
     from socket import gethostname
 
     from tocsin.core.ids import new_id
     from tocsin.core.redis_client import open_redis
     from tocsin.delivery.bus import Bus
-    from tocsin.receiving import redis_url
+    from tocsin.delivery.late_bus import LateBus
+    from tocsin.receiving import is_redis_there
 
-    url = await redis_url(app)
+    url = app.settings[REDIS_URL]
     if not url:
-        return None  # nobody said that there is one
-    client = open_redis(url)
-    stack.push_async_callback(client.aclose)
-    publisher = publisher_of(app)
-    worker = f"{gethostname()}:{new_id()}"
-    return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+        return None
+
+    def make() -> Bus:
+        client = open_redis(url)
+        stack.push_async_callback(client.aclose)
+        receiving.use_redis(url)
+        getLogger(__name__).info("Redis is used for the bus and for sessions", extra={"redis": client.where})
+        publisher = publisher_of(app)
+        worker = f"{gethostname()}:{new_id()}"
+        return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+    return LateBus(lambda: is_redis_there(app), make, app.clock)
 
 
 async def _anchor_audit_log(app: App) -> None:

@@ -214,6 +214,17 @@ async def test_only_so_many_ids_are_remembered(store, chat):
 # Redis
 
 
+async def test_a_redis_that_is_found_later_gets_what_memory_has_and_keeps_it_from_then_on(redis, clock, chat):
+    sessions, shared = Sessions(clock, ttl_s=TTL_S, window=WINDOW), RedisSessions(redis, ttl_s=TTL_S, window=WINDOW)
+    await sessions.add(chat, "user", "before")
+    assert not sessions.uses_redis
+    sessions.use(shared)
+    await sessions.add(chat, "user", "after")
+    assert await contents(shared, chat) == ["before", "after"]
+    await sessions.add(chat, "user", "later")
+    assert await contents(on(shared, clock), chat) == ["before", "after", "later"]
+
+
 async def test_a_history_survives_a_restart_of_the_bot_and_is_shared(redis, clock, chat):
     await on(RedisSessions(redis, ttl_s=TTL_S, window=WINDOW), clock).add(chat, "user", "Hello")
     another = on(RedisSessions(redis, ttl_s=TTL_S, window=WINDOW), clock)

@@ -119,6 +119,11 @@ class MemorySessions:
         chat.window.extend(entries)
         self._refresh(chat_id, chat)
 
+    def windows(self) -> dict[str, tuple[SessionEntry, ...]]:
+        """Return the window of every chat that has one."""
+        found = ((chat_id, self._of(chat_id)) for chat_id in tuple(self._chats))
+        return {chat_id: tuple(chat.window) for chat_id, chat in found if chat and chat.window}
+
     def __len__(self) -> int:
         return len(self._chats)
 
@@ -139,6 +144,11 @@ class MemorySessions:
 
 
 Change = Callable[[SessionStore], Awaitable[object]]
+
+
+def _appending(chat_id: str, entries: Sequence[SessionEntry]) -> Change:
+    id_ = uuid.uuid4().hex  # the same where it is done again
+    return lambda store: store.append(chat_id, entries, id_)
 
 
 @dataclass(slots=True)
@@ -176,6 +186,17 @@ class Sessions:
         # The changes of one chat reach both stores in the same order. Chats share locks, which costs less than
         # one for each.
         self._locks = [asyncio.Lock() for _ in range(64)]
+
+    @property
+    def uses_redis(self) -> bool:
+        """Whether histories are kept in Redis, be it away at the moment."""
+        return self._redis is not None
+
+    def use(self, redis: SessionStore) -> None:
+        """Keep histories in Redis from now on; those of memory follow at the next message of each chat."""
+        self._redis = redis
+        for chat_id, entries in self._memory.windows().items():
+            self._owe(chat_id, _appending(chat_id, entries))
 
     async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> None:
         """Append one message, trim to the window, refresh the time to live."""

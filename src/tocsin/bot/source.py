@@ -43,17 +43,21 @@ def files_of(inbound: BotchatInbound, settings: Values) -> Fetch:
     return BotFiles(inbound.api, inbound.http, inbound.clock, settings[API_URL], settings[BOT_TOKEN], local).read
 
 
-def sessions_of(settings: Values, clock: Clock, redis_url: str, stack: AsyncExitStack) -> Sessions:
-    """Return the history of all chats: in Redis where an address is given, else in memory."""
-    ttl_s, window = settings[SESSION_TTL_S], settings[MAX_HISTORY]
-    if not redis_url:
-        return Sessions(clock, ttl_s=ttl_s, window=window)
+def sessions_of(settings: Values, clock: Clock) -> Sessions:
+    """Return the history of all chats, in memory until `use_redis`."""
+    return Sessions(clock, ttl_s=settings[SESSION_TTL_S], window=settings[MAX_HISTORY])
+
+
+def use_redis(sessions: Sessions, settings: Values, url: str, stack: AsyncExitStack) -> None:
+    """Keep the histories in the Redis at `url` from now on; once they are, nothing changes."""
+    if sessions.uses_redis:
+        return
     from tocsin.bot.redis_sessions import RedisSessions
     from tocsin.core.redis_client import open_redis
 
-    client = open_redis(redis_url)
+    client = open_redis(url)
     stack.push_async_callback(client.aclose)
-    return Sessions(clock, RedisSessions(client, ttl_s=ttl_s, window=window), ttl_s=ttl_s, window=window)
+    sessions.use(RedisSessions(client, ttl_s=settings[SESSION_TTL_S], window=settings[MAX_HISTORY]))
 
 
 def source_of(

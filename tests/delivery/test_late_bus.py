@@ -1,0 +1,99 @@
+"""A Redis at the usual address that starts after the program is used, within a minute."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from tests.delivery.conftest import RedisServer
+from tests.waiting import eventually
+
+from tocsin.app import App, assemble, load_settings, open_storage
+from tocsin.channels.contract import Tools
+from tocsin.core.redis_client import open_redis
+from tocsin.core.variables import REDIS_URL
+from tocsin.delivery.bus import publish
+from tocsin.delivery.store import Query
+from tocsin.receiving import Receiving, inbox_of
+from tocsin.serving import _bus
+from tocsin.testing.parts import FakeClock, ScriptedTransport
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def late_redis(port: int) -> Iterator[RedisServer]:
+    with TemporaryDirectory(prefix="redis-") as directory:
+        server = RedisServer(Path(directory), port=str(port))
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def app(tmp_path: Path, port: int, clock: FakeClock) -> AsyncIterator[App]:
+    (tmp_path / "empty.env").touch()
+    environ = {
+        "TOCSIN_DATA_DIR": str(tmp_path),
+        "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa",
+        "REDIS_URL": f"redis://127.0.0.1:{port}/0",
+    }
+    settings, discovery = load_settings(environ=environ, env_file=tmp_path / "empty.env")
+    async with AsyncExitStack() as stack:
+        storage = await open_storage(settings, stack)
+        # As on a machine where this is the usual address: nobody named it.
+        unnamed = replace(settings, sources={n: where for n, where in settings.sources.items() if n != REDIS_URL.name})
+        yield assemble(unnamed, discovery, lambda: Tools(ScriptedTransport(), clock), storage, clock)
+
+
+async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
+    app: App, clock: FakeClock, late_redis: RedisServer, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    taken_up: list[str] = []
+    async with AsyncExitStack() as stack:
+        bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False), use_redis=taken_up.append), stack)
+        assert bus is not None
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bus.run())
+            await eventually(lambda: len(clock.slept) > 3)
+            assert bus.state == "off"
+            assert taken_up == []
+            assert max(clock.slept) <= 60
+            late_redis.start()
+            await eventually(lambda: bus.state == "ok")
+            client = open_redis(app.settings[REDIS_URL])
+            await publish(client, "teamchat", {"target": "#ops", "message": "hello"})
+            await client.aclose()
+
+            async def is_queued() -> bool:
+                return len((await app.outbox.store.search(Query())).items) == 1
+
+            await eventually(is_queued)
+            bus.stop()
+    assert taken_up == [app.settings[REDIS_URL]]
+    assert [record.message for record in caplog.records if "Redis" in record.message] == [
+        "Redis is used for the bus and for sessions"
+    ]
+
+
+async def test_a_bus_that_never_found_a_redis_stops_at_once(app: App):
+    async with AsyncExitStack() as stack:
+        bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False)), stack)
+        assert bus is not None
+        bus.stop()
+        await bus.run()
+        assert bus.state == "off"
