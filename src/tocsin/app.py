@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 DATABASE_FILE = "tocsin.db"
 RUNS_FOLDER = "runs"
 SKILLS_FOLDER = "skills"
+SNAPSHOTS_FOLDER, SCRATCH_FOLDER = "skill-snapshots", "skill-scratch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,17 +214,21 @@ def direct_transport() -> Transport:
 
 def skills_of(app: App) -> "Skills":
     """Return the skills of the data directory."""
+    from tocsin.core.identity import own_identity
     from tocsin.core.sandbox import Sandbox
     from tocsin.features.skills.service import Skills
+    from tocsin.features.skills.snapshot import Workplace
     from tocsin.features.skills.store import SkillFolder
 
+    data_dir = app.settings.data_dir
     return Skills(
-        SkillFolder(app.settings.data_dir / SKILLS_FOLDER),
+        SkillFolder(data_dir / SKILLS_FOLDER),
         app.runs(),
         Sandbox(),
         app.audit,
         environment=app.settings.inheritable(),
         secrets=app.settings.secrets(),
+        workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
     )
 
 

@@ -54,6 +54,10 @@ class World:
         return self.data / "skills" / "thief"
 
     @property
+    def scratch(self) -> Path:
+        return self.data / "scratch" / "thief"
+
+    @property
     def home(self) -> Path:
         return self.root / "home"
 
@@ -73,7 +77,7 @@ class World:
 
     def harm(self) -> list[str]:
         """Return what was done to it."""
-        found = [f"{path} is there" for path in self.root.rglob("pwned*") if self.skill not in path.parents]
+        found = [f"{path} is there" for path in self.root.rglob("pwned*") if self.scratch not in path.parents]
         if self.victim.poll() is not None:
             found.append("the victim is dead")
         if (self.data / ".env").read_text() != f"TOKEN={SECRET}\n":
@@ -84,7 +88,7 @@ class World:
 
 
 def build(root: Path) -> None:
-    for folder in ("data/skills/thief", "data/skills/other", "home/.ssh"):
+    for folder in ("data/skills/thief", "data/skills/other", "data/scratch/thief", "home/.ssh"):
         (root / folder).mkdir(parents=True)
     for file in ("data/vault.enc", "data/identity.txt", "data/tocsin.db", "data/skills/other/key", "home/.ssh/id_rsa"):
         (root / file).write_text(SECRET)
@@ -130,11 +134,15 @@ def note_visits(server: socket.socket, name: str, visits: list[str]) -> None:
 async def in_sandbox(
     world: World, script: str, *, timeout_s: float = PATIENCE_S, network: bool = False, limits: Limits | None = None
 ) -> Finished:
-    room = Room(world.skill, (world.skill / "skill.yaml",), network=network)
+    room = Room(world.skill, world.skill, world.scratch, network=network)
     confined = await Sandbox(limits or Limits()).confine(
         ["/bin/sh", "-c", world.fill(script)], {**ENV, "HOME": str(world.home)}, room
     )
-    return await run(confined.argv, env=confined.env, cwd=world.skill, timeout_s=timeout_s)
+    return await run(confined.argv, env=confined.env, cwd=confined.cwd, timeout_s=timeout_s)
+
+
+def own_room(folder: Path) -> Room:
+    return Room(folder, folder)
 
 
 def python(code: str) -> str:
@@ -256,10 +264,11 @@ def test_the_same_escape_works_outside_so_its_test_can_fail(name: str, tmp_path:
 
 
 @needs_bubblewrap
-async def test_a_skill_may_write_in_its_folder_and_use_an_empty_home_and_tmp(world: World):
-    done = await in_sandbox(world, "echo kept > own && ls -A $HOME && echo t > /tmp/t && echo t > $HOME/t && echo ok")
+async def test_a_skill_may_write_in_its_scratch_folder_and_use_an_empty_home_and_tmp(world: World):
+    writes = f"echo kept > {world.scratch}/own && echo t > /tmp/t && echo t > $HOME/t"
+    done = await in_sandbox(world, f"ls -A $HOME && {writes} && echo ok")
     assert (done.stdout, done.stderr) == ("ok\n", "")
-    assert (world.skill / "own").read_text() == "kept\n"
+    assert (world.scratch / "own").read_text() == "kept\n"
     assert not (world.home / "t").exists()
 
 
@@ -312,7 +321,9 @@ async def test_the_disk_in_memory_ends_where_its_limit_is(world: World):
 @needs_bubblewrap
 async def test_nothing_of_it_outlives_this_program(world: World, tmp_path: Path):
     seconds = f"27182.{os.getpid()}"  # nobody else's
-    confined = await Sandbox().confine(["/bin/sh", "-c", f"echo up; sleep {seconds}"], ENV, Room(world.skill))
+    confined = await Sandbox().confine(
+        ["/bin/sh", "-c", f"echo up; sleep {seconds}"], ENV, Room(world.skill, world.skill)
+    )
     code = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE).stdout.readline())"
     owner = subprocess.run(["python3", "-c", code, *confined.argv], cwd=world.skill, capture_output=True, check=False)
     assert b"up" in owner.stdout, owner.stderr
@@ -344,7 +355,9 @@ async def test_the_level_is_found_out_once(tmp_path: Path):
 
 async def test_without_bubblewrap_limits_and_environment_hold_and_output_is_the_programs_own(tmp_path: Path):
     sandbox = Sandbox(bwrap="")
-    confined = await sandbox.confine(["/bin/sh", "-c", "ulimit -n; echo err >&2; exit 4"], ENV, Room(tmp_path))
+    confined = await sandbox.confine(
+        ["/bin/sh", "-c", "ulimit -n; echo err >&2; exit 4"], ENV, Room(tmp_path, tmp_path)
+    )
     done = await run(confined.argv, env=confined.env, cwd=tmp_path, timeout_s=PATIENCE_S)
     assert (done.exit_code, done.stdout, done.stderr) == (4, "1024\n", "err\n")
 
@@ -352,7 +365,9 @@ async def test_without_bubblewrap_limits_and_environment_hold_and_output_is_the_
 @pytest.mark.parametrize("home", ["/", "/usr/home", "/etc", "/proc/1", "relative"])
 @needs_bubblewrap
 async def test_a_home_where_the_system_is_becomes_another_one(home: str, world: World):
-    confined = await Sandbox().confine(["/bin/sh", "-c", "echo $HOME"], {**ENV, "HOME": home}, Room(world.skill))
+    confined = await Sandbox().confine(
+        ["/bin/sh", "-c", "echo $HOME"], {**ENV, "HOME": home}, Room(world.skill, world.skill)
+    )
     done = await run(confined.argv, env=confined.env, cwd=world.skill, timeout_s=PATIENCE_S)
     assert (done.stdout, done.stderr) == ("/home/sandbox\n", "")
 
@@ -367,7 +382,9 @@ def test_programs_are_looked_for_where_the_sandbox_has_them():
 
 @needs_bubblewrap
 async def test_everything_below_a_sandboxed_program_is_in_its_tree(world: World):
-    confined = await Sandbox().confine(["/bin/sh", "-c", "setsid sleep 60 & echo up; wait"], ENV, Room(world.skill))
+    confined = await Sandbox().confine(
+        ["/bin/sh", "-c", "setsid sleep 60 & echo up; wait"], ENV, Room(world.skill, world.skill)
+    )
     up = asyncio.Event()
     async with streaming(confined.argv, lambda *_: up.set(), env=confined.env, cwd=world.skill) as child:
         await up.wait()

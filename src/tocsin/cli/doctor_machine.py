@@ -81,7 +81,7 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
             "ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder and a read-only system only"
         )
     fix = "allow user namespaces to unprivileged users" if sandbox.bwrap else "apt install bubblewrap"
-    consequence = "sandboxed skills have limits and four variables only: they can read your files and use the network"
+    consequence = "sandboxed skills have limits and five variables only: they can read your files and use the network"
     return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
 
 

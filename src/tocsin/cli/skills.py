@@ -54,7 +54,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=[str(mode) for mode in Mode],
         default=str(Mode.STANDARD),
-        help="standard: the environment of this command without secrets; sandboxed: four variables, confined",
+        help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="at most so long; never more than its own")
     parser.add_argument("--input", default="", metavar="TEXT", help="its standard input; `-` hands ours on")

@@ -61,6 +61,15 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
         raise WriteError(f"{path} cannot be written: {_reason(error)}", hint=hint) from None
 
 
+def make_directory(path: Path, mode: int = 0o700) -> None:
+    """Make a directory and those above it that are missing, all with `mode` whatever the umask is."""
+    if path.is_dir():
+        return
+    make_directory(path.parent, mode)
+    path.mkdir(mode=mode, exist_ok=True)
+    path.chmod(mode)
+
+
 def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the content of a regular file; raise ConfigError when it is too large or unreadable."""
     try:

@@ -1,12 +1,14 @@
 """Child processes: the only room that starts any.
 
 Every child leads its own process group. When the child has ended, is out of time, or nobody waits for
-it any more, the whole group is killed, so nothing that it started stays behind.
+it any more, the whole group is killed. What runs commands of people is supervised, too: on Linux a small
+program between it and us (`reaper`) also ends what left the group, so nothing that it started stays behind.
 """
 
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +23,10 @@ from tocsin.core.process_tree import tree_of
 MAX_OUTPUT_BYTES = 1024 * 1024
 # Once the group is killed, only a child stuck in the kernel, or one that left the group, holds pipes open.
 _GRACE_S = 1.0
+_LOOK_S = 0.02
+# Whether children of children that call `setsid` are ended, too.
+SUPERVISES = sys.platform == "linux"
+_REAPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
 # A child that prints more in a moment waits for the rest of it: else it would keep this process from its work.
 _BURST_BYTES, _MOMENT_S = 4 * 1024 * 1024, 0.1
 
@@ -97,15 +103,18 @@ async def streaming(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     wrapped: bool = False,
+    supervised: bool = False,
 ) -> AsyncIterator[Child]:
     """Run `argv` during the block, and kill what is left of its group at the end.
 
     `on_output` gets what it prints as it comes: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only
-    wraps the program and would take it along too early: `stop` asks what is below it. Raises ProcessError.
+    wraps the program and would take it along too early: `stop` asks what is below it. With `supervised`, what
+    the program starts ends with it also where it leaves the group, if `SUPERVISES` says so. Raises ProcessError.
     """
     data = stdin.encode(errors="replace")
-    child = _Streamer(on_output, wrapped=wrapped)
-    await _start(child, argv, env, cwd)
+    supervised = supervised and SUPERVISES
+    child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
+    await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
     try:
         child.feed(data)
         yield child
@@ -125,6 +134,14 @@ async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) 
         yield
     finally:
         await to_the_end(child.end())
+
+
+def kill_below(pid: int) -> None:
+    """Kill every process that descends from `pid` or is of its session, but not itself."""
+    for process in tree_of(pid):
+        if process.pid != pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
 
 
 def kill_group(pid: int) -> None:
@@ -223,10 +240,11 @@ class _Collector(_Child):
 class _Streamer(_Child):
     """Hands on what its child prints, and can be asked to end it. See `Child`."""
 
-    def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool) -> None:
+    def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool, supervised: bool) -> None:
         super().__init__()
         self._on_output = on_output
         self._wrapped = wrapped
+        self._supervised = supervised
         self._timer: asyncio.TimerHandle | None = None
         self._burst = 0
         self._moment: asyncio.TimerHandle | None = None
@@ -267,7 +285,11 @@ class _Streamer(_Child):
 
     def kill(self) -> None:
         """See `Child.kill`."""
-        if not self.exited.is_set():  # afterwards its number may be another one's
+        if self.exited.is_set():  # its number may be another one's now
+            return
+        if self._supervised:
+            kill_below(self.pid)  # and the reaper, left alone, ends by itself
+        else:
             kill_group(self.pid)
 
     async def end(self) -> None:
@@ -275,11 +297,22 @@ class _Streamer(_Child):
         for timer in (self._timer, self._moment):
             if timer:
                 timer.cancel()
+        if self._supervised:
+            await self._end_reaper()
         kill_group(self.pid)
         self._read_on()
         await super().end()
         if self._moment:
             self._moment.cancel()
+
+    async def _end_reaper(self) -> None:
+        """Kill all that is below the reaper until it has ended; a command may have stopped it."""
+        deadline = asyncio.get_running_loop().time() + _GRACE_S
+        while not self.exited.is_set() and asyncio.get_running_loop().time() < deadline:
+            kill_below(self.pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGCONT)
+            await self.wait(_LOOK_S)
 
     def _ask_to_end(self) -> None:
         if self.exited.is_set():

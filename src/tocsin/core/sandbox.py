@@ -1,7 +1,8 @@
 """The sandbox: bubblewrap where it is installed and the kernel lets it work, else limits alone.
 
-With bubblewrap a program sees a read-only system, one folder that it may write to, an empty `/tmp` and home,
-its own processes and, unless it may use the network, no network. It ends when this program does.
+With bubblewrap a program sees a read-only system, its own folder read-only, one folder that it may write to,
+an empty `/tmp` and home, its own processes and, unless it may use the network, no network. It ends when this
+program does.
 """
 
 import os
@@ -40,7 +41,7 @@ class Level(StrEnum):
     """How far a sandboxed program is confined."""
 
     BUBBLEWRAP = "bubblewrap"
-    LIMITS = "limits"  # four variables, limits, and the rights of the user
+    LIMITS = "limits"  # five variables, limits, and the rights of the user
 
 
 class State(NamedTuple):
@@ -64,19 +65,24 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What one program may reach: a folder to work in, files in it that it may not change, the network."""
+    """What one program may reach: a folder to read and work in, one to write to, the network.
+
+    With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`.
+    """
 
     folder: Path
-    protected: tuple[Path, ...] = ()
+    source: Path
+    writable: Path | None = None
     network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A command line and its environment, ready to be started in `Room.folder`."""
+    """A command line and its environment, ready to be started in `cwd`."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
+    cwd: Path
     wrapped: bool  # see `tocsin.core.process.streaming`
 
 
@@ -98,11 +104,11 @@ class Sandbox:
         """Return how to start `argv` so that it stays in `room`."""
         state = await self.state()
         if state.level is Level.LIMITS:
-            return Confined((*self._limited(in_namespace=False), *argv), env, wrapped=False)
+            return Confined((*self._limited(in_namespace=False), *argv), env, room.source, wrapped=False)
         home = _home(env)
         inside = {**env, "HOME": home} if "HOME" in env else env
         wrapper = (*self._bubblewrap(room, home), *self._limited(in_namespace=True))
-        return Confined((*wrapper, *argv), inside, wrapped=True)
+        return Confined((*wrapper, *argv), inside, Path("/"), wrapped=True)
 
     def reachable(self, path: str, level: Level) -> str:
         """Return those folders of a `PATH` in which a confined program finds programs."""
@@ -118,7 +124,8 @@ class Sandbox:
     async def _try_out(self) -> State:
         if not self.bwrap:
             return State(Level.LIMITS, "bubblewrap is not installed")
-        argv = [*self._bubblewrap(Room(Path("/tmp")), _OWN_HOME), *self._limited(in_namespace=True), "/bin/true"]  # noqa: S108  # a folder that is there
+        room = Room(Path("/tmp"), Path("/tmp"))  # noqa: S108  # a folder that is there
+        argv = [*self._bubblewrap(room, _OWN_HOME), *self._limited(in_namespace=True), "/bin/true"]
         try:
             done = await run(argv, timeout_s=_PROBE_TIMEOUT_S, env={"PATH": SYSTEM_PATH}, cwd=Path("/"))
         except ProcessError as error:
@@ -140,9 +147,9 @@ class Sandbox:
         yield from ("--size", size, "--tmpfs", "/tmp")  # noqa: S108  # in there
         yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  # in there
         yield from ("--size", size, "--tmpfs", home)
-        yield from ("--bind", folder, folder)
-        for path in room.protected:
-            yield from ("--ro-bind", str(path), str(path))
+        yield from ("--ro-bind", str(room.source), folder)
+        if room.writable:
+            yield from ("--bind", str(room.writable), str(room.writable))
         # Where this program is root, `/proc/sys` and its like belong to the sandboxed program, too.
         for place in ("/proc", "/dev", "/"):
             yield from ("--remount-ro", place)

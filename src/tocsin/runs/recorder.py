@@ -60,7 +60,13 @@ def command(order: Command) -> Work:
 
     async def work(recorder: Recorder) -> Ended:
         async with streaming(
-            order.argv, recorder.feed, stdin=order.stdin, env=order.env, cwd=order.cwd, wrapped=order.wrapped
+            order.argv,
+            recorder.feed,
+            stdin=order.stdin,
+            env=order.env,
+            cwd=order.cwd,
+            wrapped=order.wrapped,
+            supervised=not order.wrapped,
         ) as child:
             recorder.on_cancel(child.stop)
             await recorder.child_started(child.pid)

@@ -14,6 +14,7 @@ from tocsin.core.identity import own_identity
 from tocsin.core.sandbox import Level, Limits, Sandbox
 from tocsin.features.skills.model import Mode
 from tocsin.features.skills.service import Call, Skills
+from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.schema import MIGRATIONS
@@ -57,6 +58,7 @@ class Workshop:
             AuditTrail(AuditLog(self.folder / "audit.log")),
             environment=self.environment,
             secrets=[SECRET],
+            workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
             vault_secrets=self.secrets,
         )
 

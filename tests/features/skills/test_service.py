@@ -1,18 +1,27 @@
 """Running skills: dependencies, modes, limits, and one audit entry each (spec 2.7, 5.8)."""
 
 import asyncio
+import contextlib
 import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.core.test_process import gone, pid_in
+from tests.features.skills.attacks import FILES, MOUNTS, script_of
 from tests.features.skills.conftest import SECRET, Workshop, call
 from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.process import SUPERVISES
 from tocsin.core.sandbox import Level, Limits, Sandbox
 from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
+from tocsin.features.skills.snapshot import MAX_FILES, digest_of
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
@@ -28,6 +37,27 @@ def names(output: str, shells: frozenset[str] = SHELLS) -> set[str]:
 # --- what a skill gets
 
 
+IDENTITY = "from tocsin.core.identity import own_identity; print(own_identity(), end='')"
+DAEMON = """\
+import os, time
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        os.execvp("sleep", ["sleep", "{}"])
+    os._exit(0)
+"""
+
+
+def running_with(seconds: str) -> list[str]:
+    """Return the processes that sleep for so long."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if file.read_bytes().split(b"\0")[1:2] == [seconds.encode()]:
+                found.append(file.parent.name)
+    return found
+
+
 @BOTH
 async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop, mode: Mode):
     hostile = ["$(id)", "a b", "'\"", "; exit 9"]
@@ -35,11 +65,146 @@ async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop
     assert run.output.tail == "it|" + "".join(f"{argument}|" for argument in hostile) + "typed"
 
 
-@BOTH
-async def test_a_skill_starts_in_its_folder_and_may_write_there(workshop: Workshop, mode: Mode):
-    run = await workshop.run("pwd; echo kept > own", mode)
+async def test_a_standard_run_starts_in_its_folder_and_may_write_there(workshop: Workshop):
+    run = await workshop.run("pwd; echo kept > own")
     assert run.output.tail == str(workshop.folder / "skills" / "it")
     assert (workshop.folder / "skills/it/own").read_text() == "kept\n"
+
+
+LEVELS = pytest.mark.parametrize("level", ["bubblewrap", "limits"])
+
+
+async def use(workshop: Workshop, level: str) -> None:
+    workshop.sandbox = Sandbox() if level == "bubblewrap" else Sandbox(bwrap="")
+    if (state := await workshop.sandbox.state()).level != level:
+        pytest.skip(state.reason)
+
+
+@LEVELS
+async def test_what_a_sandboxed_run_writes_into_its_scratch_folder_is_there_for_the_next_one(
+    workshop: Workshop, level: str
+):
+    await use(workshop, level)
+    assert (await workshop.run('echo kept > "$SKILL_SCRATCH/own"', Mode.SANDBOXED)).ok
+    assert (await workshop.run('cat "$SKILL_SCRATCH/own"', Mode.SANDBOXED)).output.tail == "kept"
+    assert stat.S_IMODE((workshop.folder / "scratch/it").stat().st_mode) == 0o700
+
+
+@LEVELS
+async def test_a_sandboxed_run_changes_nothing_in_its_folder(workshop: Workshop, level: str):
+    await use(workshop, level)
+    attacks = [*FILES, *(MOUNTS if level == "bubblewrap" else ())]
+    workshop.put("it/backup.sh", "echo honest\n")
+    before = digest_of(workshop.write("it", script_of(attacks)))
+    run = await workshop.run(script_of(attacks), Mode.SANDBOXED)
+    assert run.ok
+    assert digest_of(workshop.folder / "skills/it") == before == run.params["sha256"]
+    assert len(FILES) + len(MOUNTS) >= 60
+
+
+async def test_what_runs_is_the_snapshot_whatever_is_changed_on_the_host_meanwhile(workshop: Workshop):
+    wait = 'touch "$SKILL_SCRATCH/up"; while [ ! -e "$SKILL_SCRATCH/go" ]; do sleep 0.01; done'
+    script = f"{wait}; sh part.sh; cat skill.yaml"
+    workshop.put("it/part.sh", "echo honest")
+    folder = workshop.write("it", script)
+    digest = digest_of(folder)
+    running = await workshop.skills.start("it", call(Mode.SANDBOXED))
+    await eventually((workshop.folder / "scratch/it/up").exists)
+    (folder / "part.sh").write_text("echo forged")
+    forged = folder / "new"
+    forged.write_text("name: it\ndescription: d\ncommand: 'true'\npermissions: [network]\n")
+    forged.replace(folder / "skill.yaml")
+    (workshop.folder / "scratch/it/go").touch()
+    run = await running.wait()
+    assert run.output.tail.splitlines()[0] == "honest"
+    assert "network" not in run.output.tail
+    assert run.params["sha256"] == digest != digest_of(folder)
+
+
+async def test_no_snapshot_stays_behind(workshop: Workshop):
+    await workshop.run("true", Mode.SANDBOXED)
+    await workshop.run("true", Mode.SANDBOXED, more="dependencies: [no-such]")
+    workshop.write("it", "true")
+    with pytest.raises(ConfigError):
+        await workshop.skills.run("it", call(Mode.SANDBOXED, timeout_s=9999))
+    assert list((workshop.folder / "snapshots").iterdir()) == []
+
+
+async def test_the_snapshot_of_a_program_that_was_killed_is_removed_by_the_next_run(workshop: Workshop):
+    left = workshop.folder / "snapshots" / "left" / "it"
+    left.mkdir(parents=True)
+    dead = subprocess.Popen([sys.executable, "-c", IDENTITY], stdout=subprocess.PIPE, text=True)
+    (left.parent / "owner").write_text(dead.communicate()[0])
+    left.chmod(0o500)
+    await workshop.run("true", Mode.SANDBOXED)
+    assert not left.exists()
+
+
+async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit(workshop: Workshop):
+    script = 'cd "$SKILL_SCRATCH"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s /bin/su link'
+    assert (await workshop.run(script, Mode.SANDBOXED)).ok
+    modes = [path.lstat().st_mode for path in (workshop.folder / "scratch").rglob("*") if not path.is_symlink()]
+    assert len(modes) == 4
+    assert not [mode for mode in modes if mode & (stat.S_ISUID | stat.S_ISGID)]
+
+
+async def test_a_set_uid_program_in_the_folder_is_an_ordinary_one_in_the_run(workshop: Workshop):
+    folder = workshop.write("it", "stat -c %a tool")
+    (folder / "tool").write_text("#!/bin/sh\n")
+    (folder / "tool").chmod(0o6755)
+    run = await workshop.skills.run("it", call(Mode.SANDBOXED))
+    assert run.output.tail == "500"
+
+
+async def test_links_and_folders_come_along_and_pipes_and_sockets_do_not(workshop: Workshop):
+    folder = workshop.write("it", "cat sub/deeper/file link; ls -A; test ! -e outside")
+    (folder / "sub/deeper").mkdir(parents=True)
+    (folder / "sub/deeper/file").write_text("deep\n")
+    (folder / "link").symlink_to("sub/deeper/file")
+    (folder / "outside").symlink_to("/nowhere/at/all")
+    os.mkfifo(folder / "pipe")
+    run = await workshop.skills.run("it", call(Mode.SANDBOXED))
+    assert run.ok
+    assert run.output.tail.split() == ["deep", "deep", "link", "outside", "skill.yaml", "sub"]
+
+
+async def test_a_skill_with_too_many_files_is_refused_with_a_reason(workshop: Workshop):
+    folder = workshop.write("it", "true")
+    for number in range(MAX_FILES):
+        (folder / str(number)).touch()
+    with pytest.raises(ConfigError, match=f"more than {MAX_FILES} files"):
+        await workshop.skills.run("it", call(Mode.SANDBOXED))
+    assert list((workshop.folder / "snapshots").iterdir()) == []
+
+
+def test_the_digest_covers_names_contents_links_and_what_is_executable(tmp_path: Path):
+    folder = tmp_path / "it"
+    folder.mkdir()
+    seen = {digest_of(folder)}
+    changes: list[Callable[[], object]] = [
+        lambda: (folder / "a").write_text("x"),
+        lambda: (folder / "a").write_text("y"),
+        lambda: (folder / "a").rename(folder / "b"),
+        lambda: (folder / "b").chmod(0o755),
+        lambda: (folder / "c").symlink_to("b"),
+        lambda: ((folder / "c").unlink(), (folder / "c").symlink_to("d")),
+    ]
+    for number, change in enumerate(changes):
+        change()
+        seen.add(digest_of(folder))
+        assert len(seen) == number + 2
+
+
+@pytest.mark.skipif(not SUPERVISES, reason="only Linux has subreapers")
+@pytest.mark.parametrize("how", ["standard", "bubblewrap", "limits"])
+async def test_a_daemon_does_not_outlive_its_skill(workshop: Workshop, how: str):
+    if how != "standard":
+        await use(workshop, how)
+    seconds = f"98765.{os.getpid()}"
+    python = "python3" if how == "bubblewrap" else sys.executable
+    script = f"{python} - <<'CODE'\n{DAEMON.format(seconds)}CODE\n"
+    await workshop.run(script, Mode.STANDARD if how == "standard" else Mode.SANDBOXED)
+    assert await eventually(lambda: not running_with(seconds))
 
 
 async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Workshop):
@@ -47,10 +212,12 @@ async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Worksho
     assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM"}
 
 
-async def test_a_sandboxed_run_has_four_variables_and_not_even_those_of_the_shell(workshop: Workshop):
+async def test_a_sandboxed_run_has_five_variables_and_not_even_those_of_the_shell(
+    workshop: Workshop,
+):
     run = await workshop.run("env", Mode.SANDBOXED)
     # bash cannot be kept from that one.
-    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM"}
+    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
     assert "TERM=vt100" in run.output.tail
 
 
@@ -60,10 +227,10 @@ async def test_a_command_may_still_name_its_folder(workshop: Workshop, mode: Mod
     assert run.output.tail == str(workshop.folder / "skills" / "it")
 
 
-async def test_without_bubblewrap_a_sandboxed_run_has_four_variables_too(workshop: Workshop):
+async def test_without_bubblewrap_a_sandboxed_run_has_five_variables_too(workshop: Workshop):
     workshop.sandbox = Sandbox(bwrap="")
     run = await workshop.run("env", Mode.SANDBOXED)
-    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM"}
+    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
     assert run.params["sandbox"] == "limits"
 
 
@@ -71,7 +238,8 @@ async def test_without_bubblewrap_a_sandboxed_run_has_four_variables_too(worksho
 async def test_the_permission_vault_brings_the_vaults_secrets_and_the_full_environment(workshop: Workshop, mode: Mode):
     workshop.vault = {"API_KEY": "from-the-vault"}
     run = await workshop.run("env", mode, more="permissions: [vault]")
-    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"}
+    scratch = {"SKILL_SCRATCH"} if mode is Mode.SANDBOXED else set()
+    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"} | scratch
     assert run.env_keys == ("API_KEY",)
 
 
@@ -152,10 +320,9 @@ async def test_more_than_five_minutes_are_refused(workshop: Workshop, timeout_s:
 
 @BOTH
 async def test_a_skill_that_ignores_being_asked_to_end_is_killed_with_all_it_started(workshop: Workshop, mode: Mode):
-    script = "trap '' TERM; sleep 60 & echo up > up; wait; sleep 60"
-    run = await workshop.run(script, mode, timeout_s=1)
+    run = await workshop.run("trap '' TERM; sleep 60 & echo up; wait; sleep 60", mode, timeout_s=1)
     assert run.status is RunStatus.TIMED_OUT
-    assert (workshop.folder / "skills/it/up").exists()
+    assert run.output.tail == "up"
 
 
 @BOTH
@@ -203,7 +370,7 @@ async def test_a_sandboxed_skill_reaches_nothing_of_the_data_directory_but_its_f
         "ls -A ../..; cat ../../.env ../other/skill.yaml; echo pwned >> skill.yaml", Mode.SANDBOXED
     )
     assert run.status is RunStatus.FAILED
-    assert run.output.tail.splitlines()[0] == "skills"
+    assert run.output.tail.splitlines()[:2] == ["scratch", "skills"]
     assert "TOKEN" not in run.output.tail
     assert "\npwned\n" not in (workshop.folder / "skills/it/skill.yaml").read_text()
 
@@ -262,6 +429,7 @@ async def test_a_run_is_recorded_with_its_mode_level_trigger_and_actor(workshop:
     assert run.params == {
         "mode": "sandboxed",
         "args": ["web"],
+        "sha256": digest_of(workshop.folder / "skills/it"),
         "sandbox": str((await workshop.skills.sandbox_state()).level),
     }
     assert (run.kind, run.subject_name, run.trigger, run.actor) == ("skill", "it", RunTrigger.MANUAL, "tester")

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.audit_trail import AuditTrail
@@ -11,7 +12,6 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.redaction import Redactor
 from tocsin.core.sandbox import SYSTEM_PATH, Room, Sandbox, State
 from tocsin.features.skills.model import (
-    INSTRUCTIONS,
     MANIFEST,
     MAX_TIMEOUT_S,
     Dependency,
@@ -24,7 +24,8 @@ from tocsin.features.skills.model import (
     UnknownSkillError,
 )
 from tocsin.features.skills.program import Doubt, doubts_about
-from tocsin.features.skills.store import SkillFolder
+from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
+from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Command, Ended, Line, Order, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.recorder import Recorder, Work, command
@@ -33,6 +34,7 @@ from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
+SCRATCH = "SKILL_SCRATCH"
 # The shell adds variables of its own to what it starts; the skill may still ask it for the folder.
 _NO_MORE = "folder=$PWD; unset PWD OLDPWD SHLVL; PWD=$folder; unset folder; "
 _SHOWN_ARGUMENT = 200
@@ -73,6 +75,7 @@ class Skills:
         *,
         environment: Mapping[str, str],
         secrets: Iterable[str] = (),
+        workplace: Workplace,
         vault_secrets: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print.
@@ -86,6 +89,7 @@ class Skills:
         self._environment = dict(environment)
         self._secrets = tuple(secrets)
         self._vault_secrets = vault_secrets
+        self._workplace = workplace
 
     def list(self) -> tuple[Skill, ...]:
         """Return all skills by name, invalid ones included."""
@@ -123,10 +127,12 @@ class Skills:
 
     async def run(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a skill to its end and return how it ended; cancelling the caller ends it. See `start`."""
-        plan = await self._plan(self._runnable(name), call)
-        return await self._runs.execute(
-            plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
-        )
+        running = await self.start(name, call, watch=watch)
+        try:
+            return await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
 
     async def start(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Running:
         """Start a skill and return at once.
@@ -135,7 +141,22 @@ class Skills:
         printed. Each run writes one audit entry, when it ends. Raises UnknownSkillError, InvalidSkillError, and
         ConfigError for a call that makes no sense.
         """
-        plan = await self._plan(self._runnable(name), call)
+        skill = self._runnable(name)
+        if call.mode is Mode.STANDARD:
+            plan = await self._plan(skill, call, await asyncio.to_thread(digest_of, skill.path), skill.path)
+            return await self._start(plan, call, watch)
+        # The manifest is read from the snapshot: what is allowed is what was copied, whatever changes meanwhile.
+        snapshot = await asyncio.to_thread(self._workplace.take, skill.path)
+        try:
+            copied = runnable(read_skill(snapshot.path), name)
+            plan = await self._plan(copied, call, snapshot.digest, skill.path)
+            work = _with(snapshot, self._workplace.scratch_of(name), plan.work)
+            return await self._start(plan._replace(work=work), call, watch)
+        except BaseException:
+            await asyncio.to_thread(snapshot.remove)
+            raise
+
+    async def _start(self, plan: _Plan, call: Call, watch: Callable[[Line], None] | None) -> Running:
         return await self._runs.start(
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )
@@ -168,15 +189,10 @@ class Skills:
         }
 
     def _runnable(self, name: str) -> Skill:
-        skill = self.get(name)
-        if not skill.valid:
-            mistakes = "; ".join(map(str, skill.errors))
-            raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
-        if skill.manifest is None:
-            raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
-        return skill
+        return runnable(self.get(name), name)
 
-    async def _plan(self, skill: Skill, call: Call) -> _Plan:
+    async def _plan(self, skill: Skill, call: Call, digest: str, folder: Path) -> _Plan:
+        """Plan the run of a skill that is read from its snapshot, where there is one, and belongs in `folder`."""
         manifest = skill.manifest
         if manifest is None:  # `_runnable` has seen to it
             raise AssertionError(skill.name)
@@ -190,9 +206,10 @@ class Skills:
         params: dict[str, object] = {
             "mode": str(call.mode),
             "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
+            "sha256": digest,
         }
         if call.mode is Mode.SANDBOXED:
-            started = await self._confined(started, skill, manifest)
+            started = await self._confined(started, skill.path, folder, manifest)
             params["sandbox"] = str((await self._sandbox.state()).level)
         order = Order(
             RunKind.SKILL,
@@ -206,15 +223,15 @@ class Skills:
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
         return _Plan(order, _refuse(missing) if missing else command(started), redact)
 
-    async def _confined(self, started: Command, skill: Skill, manifest: Manifest) -> Command:
-        # What it may change of itself must not be what it may do the next time.
-        protected = tuple(path for file in (MANIFEST, INSTRUCTIONS) if (path := skill.path / file).is_file())
-        room = Room(skill.path, protected, network=Permission.NETWORK in manifest.permissions)
-        confined = await self._sandbox.confine(started.argv, started.env, room)
+    async def _confined(self, started: Command, source: Path, folder: Path, manifest: Manifest) -> Command:
+        scratch = self._workplace.scratch_of(manifest.name)
+        env = {**started.env, SCRATCH: str(scratch)}
+        room = Room(folder, source, scratch, network=Permission.NETWORK in manifest.permissions)
+        confined = await self._sandbox.confine(started.argv, env, room)
         return Command(
             confined.argv,
             confined.env,
-            skill.path,
+            confined.cwd,
             started.timeout_s,
             started.stdin,
             wrapped=confined.wrapped,
@@ -268,6 +285,34 @@ def _problem_document(problem: SkillProblem) -> dict[str, object]:
 def _has_all(manifest: Manifest, mode: Mode) -> bool:
     """Whether a run gets the full environment."""
     return mode is Mode.STANDARD or Permission.VAULT in manifest.permissions
+
+
+def runnable(skill: Skill | None, name: str) -> Skill:
+    """Return a skill that can be run; raises InvalidSkillError and UnknownSkillError."""
+    if skill is None:
+        raise UnknownSkillError(f"the skill {name} was removed")
+    if not skill.valid:
+        mistakes = "; ".join(map(str, skill.errors))
+        raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
+    if skill.manifest is None:
+        raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
+    return skill
+
+
+def _with(snapshot: Snapshot, scratch: Path, work: Work) -> Work:
+    """Return work after which the snapshot is gone, and no program in the scratch folder has rights of its own."""
+
+    def clean_up() -> None:
+        snapshot.remove()
+        drop_set_uid(scratch)
+
+    async def cleaned_up(recorder: Recorder) -> Ended:
+        try:
+            return await work(recorder)
+        finally:
+            await asyncio.to_thread(clean_up)
+
+    return cleaned_up
 
 
 def _refuse(missing: Sequence[str]) -> Work:

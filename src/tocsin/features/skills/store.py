@@ -31,11 +31,11 @@ class SkillFolder:
 
     def all(self) -> tuple[Skill, ...]:
         """Return all skills by name, invalid ones included."""
-        return tuple(skill for path in self._folders() if (skill := _read(path)))
+        return tuple(skill for path in self._folders() if (skill := read_skill(path)))
 
     def get(self, name: str) -> Skill:
         """Return one skill, valid or not; raises UnknownSkillError."""
-        skill = _read(self.path / name) if is_name(name) else None
+        skill = read_skill(self.path / name) if is_name(name) else None
         if skill:
             return skill
         names = [skill.name for skill in self.all()]
@@ -52,7 +52,7 @@ class SkillFolder:
         yield from (path for path in found if not path.name.startswith("."))
 
 
-def _read(path: Path) -> Skill | None:
+def read_skill(path: Path) -> Skill | None:
     """Return the skill in a folder, or nothing where there is none."""
     manifest, instructions = path / MANIFEST, path / INSTRUCTIONS
     try:

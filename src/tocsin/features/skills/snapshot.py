@@ -1,0 +1,143 @@
+"""A copy of a skill's folder for one run: what was checked is what runs, and the run cannot change the original."""
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.files import make_directory
+from tocsin.core.identity import is_dead
+from tocsin.core.ids import new_id
+
+MAX_FILES = 10_000
+MAX_BYTES = 256 * 1024**2
+_OWNER = "owner"
+_SET_ID = stat.S_ISUID | stat.S_ISGID
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A private copy; `digest` covers names, contents, links and what is executable."""
+
+    path: Path
+    digest: str
+
+    def remove(self) -> None:
+        """Delete the copy."""
+        _delete(self.path.parent)
+
+
+class Workplace:
+    """Where sandboxed runs find a copy of their skill, and a folder to write to that is kept.
+
+    `identity` is that of this process: copies that a dead process left behind are known by it.
+    """
+
+    def __init__(self, snapshots: Path, scratch: Path, identity: str) -> None:
+        self._place = snapshots
+        self._scratch = scratch
+        self._identity = identity
+
+    def scratch_of(self, skill: str) -> Path:
+        """Return the folder that runs of a skill may write to."""
+        folder = self._scratch / skill
+        make_directory(folder)
+        return folder
+
+    def take(self, folder: Path) -> Snapshot:
+        """Copy a skill's folder without set-uid bits, read-only; raises ConfigError where it is too large."""
+        make_directory(self._place)
+        self._remove_leftovers()
+        private = self._place / new_id()
+        private.mkdir(mode=0o700)
+        try:
+            (private / _OWNER).write_text(self._identity)
+            return Snapshot(private / folder.name, _copy(folder, private / folder.name))
+        except BaseException:
+            _delete(private)
+            raise
+
+    def _remove_leftovers(self) -> None:
+        for private in self._place.iterdir():
+            with suppress(OSError):
+                if is_dead((private / _OWNER).read_text()):
+                    _delete(private)
+
+
+def digest_of(folder: Path) -> str:
+    """Return the digest that a snapshot of `folder` would have now."""
+    return _copy(folder, None)
+
+
+def drop_set_uid(folder: Path) -> None:
+    """Take the set-uid and set-gid bits from everything below `folder`."""
+    for _, directories, files, here in os.fwalk(folder):
+        for name in (*directories, *files):
+            with suppress(OSError):  # gone, or a link to nowhere
+                mode = stat.S_IMODE(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
+                if mode & _SET_ID and not _is_link(name, here):
+                    os.chmod(name, mode & ~_SET_ID, dir_fd=here)
+
+
+def _copy(folder: Path, to: Path | None) -> str:
+    """Copy a folder, unless `to` is None, and return its digest; what is no file, folder or link is left out."""
+    lines: list[str] = []
+    left = MAX_BYTES
+    for path, directories, files, here in os.fwalk(folder):
+        relative = Path(path).relative_to(folder)
+        if to:
+            (to / relative).mkdir(mode=0o700)
+        for name in sorted((*directories, *files)):
+            if _is_link(name, here):
+                lines.append(_copy_link(name, here, relative, to))
+            elif name in files:
+                line, size = _copy_file(name, here, relative, to, left)
+                lines.append(line)
+                left -= size
+        if len(lines) > MAX_FILES:
+            raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="keep its data elsewhere")
+    return sha256("".join(sorted(lines)).encode()).hexdigest()
+
+
+def _copy_link(name: str, here: int, relative: Path, to: Path | None) -> str:
+    target = os.readlink(name, dir_fd=here)
+    if to:
+        (to / relative / name).symlink_to(target)
+    return f"link {relative / name!s}\0{target}\n"
+
+
+def _copy_file(name: str, here: int, relative: Path, to: Path | None, left: int) -> tuple[str, int]:
+    # Not blocking: it may be a pipe. Not following: it may have become a link.
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+    with os.fdopen(descriptor, "rb") as source:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return "", 0
+        content = source.read(left + 1)
+    if len(content) > left:
+        raise ConfigError(
+            f"the folder of the skill is larger than {MAX_BYTES // 1024**2} MiB", hint="keep its data elsewhere"
+        )
+    runs = bool(found.st_mode & stat.S_IXUSR)
+    if to:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(to / relative / name, flags, 0o700), "wb") as copy:
+            copy.write(content)
+            os.fchmod(copy.fileno(), 0o500 if runs else 0o400)
+    return f"{'program' if runs else 'file'} {relative / name!s}\0{sha256(content).hexdigest()}\n", len(content)
+
+
+def _is_link(name: str, here: int) -> bool:
+    return stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder that may hold folders without rights."""
+    for path, _, _, _ in os.fwalk(folder):
+        with suppress(OSError):
+            Path(path).chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
