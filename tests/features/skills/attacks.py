@@ -1,4 +1,8 @@
-"""What a sandboxed skill may try so that a later run of it executes something else; each is one line of shell."""
+"""What a sandboxed skill may try so that a later run of it executes something else; each is one line of shell.
+
+They are run without bubblewrap too, with all the rights of whoever runs the tests: none names a file outside the
+skill's own directory and its scratch directory, not even as the target of a link.
+"""
 
 _SCRIPT = """\
 echo forged > backup.sh
@@ -7,7 +11,7 @@ printf x | tee backup.sh
 cp /bin/true backup.sh
 mv backup.sh other
 rm -f backup.sh
-ln -sf /bin/true backup.sh
+ln -sf "$SKILL_SCRATCH/decoy" backup.sh
 ln backup.sh hard
 truncate -s 0 backup.sh
 sed -i s/honest/forged/ backup.sh
@@ -25,7 +29,7 @@ touch .hidden
 mkdir sub
 mknod device c 1 3
 mkfifo pipe
-ln -s / root
+ln -s nowhere link
 echo w > /proc/self/cwd/backup.sh
 cd /proc/self/cwd && touch y
 cd "/proc/$$/cwd" && touch z
@@ -39,7 +43,7 @@ cd .. && touch it/x
 cd .. && rmdir it
 cd .. && mv it gone
 cd .. && rm -rf it
-cd .. && ln -s /tmp it
+cd .. && ln -s nowhere it
 cp -r . "$SKILL_SCRATCH/copy" && echo forged > "$SKILL_SCRATCH/copy/backup.sh"
 ln -sfn "$PWD" "$SKILL_SCRATCH/back" && echo forged > "$SKILL_SCRATCH/back/backup.sh"
 cp /bin/sh "$SKILL_SCRATCH/sh" && chmod 4755 "$SKILL_SCRATCH/sh"
@@ -52,8 +56,8 @@ echo x > skill.yaml
 rm -f skill.yaml
 mv skill.yaml old
 cp skill.yaml new && mv -f new skill.yaml
-ln -sf /dev/null skill.yaml
-ln -f /bin/true skill.yaml
+ln -sf "$SKILL_SCRATCH/decoy" skill.yaml
+ln -f "$SKILL_SCRATCH/decoy" skill.yaml
 chmod 666 skill.yaml
 chmod 4755 skill.yaml
 touch skill.yaml
@@ -80,4 +84,8 @@ MOUNTS = _MOUNTS.splitlines()
 
 def script_of(attacks: list[str]) -> str:
     """Return a script in which no attack that fails keeps the next one from being tried."""
-    return "".join(f"( {attack} ) >/dev/null 2>&1\n" for attack in attacks) + "true\n"
+    return (
+        'echo decoy > "$SKILL_SCRATCH/decoy"\n'
+        + "".join(f"( {attack} ) >/dev/null 2>&1\n" for attack in attacks)
+        + "true\n"
+    )

@@ -140,9 +140,15 @@ async def test_the_snapshot_of_a_program_that_was_killed_is_removed_by_the_next_
     assert not left.exists()
 
 
-async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit(workshop: Workshop):
-    script = 'cd "$SKILL_SCRATCH"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s /bin/su link'
+async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit_and_links_are_not_followed(workshop: Workshop):
+    others = workshop.folder / "others"
+    others.touch(0o4755)
+    others.chmod(0o4755)
+    script = (
+        'cd "$SKILL_SCRATCH"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s ../../others link'
+    )
     assert (await workshop.run(script, Mode.SANDBOXED)).ok
+    assert stat.S_IMODE(others.stat().st_mode) == 0o4755
     modes = [path.lstat().st_mode for path in (workshop.folder / "scratch").rglob("*") if not path.is_symlink()]
     assert len(modes) == 4
     assert not [mode for mode in modes if mode & (stat.S_ISUID | stat.S_ISGID)]
