@@ -6,7 +6,9 @@ program between it and us (`reaper`) also ends what left the group, so nothing t
 """
 
 import asyncio
+import errno
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -113,6 +115,8 @@ async def streaming(
     """
     data = stdin.encode(errors="replace")
     supervised = supervised and SUPERVISES
+    if supervised:
+        _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
     child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
     await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
     try:
@@ -134,6 +138,13 @@ async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) 
         yield
     finally:
         await to_the_end(child.end())
+
+
+def _refuse_what_is_not_there(program: str, path: str) -> None:
+    """Raise ProcessError as starting it would; the reaper could only tell it by an exit code."""
+    if shutil.which(program, path=path) is None:
+        reason = errno.EACCES if "/" in program and os.path.exists(program) else errno.ENOENT  # noqa: PTH110
+        raise ProcessError(f"{program} could not be started: {os.strerror(reason)}")
 
 
 def kill_below(pid: int) -> None:
