@@ -363,7 +363,6 @@ async def killed(house: House) -> int:
 async def test_a_run_whose_program_was_killed_is_interrupted_and_what_it_started_is_ended(
     house: House, runs: Runs, killed: int
 ):
-    assert alive(killed)
     (run,) = await runs.recover()
     assert await gone(killed)
     assert (run.status, run.reason) == (RunStatus.INTERRUPTED, "the program that ran it ended before it did")
