@@ -205,11 +205,12 @@ async def _open_bot(
     watch: "ModelWatch",
 ) -> "Bot":
     from tocsin.bot.assembly import BotParts, build_bot, shown_by, tell_through
-    from tocsin.bot.attachments import Attachments, read_in_child
+    from tocsin.bot.attachments import Attachments
     from tocsin.bot.commands import Abilities
     from tocsin.bot.contract import Mode
     from tocsin.bot.intake import Intake
     from tocsin.bot.plans import Plans
+    from tocsin.bot.reading import read_in_child
     from tocsin.bot.rules import Rules
     from tocsin.bot.source import files_of, inbound_of
     from tocsin.bot.speech import Speech

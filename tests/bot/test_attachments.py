@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tocsin.bot.attachments import MAX_IMAGE_BYTES, Attachments, read_in_child
+from tocsin.bot.attachments import Attachments
+from tocsin.bot.reading import read_in_child
 from tocsin.bot.speech import BASE_EN, Speech, SpeechModel, digest_of
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ChannelError
@@ -62,18 +63,6 @@ async def test_a_photo_goes_to_the_model_with_its_caption():
     assert prepared.text == "what is this"
     assert [(image.media_type, image.data) for image in prepared.images] == [("image/png", PNG)]
     assert prepared.notes == ()
-
-
-async def test_what_a_picture_is_shows_in_its_bytes_and_not_in_its_name():
-    prepared = await attachments({"x.png": b"MZ not a picture"}).prepare(message(document("x.png", "image/png")))
-    assert prepared.images == ()
-    assert "not a JPEG, PNG, GIF or WebP" in prepared.notes[0]
-
-
-async def test_a_picture_that_the_model_would_refuse_is_refused_with_a_remedy():
-    huge = PNG + bytes(MAX_IMAGE_BYTES)
-    prepared = await attachments({"p": huge}).prepare(message(document("p", "image/png")))
-    assert "Send it as a photo" in prepared.notes[0]
 
 
 @pytest.mark.parametrize("mime", ["text/plain", "text/csv", "text/html", "text/markdown", "application/json"])

@@ -4,6 +4,7 @@ import base64
 import os
 import select
 import signal
+from random import Random
 
 import pytest
 from tests.cli.conftest import Cli, end
@@ -52,6 +53,15 @@ def test_pictures_belong_to_the_question(wired: Cli, town: Town):
         (wired.home / name).write_bytes(PIXEL)
     assert wired("ask", "--image", "a.png", "--image", "b.data", "What is odd?").code == 0
     assert asked(town)[0]["images"] == 2
+
+
+def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town: Town):
+    from PIL import Image
+
+    Image.frombytes("RGB", (1400, 1000), Random(1).randbytes(4_200_000)).save(wired.home / "a.png")
+    assert wired("ask", "--image", "a.png", "What is odd?").code == 0
+    (question,) = asked(town)
+    assert question["images"] == 1
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,16 @@
 Every file is opened in a child process of its own (see `file_reader` and `speech_reader`).
 """
 
-import asyncio
-import json
-import os
-import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tocsin.bot.contract import Prepared
+from tocsin.bot.pictures import PICTURE_TYPES, fit
+from tocsin.bot.reading import UnreadableFileError, read_in_child
 from tocsin.bot.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage
-from tocsin.core.errors import ProcessError, TocsinError
-from tocsin.core.process import ProcessTimeoutError, run
+from tocsin.core.errors import TocsinError
 from tocsin.messaging.attribution import name_of
 from tocsin.providers.contract import Image
 
@@ -27,8 +22,10 @@ Fetch = Callable[[Attachment], Awaitable[bytes]]
 TEXT_TYPES = frozenset(
     {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
 )
-# What `file_reader` calls each kind of document.
-DOCUMENTS = {
+PICTURE = "picture"
+# What each type is: a picture, or what `file_reader` calls that kind of document.
+KINDS = {
+    **dict.fromkeys(PICTURE_TYPES, PICTURE),
     **dict.fromkeys(TEXT_TYPES, "text"),
     "application/pdf": "pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
@@ -41,15 +38,8 @@ UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "a
 BY_SUFFIX = {
     **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},
     **dict.fromkeys((".txt", ".csv", ".html", ".md", ".json", ".xml"), "text"),
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp"), PICTURE),
 }
-# How each picture begins: what a product says of a file is not proof.
-IMAGE_TYPES = {
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/webp": (b"RIFF",),
-}
-MAX_IMAGE_BYTES = 3_750_000  # in base64 just under the 5 MB that the chat models take
 MAX_IMAGES = 10
 READ_TIMEOUT_S = 30.0
 ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages"
@@ -87,17 +77,20 @@ class Attachments:
 
     async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
         mime = attachment.mime.partition(";")[0].strip().lower()
+        kind = _kind(attachment.name, mime)
         if not attachment.file_id:
             raise UnreadableFileError("its content is not shown to bots", hint=ACCEPTED)
         if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
             said = await self._speech.words_of(await self._fetch(attachment))
             taken.notes.append(f"“{said}”" if said else "I could not hear any words in it.")
             taken.texts += [said] if said else []
-        elif attachment.kind == "photo" or mime in IMAGE_TYPES:
+        elif attachment.kind == "photo" or kind == PICTURE:
             if len(taken.images) >= MAX_IMAGES:
                 raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
-            taken.images.append(_image(await self._fetch(attachment)))
-        elif kind := _document_kind(attachment.name, mime):
+            data = await self._fetch(attachment)
+            # What is sent as a photo, the product has made itself, and made it small.
+            taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
+        elif kind:
             taken.texts.append(await _document(attachment, kind, await self._fetch(attachment)))
         elif attachment.kind == "video" or mime.startswith("video/"):
             raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
@@ -122,26 +115,8 @@ class _Taken:
         self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")
 
 
-class UnreadableFileError(TocsinError):
-    """A file cannot be read; the sentence is for the person who sent it."""
-
-    code = "unreadable-file"
-
-
-def _image(data: bytes) -> Image:
-    for media_type, beginnings in IMAGE_TYPES.items():
-        if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):
-            if len(data) > MAX_IMAGE_BYTES:
-                raise UnreadableFileError(
-                    f"the picture is too large ({len(data) / 1e6:.1f} MB, limit {MAX_IMAGE_BYTES / 1e6:.2f} MB)",
-                    hint="send it as a photo, not as a file",
-                )
-            return Image(media_type, data)
-    raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
-
-
-def _document_kind(name: str, mime: str) -> str | None:
-    return BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else DOCUMENTS.get(mime)
+def _kind(name: str, mime: str) -> str | None:
+    return BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else KINDS.get(mime)
 
 
 async def _document(attachment: Attachment, kind: str, data: bytes) -> str:
@@ -150,31 +125,3 @@ async def _document(attachment: Attachment, kind: str, data: bytes) -> str:
         raise UnreadableFileError(str(refused))
     cut = "\n[The file goes on; only its beginning is shown.]" if reading.get("cut") else ""
     return f"[File {name_of(attachment)}]\n{reading.get('text', '')}{cut}"
-
-
-async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_s: float) -> dict[str, Any]:
-    """Return what a reader program of ours says of a file; its end, whatever the cause, is an UnreadableFileError."""
-    with tempfile.TemporaryDirectory(prefix="tocsin-file-") as directory:
-        path = await asyncio.to_thread(_write, Path(directory), data)
-        argv = [sys.executable, "-I", "-m", module, *arguments, str(path)]
-        try:
-            # Of our environment it needs nothing, least of all the secrets.
-            finished = await run(argv, timeout_s=timeout_s, env={"PATH": os.defpath, "LANG": "C.UTF-8"})
-        except ProcessTimeoutError:
-            raise UnreadableFileError("it takes too long to open") from None
-        except ProcessError as error:
-            raise UnreadableFileError("it cannot be opened now") from error
-    try:
-        reading = json.loads(finished.stdout)
-    except ValueError:
-        reading = None
-    if finished.exit_code or not isinstance(reading, dict):
-        raise UnreadableFileError("it cannot be opened: it is damaged, or made to do harm")
-    return reading
-
-
-def _write(directory: Path, data: bytes) -> Path:
-    path = directory / "file"
-    path.touch(mode=0o600)
-    path.write_bytes(data)
-    return path

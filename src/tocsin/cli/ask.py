@@ -13,9 +13,7 @@ from tocsin.core.errors import ConfigError
 if TYPE_CHECKING:
     from tocsin.providers.contract import ChatProvider, Completion, Image, Question
 
-MAX_IMAGE_BYTES = 20 * 1024 * 1024  # the most that either provider takes in one request
-# How files of these types begin; WebP has its name behind the length of the file.
-_KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"GIF8", "image/gif"))
+MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; larger ones than models take are scaled down
 
 
 def configure_ask(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +49,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     chat = open_chat(settings, SystemClock(), out.redact, model=readable(arguments.model))
     if chat is None:
         raise ConfigError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
-    images = tuple(_image(path) for path in arguments.image)
+    images = tuple(asyncio.run(_image(path)) for path in arguments.image)
     text = message_of(arguments.question)
     if not text.strip() and not images:
         raise ConfigError("the question is empty", hint="write it as the argument, or pipe it in and write `-`")
@@ -141,9 +139,9 @@ class _Flow:
             self._printed = text
 
 
-def _image(path: Path) -> "Image":
-    """Return the picture in a file; its content says what type it is, not its name."""
-    from tocsin.providers.contract import Image
+async def _image(path: Path) -> "Image":
+    """Return the picture in a file, made small enough for models; its content says what type it is, not its name."""
+    from tocsin.bot.pictures import fit, type_of
 
     try:
         with path.open("rb") as stream:
@@ -152,9 +150,6 @@ def _image(path: Path) -> "Image":
         raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="name a picture that is there") from None
     if len(data) > MAX_IMAGE_BYTES:
         raise ConfigError(f"{path} has more than {MAX_IMAGE_BYTES // 2**20} MiB", hint="make the picture smaller")
-    found = [media_type for begin, media_type in _KINDS if data.startswith(begin)]
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        found = ["image/webp"]
-    if not found:
+    if not type_of(data):
         raise ConfigError(f"{path} is no picture that models take", hint="it must be JPEG, PNG, GIF or WebP")
-    return Image(found[0], data)
+    return await fit(data)

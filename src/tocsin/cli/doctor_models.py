@@ -46,7 +46,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
 
 def check_speech(app: App) -> Iterator[Finding]:
     """Check what voice messages need; without it the bot says so to whoever sends one."""
-    from tocsin.bot.attachments import read_in_child
+    from tocsin.bot.reading import read_in_child
     from tocsin.bot.speech import Speech
     from tocsin.receiving import MODELS_FOLDER
 

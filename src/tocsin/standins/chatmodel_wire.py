@@ -18,6 +18,7 @@ from aiohttp import web
 from tocsin.standins.serving import RefusalError, whole_seconds
 
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+MAX_IMAGE_CHARS = 5 * 1024 * 1024  # in base64: https://docs.claude.com/en/docs/build-with-claude/vision
 CREATED = 1_800_000_000
 
 
@@ -341,7 +342,8 @@ def _messages(dialect: OpenAi | Anthropic, body: Mapping[str, Any]) -> list[Mapp
 
 def _is_image(media_type: str, data: str) -> bool:
     try:
-        return media_type in IMAGE_TYPES and bool(base64.b64decode(data, validate=True))
+        fits = media_type in IMAGE_TYPES and len(data) <= MAX_IMAGE_CHARS
+        return fits and bool(base64.b64decode(data, validate=True))
     except binascii.Error:
         return False
 
