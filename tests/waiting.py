@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 PATIENCE_S = 60.0
+# For a limit that is meant to run out once a child has got somewhere: a busy machine takes longer to get there.
+LIMITS_S = (0.5, 5.0, 50.0)
 
 
 def until(look: Callable[[], T | None], what: object = "", *, within_s: float = PATIENCE_S, every_s: float = 0.01) -> T:

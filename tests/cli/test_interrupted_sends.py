@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import TOCSIN, Cli, end
+from tests.waiting import PATIENCE_S
 
 from tocsin.standins import Fault, Town
 
@@ -32,7 +33,7 @@ def mute_mail() -> Iterator[socket.socket]:
 def test_a_signal_while_the_answer_is_waited_for_leaves_an_uncertain_record_and_says_so(
     wired: Cli, town: Town, until: Until, number: int, code: int
 ):
-    town.teamchat.faults.push(Fault.stall(60))
+    town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("send", "slack", "#ops", "hello") as child:
         until(lambda: town.recorder.of("teamchat"))
         ended, out, err = end(child, number)
@@ -66,7 +67,7 @@ def test_a_signal_before_anything_left_is_a_dead_record_and_says_that_nothing_wa
 
 
 def test_an_interrupted_send_as_json_is_the_send_result(wired: Cli, town: Town, until: Until):
-    town.teamchat.faults.push(Fault.stall(60))
+    town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("send", "slack", "#ops", "hello", "--json") as child:
         until(lambda: town.recorder.of("teamchat"))
         code, out, _ = end(child, signal.SIGTERM)
@@ -84,7 +85,7 @@ def test_an_interrupted_notify_tells_of_each_target_and_writes_one_entry(
         "oncall:\n  - {channel: slack, target: '#ops'}\n"
         f"  - {{channel: telegram, target: '{town.samples()['botchat']}'}}\n"
     )
-    town.teamchat.faults.push(Fault.stall(60))
+    town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("notify", "oncall", "hello") as child:
         until(lambda: town.recorder.of("teamchat") and town.recorder.of("botchat"))
         until(lambda: [d for d in deliveries(wired) if d["channel"] == "botchat"])
@@ -107,13 +108,13 @@ def test_a_hangup_that_nohup_ignores_does_not_interrupt_a_send(wired: Cli, town:
     with subprocess.Popen(command, env=wired.env, cwd=wired.home, **streams) as child:
         until(lambda: town.recorder.of("teamchat"))
         child.send_signal(signal.SIGHUP)
-        assert child.wait(20) == 0
+        assert child.wait(PATIENCE_S) == 0
 
 
 def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
     wired: Cli, town: Town, until: Until, free_port: int
 ):
-    town.teamchat.faults.push(Fault.stall(60))
+    town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
         assert child.stderr
         while b"listening" not in (line := child.stderr.readline()):
@@ -123,7 +124,7 @@ def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
             "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        with socket.create_connection(("127.0.0.1", free_port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", free_port), timeout=PATIENCE_S) as client:
             client.sendall((head + body).encode())
             until(lambda: town.recorder.of("teamchat"))
             assert end(child, signal.SIGTERM)[0] == 0
@@ -140,7 +141,7 @@ def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
 def test_a_gateway_that_is_stopped_twice_still_records_what_it_was_sending(
     wired: Cli, town: Town, until: Until, free_port: int
 ):
-    town.teamchat.faults.push(Fault.stall(60))
+    town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
         assert child.stderr
         while b"listening" not in (line := child.stderr.readline()):
@@ -149,7 +150,7 @@ def test_a_gateway_that_is_stopped_twice_still_records_what_it_was_sending(
         head = (
             f"POST /send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
-        with socket.create_connection(("127.0.0.1", free_port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", free_port), timeout=PATIENCE_S) as client:
             client.sendall((head + body).encode())
             until(lambda: town.recorder.of("teamchat"))
             child.send_signal(signal.SIGTERM)

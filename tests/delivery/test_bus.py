@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.waiting import PATIENCE_S, rate_of
 from tests.waiting import eventually as until
-from tests.waiting import rate_of
 
 from tocsin.core.errors import ChannelError, ConfigError, StoreUnavailableError, UnknownChannelError
 from tocsin.core.ids import new_id
@@ -569,9 +569,10 @@ async def test_installations_in_two_databases_do_not_depose_each_other(
     private_redis: RedisServer, url: str, client: RedisClient
 ):
     first, second = Queue(), Queue()
+    steady = replace(SWIFT, lease_s=PATIENCE_S, silence_s=PATIENCE_S)  # no leader may be late here
     async with (
-        buses(url, first) as [one],
-        buses(f"{url}?db=1", second, name="other") as [two],
+        buses(url, first, pace=steady) as [one],
+        buses(f"{url}?db=1", second, name="other", pace=steady) as [two],
     ):
         await until_led([one])
         await until_led([two])

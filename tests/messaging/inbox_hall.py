@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
@@ -56,6 +56,10 @@ class SteppedClock(FakeClock):
         future = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self.monotonic() + seconds, next(self._numbers), future))
         await future
+
+    async def until_asleep(self, seconds: float) -> None:
+        """Wait until somebody sleeps for at least so long."""
+        await eventually(lambda: any(at >= self.monotonic() + seconds for at, _, _ in self._sleepers))
 
     def advance(self, seconds: float) -> None:
         super().advance(seconds)

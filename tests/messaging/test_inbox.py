@@ -854,7 +854,7 @@ async def test_work_that_does_not_end_in_time_is_left_to_whoever_comes_first(hal
         await inbox.accept([message("slow")])
         await until(lambda: gate.came)
         inbox.stop()
-        await asyncio.sleep(0.01)
+        await hall.clock.until_asleep(DRAIN_S)
         hall.clock.advance(DRAIN_S)
     assert (await hall.store.survey()).owners == {"": 1}
     again = Gate()

@@ -47,7 +47,7 @@ class Desk:
     def publisher(self, server: RedisServer | None) -> Publisher:
         def connect() -> RedisClient:
             assert server
-            return open_redis(server.url, answer_timeout_s=0.2)
+            return open_redis(server.url, answer_timeout_s=1.0)
 
         return Publisher(self.outbox, connect if server else None)
 

@@ -15,7 +15,7 @@ from tocsin.providers.remote import Limits
 from tocsin.standins.chatmodel import MODEL, ChatModel
 from tocsin.testing import FakeClock
 
-SWIFT = Limits(connect_s=2.0, first_piece_s=5.0, between_pieces_s=5.0, whole_s=10.0)
+PATIENT = Limits(connect_s=60.0, first_piece_s=60.0, between_pieces_s=60.0, whole_s=120.0)
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Desk:
             }
         )
 
-    def open(self, provider: str = "openai", *, limits: Limits = SWIFT, model: str = "", **env: str) -> ChatProvider:
+    def open(self, provider: str = "openai", *, limits: Limits = PATIENT, model: str = "", **env: str) -> ChatProvider:
         settings = self.settings(CHAT_PROVIDER=provider, **env)
         chat = open_chat(settings, self.clock, Redactor(settings.secrets()), limits=limits, model=model)
         assert chat is not None

@@ -21,7 +21,7 @@ from tocsin.providers.remote import Limits
 from tocsin.standins import Fault
 from tocsin.standins.chatmodel import KEY
 
-IMPATIENT = Limits(first_piece_s=10, between_pieces_s=0.4, whole_s=20)
+IMPATIENT = Limits(first_piece_s=10, between_pieces_s=1.0, whole_s=60)
 MIDDLE = ("cut", "unfinished", "hang", "broken_event", "error_event")
 
 
@@ -251,7 +251,7 @@ async def test_a_provider_that_never_begins_is_given_up(desk, provider, model):
 
 async def test_an_answer_may_take_longer_than_one_pause_while_it_goes_on(desk, provider, model):
     model.will_answer("a b c d e f g h")
-    model.faults.push(Fault.answer("slow", 0.05))
+    model.faults.push(Fault.answer("slow", 0.2))
     answer = await desk.open(provider, limits=IMPATIENT).ask(question())
     assert answer.text == "a b c d e f g h"
 

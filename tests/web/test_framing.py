@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.ports import free_port
 from tests.web.conftest import TOKEN, MakeGateway
 from tests.web.framing import AMBIGUOUS, FORGED, TRAILERS
-from tests.web.test_serving import exchange, free_port
+from tests.web.test_serving import exchange
 
 from tocsin.web.serving import Service, listen
 from tocsin.web.serving import _server as server_of

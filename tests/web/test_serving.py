@@ -32,7 +32,7 @@ COMMAND = str(Path(sys.executable).with_name("tocsin"))
 class HastyProtocol(BoundedProtocol):
     """Waits for a request as long as a test wants to."""
 
-    arrival_timeout_s = 0.1
+    arrival_timeout_s = 0.5
 
 
 @pytest.fixture
