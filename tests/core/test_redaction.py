@@ -31,9 +31,17 @@ def standard_forms(secret: str) -> dict[str, str]:
         "lower-case url": re.sub("%..", lambda match: match[0].lower(), quote(secret, safe="")),
         "json": json.dumps(secret)[1:-1],
         "json in unicode": json.dumps(secret, ensure_ascii=False)[1:-1],
+        "json for pages": json.dumps(secret)[1:-1].replace("&", "\\u0026").replace("<", "\\u003C"),
+        "json with slashes": json.dumps(secret)[1:-1].replace("/", "\\/"),
         "html": escape(secret, quote=False),
+        "html attribute": escape(secret),
+        "html by numbers": escape(secret).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+        "xml": escape(secret).replace("&#x27;", "&apos;"),
+        "html by padded numbers": escape(secret).replace("&#x27;", "&#039;").replace("&amp;", "&#38;"),
+        "html all in numbers": "".join(f"&#x{ord(char):X};" if not char.isalnum() else char for char in secret),
         "repr": repr(secret)[1:-1],
         "hex": secret.encode().hex(),
+        "upper-case hex": secret.encode().hex().upper(),
     }
 
 
@@ -158,8 +166,11 @@ def test_ordinary_text_stays_as_it_is(text: str):
         "YWFh",
         "\\",
         "%",
+        "&",
+        "&#0",
+        "&amp;",
     ],
 )
 def test_a_long_text_of_repeated_pieces_is_redacted(piece: str):
-    redact = Redactor(["aaaa", "\\\\\\\\", "a" * 30 + "b"])
+    redact = Redactor(["aaaa", "\\\\\\\\", "a" * 30 + "b", "\\" * 40 + "b", "&" * 40 + "b", "&amp;" * 9 + "b"])
     redact(piece * 200_000)  # a cost that grew with the square would not come to an end

@@ -1,7 +1,9 @@
 """Mask secrets in everything that leaves the program: logs, errors, results, audit lines."""
 
 import re
-from collections.abc import Iterable, Iterator
+import string
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 MASK = "[secret]"
@@ -30,6 +32,9 @@ _SHAPES = (
     _Shape("://hooks.", r"(https://hooks\.[a-z.]+/)[A-Za-z0-9/_-]{16,}", rf"\1{MASK}"),
     _Shape("://", r"(://[^/\s:@]*:)[^/\s@]+@", rf"\1{MASK}@"),
 )
+# The five that every escaper of HTML and XML may write by name.
+_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_JSON_ESCAPES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 _REST_OF_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]*")
 
 
@@ -38,25 +43,36 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+        self._known = known | {secret.strip() for secret in known}
         self._forms = tuple({form for secret in known for form in _forms(secret)})
         self._base64_forms = tuple({form for secret in known for form in _base64_forms(secret)})
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced by `[secret]`; never raises."""
-        found = [form for form in self._forms if form in text]
-        found_base64 = [form for form in self._base64_forms if form in text]
-        if found or found_base64:
-            text = _mask(text, found, found_base64)
+        spans = [span for form in self._forms if form in text for span in _places(text, form)]
+        spans += [span for form in self._base64_forms if form in text for span in _base64_places(text, form)]
+        if "\\" in text:
+            spans += [found.span() for pattern in self._in_json for found in pattern.finditer(text)]
+        if "&" in text:
+            spans += [found.span() for pattern in self._in_html for found in pattern.finditer(text)]
+        if spans:
+            text = _mask(text, spans)
         for shape in _SHAPES:
             if shape.hint in text:
                 text = re.sub(shape.pattern, shape.mask, text)
         return text
 
+    @cached_property
+    def _in_json(self) -> tuple[re.Pattern[str], ...]:
+        return _escaped(self._known, _json_spellings)
 
-def _mask(text: str, forms: Iterable[str], base64_forms: Iterable[str]) -> str:
-    """Replace every stretch that one form or several overlapping ones cover."""
-    spans = [span for form in forms for span in _places(text, form)]
-    spans += [span for form in base64_forms for span in _base64_places(text, form)]
+    @cached_property
+    def _in_html(self) -> tuple[re.Pattern[str], ...]:
+        return _escaped(self._known, _html_spellings)
+
+
+def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Replace every stretch that one span or several overlapping ones cover."""
     pieces: list[str] = []
     end = 0
     for start, stop in sorted(spans):
@@ -85,29 +101,49 @@ def _base64_places(text: str, form: str) -> Iterator[tuple[int, int]]:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the value as it looks raw, stripped, in a URL, in JSON, in HTML, in `repr` and in hex."""
+    """Return the value as it looks raw, stripped, in a URL, in `repr` and in hex."""
     from urllib.parse import quote, quote_plus
 
     raw = secret.encode(errors="surrogatepass")
     in_url = {quote(raw, safe=""), quote(raw), quote(raw, safe="!$&'()*+,;=:@/"), quote_plus(raw)}
-    in_json = {secret.replace("\\", "\\\\").replace('"', '\\"')}
-    if not (secret.isascii() and secret.isprintable()):
-        # json costs 2 ms to import and is needed only here.
-        from json import dumps
-
-        in_json |= {dumps(secret)[1:-1], dumps(secret, ensure_ascii=False)[1:-1]}
     forms = {
         secret,
         secret.strip(),
         *in_url,
         *(re.sub("%..", lambda match: match[0].lower(), form) for form in in_url),
-        *in_json,
-        *(form.replace("/", "\\/") for form in in_json),
-        secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
         repr(secret)[1:-1],
         raw.hex(),
+        raw.hex().upper(),
     }
     return {form for form in forms if len(form) >= SHORTEST_SECRET}
+
+
+def _escaped(secrets: Iterable[str], spellings: Callable[[str], Iterable[str]]) -> tuple[re.Pattern[str], ...]:
+    """Return patterns for the values that an escaper changes."""
+    plain = frozenset(string.ascii_letters + string.digits)
+    return tuple(
+        re.compile("".join(char if char in plain else f"(?:{'|'.join(spellings(char))})" for char in secret))
+        for secret in secrets
+        if len(secret) >= SHORTEST_SECRET and not plain.issuperset(secret)
+    )
+
+
+def _json_spellings(char: str) -> Iterator[str]:
+    """Yield patterns for a character in a JSON string, or behind the backslash of another escaper."""
+    # Only doubled: where one would do as well, a run of them could be read in too many ways.
+    yield r"\\\\" if char == "\\" else rf"\\?{re.escape(char)}"
+    units = char.encode("utf-16-be", errors="surrogatepass").hex()
+    yield "".join(rf"\\u(?i:{units[start : start + 4]})" for start in range(0, len(units), 4))
+    if char in _JSON_ESCAPES:
+        yield rf"\\{_JSON_ESCAPES[char]}"
+
+
+def _html_spellings(char: str) -> Iterator[str]:
+    """Yield patterns for a character in HTML: as it is, by its number, or by its name."""
+    yield re.escape(char)
+    yield rf"&#(?:0*{ord(char)}|[xX]0*(?i:{ord(char):x}));"
+    if char in _ENTITIES:
+        yield rf"&{_ENTITIES[char]};"
 
 
 def _base64_forms(secret: str) -> set[str]:
