@@ -31,9 +31,10 @@ from tocsin.core.variables import Variable, base_url
 from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.messaging.idempotency import SqliteKeys
 from tocsin.messaging.inbox_model import Entry
+from tocsin.messaging.inbox_store import KEYS_KEPT_S
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 from tocsin.web.gateway import build_gateway
-from tocsin.web.webhooks import REPLAYED_S
+from tocsin.web.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
 
 SIGNED = ("X-Bell-Signature", "good")
 FORGED = ("X-Bell-Signature", "forged")
@@ -60,6 +61,9 @@ class Ear(InboundAdapter):
 
     def replay_key(self, request: WebhookRequest) -> str:
         return "".join(request.values("x-bell-once"))
+
+    def signed_at(self, request: WebhookRequest) -> float | None:
+        return next((float(value) for value in request.values("x-bell-time")), None)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         try:
@@ -354,6 +358,34 @@ async def test_a_handshake_that_comes_again_is_answered(door: Door):
     once = ("X-Bell-Once", "1")
     answers = [(await door.call({"challenge": "abc"}, SIGNED, once)).json() for _ in range(2)]
     assert answers == [{"challenge": "abc"}] * 2
+
+
+@pytest.mark.parametrize("age_s", [MAX_AGE_S + 1, KEYS_KEPT_S + 1, 1e9, -MAX_AHEAD_S - 1])
+async def test_a_call_signed_before_keys_are_kept_or_in_the_future_is_acknowledged_and_not_worked_on(
+    door: Door, caplog: pytest.LogCaptureFixture, age_s: float
+):
+    stamp = ("X-Bell-Time", str(door.clock.now() - age_s))
+    for number in range(3):
+        answer = await door.call({"text": f"again {number}"}, SIGNED, stamp)
+        assert (answer.status, answer.json()) == (200, {"heard": True})
+    assert await door.texts() == []
+    (told,) = [record for record in caplog.records if "not worked on" in record.message]
+    assert (told.channel, told.age_s) == ("bell", pytest.approx(age_s))
+
+
+@pytest.mark.parametrize("age_s", [MAX_AGE_S - 1, 0, -MAX_AHEAD_S + 1])
+async def test_a_call_whose_keys_are_kept_is_worked_on_once(door: Door, age_s: float):
+    stamp = ("X-Bell-Time", str(door.clock.now() - age_s))
+    for _ in range(2):
+        await door.call({"text": "once"}, SIGNED, stamp)
+    door.clock.advance(KEYS_KEPT_S)
+    await door.call({"text": "once"}, SIGNED, stamp)
+    assert await door.texts() == ["once"]
+
+
+async def test_an_old_handshake_is_answered(door: Door):
+    answer = await door.call({"challenge": "abc"}, SIGNED, ("X-Bell-Time", "0"))
+    assert answer.json() == {"challenge": "abc"}
 
 
 # --- limits

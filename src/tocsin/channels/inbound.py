@@ -214,6 +214,10 @@ class InboundAdapter(ABC):
         """Return what names this signed call, or nothing where a repeated one is found by its dedupe keys."""
         return ""
 
+    def signed_at(self, request: WebhookRequest) -> float | None:
+        """Return the Unix time at which a verified call was signed; `None` where `verify` checks its age."""
+        return None
+
     def answer_to(self, message: InboundMessage | None) -> Answer:
         """Return what the product expects for an event that is stored, was stored before, or is ignored."""
         return Answer()

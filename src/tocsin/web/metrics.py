@@ -91,7 +91,7 @@ class Metrics:
         self._of_request(route, str(status)).inc()
 
     def count_received(self, channel: str, kind: str, result: str) -> None:
-        """Count one event of a channel: `new`, `duplicate`, or `ignored` because it concerns nobody here."""
+        """Count one event of a channel: `new`, `duplicate`, `stale`, or `ignored` as it concerns nobody here."""
         self._received.labels(channel, kind, result).inc()
 
     def count_rejected(self, channel: str) -> None:

@@ -17,6 +17,7 @@ from tocsin.core.clock import Clock
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.messaging.inbox import Inbox
+from tocsin.messaging.inbox_store import KEYS_KEPT_S
 from tocsin.web.asgi import read_body
 from tocsin.web.metrics import Metrics
 from tocsin.web.problems import Problem
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 # How long a signed call that comes again is recognised. Source: channel fact book, section 9.
 REPLAYED_S = 600.0
 MAX_REPLAYS = 50_000
+# A call signed later than this is not of now, whatever our clock has been through. Teamchat allows as much.
+MAX_AHEAD_S = 300.0
+# An older call may have been here before: its dedupe keys may be forgotten.
+MAX_AGE_S = KEYS_KEPT_S - MAX_AHEAD_S
 
 
 class Webhooks:
@@ -67,7 +72,7 @@ class Webhooks:
             detail = f"More than {self._limit.per_minute} webhook calls a minute on {kind}: see WEBHOOK_RATE_LIMIT."
             raise Problem("rate-limited", detail, headers={"Retry-After": "60"})
         try:
-            return _response(await self._take_in(kind, adapter, request))
+            return _response(await self._take_in(scope, kind, adapter, request))
         except Exception as error:
             # Whatever broke, the event is not acknowledged: the product sends it again.
             if isinstance(error, TocsinError):
@@ -108,15 +113,33 @@ class Webhooks:
         detail = f"rejected a webhook call on {kind} from {address}: {reason}"
         self._audit.record("msg.reject", detail, source="gateway", metadata=facts)
 
-    async def _take_in(self, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> Answer:
+    async def _take_in(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> Answer:
         received = await adapter.receive(request)
         if isinstance(received, Handshake):
             return received.answer
         if received is None:
             self._metrics.count_received(kind, "none", "ignored")
             return adapter.answer_to(None)
-        await self._store(kind, adapter.replay_key(request), received)
+        if self._is_stale(scope, kind, adapter, request):
+            self._metrics.count_received(kind, str(received.kind), "stale")
+        else:
+            await self._store(kind, adapter.replay_key(request), received)
         return adapter.answer_to(received)
+
+    def _is_stale(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> bool:
+        """Whether a call may be a repetition that nothing would recognise; that is told, like a rejection."""
+        signed_at = adapter.signed_at(request) if self._verifies else None
+        if signed_at is None or -MAX_AHEAD_S <= (age_s := self._clock.now() - signed_at) <= MAX_AGE_S:
+            return False
+        facts = {
+            "channel": kind,
+            "ip": scope["tocsin.client"],
+            "request_id": scope["tocsin.request_id"],
+            "age_s": age_s,
+        }
+        if self._told.admits(facts["ip"], f"{kind} stale"):
+            log.warning("an old webhook call is not worked on; compare this machine's clock", extra=facts)
+        return True
 
     async def _store(self, kind: str, replay_key: str, message: InboundMessage) -> None:
         key = f"{kind} {replay_key}"

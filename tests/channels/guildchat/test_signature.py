@@ -106,3 +106,9 @@ async def test_a_ping_is_answered():
     assert await receiver.receive(WebhookRequest((), PING)) == pong
     event_ping = b'{"version":1,"application_id":"1234560123453231555","type":0}'
     assert await receiver.receive(WebhookRequest((), event_ping)) == Handshake(Answer(204))
+
+
+def test_the_time_at_which_a_call_was_signed_is_its_time_stamp():
+    receiver = build_receiver(GuildchatAdapter, {"GUILDCHAT_PUBLIC_KEY": PUBLIC_KEY})
+    call = WebhookRequest((("x-signature-ed25519", VECTORS[ASK]), ("x-signature-timestamp", AT)), ASK)
+    assert receiver.signed_at(call) == 1_700_000_000

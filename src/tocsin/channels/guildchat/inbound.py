@@ -45,6 +45,10 @@ class GuildchatInbound(InboundAdapter):
         """Return the digest of signature and time stamp; a PING is answered however often it comes."""
         return signature.replay_key(request)
 
+    def signed_at(self, request: WebhookRequest) -> float:
+        """Return the time stamp: the product names no age beyond which a call is to be rejected."""
+        return signature.signed_at(request)
+
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         """Read an interaction, or an event: that has no token, and an `event`, be it empty, or the type 0."""
         call = json_object(request.body) or {}

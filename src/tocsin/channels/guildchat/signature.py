@@ -17,7 +17,7 @@ _TIMESTAMP = re.compile(r"[0-9]{1,20}")  # or a part of the body would pass for 
 def check(request: WebhookRequest, public_key: str) -> None:
     """Raise RejectedError unless the owner of `public_key` (64 hex digits) signed time stamp and raw body.
 
-    There is no rule about the age; repetitions are found by their dedupe keys.
+    The product has no rule about the age: see `signed_at`.
     """
     if not public_key:
         raise RejectedError("no public key is configured", hint="set GUILDCHAT_PUBLIC_KEY")
@@ -49,6 +49,11 @@ def proof_of(request: WebhookRequest) -> tuple[str, str]:
     if not _TIMESTAMP.fullmatch(timestamp):
         raise RejectedError("the time stamp is not a number")
     return signature.lower(), timestamp
+
+
+def signed_at(request: WebhookRequest) -> float:
+    """Return the time stamp of a call, in Unix seconds."""
+    return float(proof_of(request)[1])
 
 
 def replay_key(request: WebhookRequest) -> str:
