@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -194,3 +194,31 @@ def test_ids_and_states_are_whole_on_a_narrow_terminal(cli: Cli, town: Town):
     assert id_.rpartition("-")[2][:8] in words
     assert "queued" in words
     assert "private" in words, "the end of the longest column is not cut off"
+
+
+FORGED = "no_such_thing\n  hint: none\r\ntocsin: all is well\x1b[2K\x85\u2028end"
+TOLD = "no_such_thing hint: none tocsin: all is well\\u001b[2K\\u0085\\u2028end"
+
+
+@pytest.mark.parametrize("say", [Output.line, Output.note, Output.error])
+def test_what_a_provider_wrote_begins_no_line_of_its_own(
+    say: Callable[[Output, str], None], capsys: pytest.CaptureFixture[str]
+):
+    say(Output(), f"it says {FORGED}")
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).removeprefix("tocsin: ") == f"it says {TOLD}\n"
+
+
+def test_neither_does_a_hint_or_a_cell_of_a_table(capsys: pytest.CaptureFixture[str]):
+    Output().error("it failed", FORGED)
+    Output().table(["a", "b"], [[FORGED, "c\td"]])
+    shown = capsys.readouterr()
+    assert shown.err == f"tocsin: it failed\n  hint: {TOLD}\n"
+    assert shown.out.split("\n")[1:] == [f"{TOLD}  c d", ""]
+
+
+def test_a_text_is_shown_with_its_own_lines(cli: Cli):
+    skill = cli.data_dir / "skills" / "poem"
+    skill.mkdir(parents=True)
+    (skill / "skill.yaml").write_text("name: poem\ndescription: One.\ncommand: printf 'one\\ttwo\\n\\033[2Kthree\\n'\n")
+    assert cli("skills", "run", "poem").out == "one\ttwo\n\\u001b[2Kthree\n"

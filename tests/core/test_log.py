@@ -13,7 +13,7 @@ from tocsin.core.redaction import Redactor
 
 SECRET = 'canary-"secret"-for-test'
 
-Start = Callable[[str, str], StringIO]
+Start = Callable[..., StringIO]
 
 
 @pytest.fixture
@@ -22,10 +22,10 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
 
-    def start(severity: str, form: str) -> StringIO:
+    def start(severity: str, form: str, secret: str = SECRET) -> StringIO:
         stream = StringIO()
         monkeypatch.setattr(sys, "stderr", stream)
-        configure(severity, form, Redactor([SECRET]))
+        configure(severity, form, Redactor([secret]))
         return stream
 
     yield start
@@ -123,3 +123,24 @@ def test_configuring_twice_writes_every_line_once(start: Start):
     stream = start("info", "json")
     log.info("once")
     assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_text_of_a_provider_begins_no_line_and_drives_no_terminal(start: Start, form: str):
+    stream = start("info", form)
+    forged = "no\n2026-01-01T00:00:00Z [info] all is well\r\x1b[2K\x9b2J\u2028end"
+    log.warning("a call failed: %s", forged, extra={"reason": forged})
+    (line,) = stream.getvalue().splitlines()
+    assert not set("\n\r\x1b\x9b\u2028") & set(line)
+
+
+def test_a_traceback_drives_no_terminal(start: Start):
+    stream = start("info", "text")
+    log.error("broken", exc_info=ValueError("odd \x1b[2K"))
+    assert "ValueError: odd \\u001b[2K" in stream.getvalue()
+
+
+def test_a_secret_of_several_lines_is_masked_in_one(start: Start):
+    stream = start("info", "text", "first\nsecond")
+    log.warning("it says", extra={"reason": "first\nsecond"})
+    assert "second" not in stream.getvalue()

@@ -69,7 +69,7 @@ async def _answer(chat: "ChatProvider", question: "Question", out: Output) -> "C
         if not out.as_json and is_terminal(sys.stdout):
             return await _stream(chat, question, out, label)
         answer = await out.while_waiting(label, chat.ask(question))
-        out.line(answer.text)
+        out.text(answer.text)
         return answer
     finally:
         await chat.aclose()
@@ -135,7 +135,7 @@ class _Flow:
 
     def _print(self, text: str) -> None:
         if text:
-            self._out.piece(text)
+            self._out.text(text, end="")
             self._printed = text
 
 

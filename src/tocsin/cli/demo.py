@@ -69,7 +69,7 @@ def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
 
     with TemporaryDirectory(prefix="tocsin-demo-") as directory:
         run_on_uvloop(main(Path(directory)))
-    out.note("\nThe demo has ended; its data directory is gone.")
+    out.aside("\nThe demo has ended; its data directory is gone.")
     return DONE
 
 

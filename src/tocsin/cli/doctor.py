@@ -55,7 +55,8 @@ def _report(findings: list[Finding], out: Output) -> int:
     out.table(("state", "subject", "finding"), [(f.state, f.subject, _shown(f)) for f in findings])
     for finding in findings:
         if finding.state in {"error", "warning"}:
-            out.line(f"\n{finding.state}: {finding.subject}: {finding.detail}")
+            out.line("")
+            out.line(f"{finding.state}: {finding.subject}: {finding.detail}")
             if finding.fix:
                 out.line(f"  fix: {finding.fix}")
     return FAILED if broken else DONE

@@ -81,7 +81,7 @@ def _run(argv: Sequence[str], out: Output) -> int:
         if options.verbose:
             from traceback import format_exception
 
-            out.note("".join(format_exception(error)))
+            out.aside("".join(format_exception(error)))
         out.failure(TocsinError(f"unexpected {type(error).__name__}: {error}", hint=_BUG))
         return FAILED
 

@@ -75,4 +75,4 @@ class _Shown(logging.Handler):
         if self._verbose and record.exc_info and record.exc_info[1]:
             from traceback import format_exception
 
-            self._out.error("".join(format_exception(record.exc_info[1])))
+            self._out.aside("".join(format_exception(record.exc_info[1])))

@@ -5,7 +5,6 @@ progress appear on a terminal only; rich is loaded only then.
 """
 
 import os
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
@@ -14,14 +13,13 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.visible import one_line, visible
 
 T = TypeVar("T")
 
 DONE, FAILED, MISUSED = 0, 1, 2
 # Before that a person does not feel that something takes time.
 _PATIENCE_S = 1.0
-# What would break or disguise a line on a terminal: controls but tab and newline, line separators, directions.
-_UNSAFE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class OutputError(TocsinError):
@@ -49,22 +47,28 @@ class Output:
         """Print the one JSON document of a `--json` run."""
         import json
 
-        self._write(sys.stdout, json.dumps(value, indent=2, default=_plain, ensure_ascii=not _is_unicode(sys.stdout)))
+        document = json.dumps(value, indent=2, default=_plain, ensure_ascii=not _is_unicode(sys.stdout))
+        self._write(sys.stdout, document, shown=visible)
 
     def line(self, text: str) -> None:
-        """Print one line of the result."""
+        """Print one line of the result; what `text` quotes cannot begin another one."""
         if not self.as_json:
             self._write(sys.stdout, text)
 
-    def piece(self, text: str) -> None:
-        """Print a part of the result as it comes, without a line end."""
+    def text(self, text: str, end: str = "\n") -> None:
+        """Print a text that is the result itself, with its own lines; without `end`, a piece of one as it comes."""
         if not self.as_json:
-            self._write(sys.stdout, text, end="")
+            self._write(sys.stdout, text, end, shown=visible)
 
     def note(self, text: str) -> None:
-        """Tell something about the run, on standard error; `--quiet` leaves it out."""
+        """Tell something about the run in one line, on standard error; `--quiet` leaves it out."""
         if not self.quiet:
             self._write(sys.stderr, text)
+
+    def aside(self, text: str) -> None:
+        """Print a text with its own lines on standard error; `--quiet` leaves it out."""
+        if not self.quiet:
+            self._write(sys.stderr, text, shown=visible)
 
     def error(self, sentence: str, hint: str = "", prog: str = "tocsin") -> None:
         """Tell what went wrong and what to do, on standard error; `prog` is the command that says so."""
@@ -87,7 +91,7 @@ class Output:
         """Print rows: a drawn table on a terminal, aligned plain columns elsewhere."""
         if self.as_json:
             return
-        rows = [[_visible(self.redact(cell).replace("\n", " ").replace("\t", " ")) for cell in row] for row in rows]
+        rows = [[one_line(self.redact(cell)) for cell in row] for row in rows]
         if is_terminal(sys.stdout):
             _draw(columns, rows)
             return
@@ -119,7 +123,7 @@ class Output:
             def show() -> None:
                 from rich.console import Console
 
-                shown.enter_context(Console(stderr=True).status(_visible(label)))
+                shown.enter_context(Console(stderr=True).status(one_line(label)))
 
             timer = asyncio.get_running_loop().call_later(_PATIENCE_S, show)
             try:
@@ -127,11 +131,13 @@ class Output:
             finally:
                 timer.cancel()
 
-    def _write(self, stream: TextIO | None, text: str, end: str = "\n") -> None:
+    def _write(
+        self, stream: TextIO | None, text: str, end: str = "\n", *, shown: Callable[[str], str] = one_line
+    ) -> None:
         if stream is None:  # whoever started us closed it
             return
         encoding = stream.encoding or "utf-8"
-        safe = _visible(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
+        safe = shown(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
         try:
             stream.write(safe + end)
             stream.flush()
@@ -193,11 +199,6 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-def _visible(text: str) -> str:
-    """Return `text` with control characters as escapes, so that no message can drive the terminal."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

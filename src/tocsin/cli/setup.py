@@ -134,5 +134,5 @@ def _completion(arguments: argparse.Namespace, options: Options, out: Output) ->
     script = shtab.complete(build_parser([], everything=True), shell=arguments.shell)
     if out.as_json:
         out.document({"shell": arguments.shell, "script": script})
-    out.line(script)
+    out.text(script)
     return DONE

@@ -180,7 +180,7 @@ async def _watched(app: App, name: str, call: Call, out: Output) -> Run:
     out.effect_done("the skill was run")
 
     def show(line: Line) -> None:
-        (out.note if line.stream == "stderr" else out.line)(line.text)
+        (out.aside if line.stream == "stderr" else out.text)(line.text)
 
     return await skills.run(name, call, watch=show)
 

@@ -8,7 +8,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any
+from io import StringIO
+from typing import Any, TextIO
+
+from tocsin.core.visible import one_line, visible
 
 
 @contextmanager
@@ -43,12 +46,15 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[Any] = (
-        # Plain tracebacks: the drawn ones show local variables, and a secret may be one.
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
+        [
+            _OneLine(redact),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_plain_traceback),
+        ]
         if as_text
         else [
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(ensure_ascii=False, default=str),
+            _visible_json,
         ]
     )
     formatter = ProcessorFormatter(
@@ -82,6 +88,29 @@ def _drop_coloured_twin(logger: object, name: str, event: MutableMapping[str, An
     """Leave out the second, coloured message that uvicorn adds to its lines."""
     event.pop("color_message", None)
     return event
+
+
+class _OneLine:
+    """Keeps phrase and fields in the one line of a record, whatever a provider has put into them."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+
+    def __call__(self, logger: object, name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        # Masked before: a secret of several lines would not be recognised in one.
+        return {key: one_line(self._redact(value)) if isinstance(value, str) else value for key, value in line.items()}
+
+
+def _plain_traceback(stream: TextIO, exc_info: Any) -> None:
+    """Write a traceback without local variables, one of which may be a secret."""
+    lines = StringIO()
+    structlog.dev.plain_traceback(lines, exc_info)
+    stream.write(visible(lines.getvalue()))
+
+
+def _visible_json(logger: object, name: str, line: str) -> str:
+    """Escape what JSON may have as it is, and a terminal or a viewer of logs takes for a control."""
+    return visible(line)
 
 
 class _Redaction:
