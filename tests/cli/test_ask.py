@@ -56,9 +56,8 @@ def test_pictures_belong_to_the_question(wired: Cli, town: Town):
 
 
 def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town: Town):
-    from PIL import Image
-
-    Image.frombytes("RGB", (1400, 1000), Random(1).randbytes(4_200_000)).save(wired.home / "a.png")
+    pictures = pytest.importorskip("PIL.Image")  # of the extra `chat`
+    pictures.frombytes("RGB", (1400, 1000), Random(1).randbytes(4_200_000)).save(wired.home / "a.png")
     assert wired("ask", "--image", "a.png", "What is odd?").code == 0
     (question,) = asked(town)
     assert question["images"] == 1
