@@ -68,7 +68,9 @@ class Cli:
         return result
 
     @contextmanager
-    def running(self, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    def running(
+        self, *arguments: str, env: Mapping[str, str] | None = None, umask: int = -1
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Run `tocsin` during the block; whatever is left of it is killed."""
         child = subprocess.Popen(
             [TOCSIN, *arguments],
@@ -77,6 +79,7 @@ class Cli:
             stderr=subprocess.PIPE,
             cwd=self.home,
             env={**self.env, **(env or {})},
+            umask=umask,
         )
         with child:
             try:

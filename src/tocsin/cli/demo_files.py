@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.core.files import make_directory, write_atomically
 from tocsin.core.variables import (
     DATA_DIR,
     GATEWAY_PORT,
@@ -60,14 +61,13 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
         **town.access(),
     }
     env_file = directory / ".env"
-    env_file.touch(mode=0o600)
-    env_file.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
-    (directory / "profiles.yaml").write_text(_profile(town.samples()), encoding="utf-8")
-    (directory / "triggers.yaml").write_text(TRIGGERS, encoding="utf-8")
+    write_atomically(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
+    write_atomically(directory / "profiles.yaml", _profile(town.samples()))
+    write_atomically(directory / "triggers.yaml", TRIGGERS)
     for name, manifest in SKILLS.items():
         folder = directory / "skills" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "skill.yaml").write_text(manifest, encoding="utf-8")
+        make_directory(folder)
+        write_atomically(folder / "skill.yaml", manifest)
     return env_file
 
 

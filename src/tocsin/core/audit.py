@@ -25,6 +25,7 @@ from tocsin.core import audit_reader as reader
 from tocsin.core.audit_encoding import encode_fields, unchanged
 from tocsin.core.audit_reader import AuditEntry
 from tocsin.core.errors import TocsinError
+from tocsin.core.files import make_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -292,7 +293,7 @@ class AuditLog:
 
     def _create(self, name: str, flags: int = 0) -> int:
         """Open a file for reading and writing, and make it and its folder if need be."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self.path.parent)
         return os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _leave_to_parent(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.files import make_directory
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Database:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_directory(path.parent)
             path.touch(mode=0o600)
             connection = self._connect()
             _use_wal(connection, busy_timeout_s)

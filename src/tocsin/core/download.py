@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.files import make_directory
 from tocsin.core.http import host_of, origin_of, proxy_for, reason_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ async def download(
     `on_progress` gets the number of bytes so far. Redirects are followed: no secret goes with them, and the
     digest vouches for the content. Raises DownloadError, OSError where it cannot be written.
     """
-    await asyncio.to_thread(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(make_directory, path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         found = await _fetch(url, part, size, on_progress)
@@ -64,6 +65,7 @@ async def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], N
 
 async def _store(stream: "aiohttp.StreamReader", part: Path, size: int, on_progress: Callable[[int], None]) -> str:
     digest, received = sha256(), 0
+    await asyncio.to_thread(part.touch, mode=0o600)
     file = await asyncio.to_thread(part.open, "wb")
     try:
         async for chunk in stream.iter_chunked(CHUNK_BYTES):

@@ -73,6 +73,7 @@ class AuditAnchor:
 
     @contextmanager
     def _only_one(self) -> Iterator[bool]:
+        self._state.touch(mode=0o600)
         with self._state.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,5 +91,6 @@ def read_anchors(path: Path) -> dict[int, bytes]:
 
 
 def _append(path: Path, line: str) -> None:
+    path.touch(mode=0o600)
     with path.open("a", encoding="ascii") as file:
         file.write(line)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.clock import Clock
+from tocsin.core.files import make_directory
 from tocsin.runs.log_file import SYSTEM, TAIL_LINES, encode, tail_of
 from tocsin.runs.model import Line, Output
 
@@ -280,5 +281,5 @@ def _replace_tail(path: Path, head_bytes: int, tail: bytes) -> None:
 
 
 def _open(path: Path, flags: int = 0) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_directory(path.parent)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)

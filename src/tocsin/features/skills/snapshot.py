@@ -55,6 +55,7 @@ class Workplace:
         private = self._place / new_id()
         private.mkdir(mode=0o700)
         try:
+            (private / _OWNER).touch(mode=0o600)
             (private / _OWNER).write_text(self._identity)
             return Snapshot(private / folder.name, _copy(folder, private / folder.name))
         except BaseException:
