@@ -1,4 +1,4 @@
-"""Tocsin: one dependable place to send, receive, schedule and watch messages.
+"""Tocsin: one dependable place to send and receive messages.
 
 async with tocsin.open() as t:
     result = await t.send("email", "ops@example.org", "Backup done")

@@ -44,7 +44,7 @@ class Tocsin:
     async def enqueue(
         self, channel: str, target: str, message: str, *, policy: str = "", idempotency_key: str | None = None
     ) -> Delivery:
-        """Queue a message durably; it is sent while `tocsin up`, `gateway` or `worker` runs.
+        """Queue a message durably; it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs.
 
         `policy` is at_least_once or at_most_once; empty is the channel's default. A second call with
         the same key within 24 hours returns the first delivery. Raises UnknownChannelError and

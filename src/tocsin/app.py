@@ -94,7 +94,17 @@ def read_profiles(settings: Settings, discovery: Discovery) -> "Profiles":
     from tocsin.messaging.profiles import FILE_NAME, Profiles
 
     registry = Registry(discovery.classes, settings, _no_tools)
-    return Profiles(settings.data_dir / FILE_NAME, registry.kind_of, registry.kinds())
+    return Profiles(settings.data_dir / FILE_NAME, registry.known_kind)
+
+
+def checked_profiles(app: "App") -> "Profiles":
+    """Return the notification profiles, each target checked as a send would; nothing is sent."""
+    from tocsin.messaging.profiles import FILE_NAME, Profiles
+
+    def check(channel: str, target: str) -> None:
+        app.outbox.prepare(channel, target, "a text", "cli")
+
+    return Profiles(app.settings.data_dir / FILE_NAME, app.registry.known_kind, check)
 
 
 def assemble(

@@ -1,4 +1,4 @@
-"""The composition root of everything that comes in: who is asked what a message means, and who fetches it.
+"""The composition root of everything that comes in: the order of the handlers, and what fetches updates.
 
 The order of the handlers is the order of the rules: access first, then triggers, then conversation.
 """

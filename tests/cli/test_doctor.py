@@ -4,6 +4,7 @@ import os
 import socket
 import sqlite3
 import time
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.cli.conftest import Cli, Done
 
 from tocsin.standins import Fault, Town
 
+MAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "ops@example.org", "SMTP_PASS": "made-up"}
 LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
 
 
@@ -79,7 +81,8 @@ def test_a_data_directory_that_cannot_be_made_is_an_error(sound: Cli):
     code, finding = examine(sound, "data directory", TOCSIN_DATA_DIR=str(sound.home / "file" / "data"))
     assert (code, finding["state"]) == (1, "error")
     assert "cannot be written" in finding["detail"]
-    assert str(sound.home / "file") in finding["fix"]
+    assert f"{sound.home}/file belongs to " in finding["detail"]
+    assert "TOCSIN_DATA_DIR" in finding["fix"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -166,8 +169,31 @@ def test_a_port_that_another_program_uses_is_an_error(sound: Cli):
         port = str(other.getsockname()[1])
         code, finding = examine(sound, "gateway", GATEWAY_PORT=port)
     assert (code, finding["state"]) == (1, "error")
-    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in finding["detail"]
+    assert finding["detail"] == f"port {port} is taken by another program"
     assert "GATEWAY_PORT" in finding["fix"]
+
+
+def test_a_gateway_of_another_data_directory_is_told_from_ones_own(sound: Cli, tmp_path: Path):
+    port = sound.env["GATEWAY_PORT"]
+    with sound.running("gateway", env={"TOCSIN_DATA_DIR": str(tmp_path / "other")}) as child:
+        assert child.stderr
+        while b"listening" not in child.stderr.readline():
+            assert child.poll() is None
+        code, finding = examine(sound, "gateway")
+        health = urllib.request.urlopen(f"http://127.0.0.1:{port}/health").read().decode()
+    assert (code, finding["state"]) == (1, "error")
+    assert finding["detail"] == f"port {port} is taken by a Tocsin of another data directory"
+    assert str(tmp_path) not in health
+
+
+@pytest.mark.parametrize("limit", [0, 40])
+def test_a_disk_that_takes_nothing_more_is_an_error_of_directory_and_queue(sound: Cli, limit: int):
+    assert sound("send", "email", "ops@example.org", "hello", "--queue", env=MAIL).code == 0
+    done = sound.shell(f"ulimit -f {limit}; tocsin doctor --offline --json")
+    assert done.code == 1
+    assert [finding["state"] for finding in findings(done, "data directory")] == ["error"]
+    if not limit:
+        assert {finding["state"] for finding in findings(done, "queue")} == {"error"}
 
 
 def test_a_gateway_that_runs_is_fine(sound: Cli):
@@ -197,9 +223,16 @@ def test_an_unknown_channel_in_a_profile_is_an_error(sound: Cli):
     assert "teamchat" in finding["detail"]
 
 
+def test_a_profile_of_a_channel_that_is_not_configured_is_an_error(sound: Cli):
+    sound.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
+    _, finding = examine(sound, "profiles")
+    assert finding["state"] == "error"
+    assert "profiles.yaml:1:20: oncall[0].channel: Unknown channel: teamchat (not configured; set " in finding["detail"]
+
+
 def test_good_profiles_are_counted(sound: Cli):
     sound.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
-    assert examine(sound, "profiles")[1]["state"] == "ok"
+    assert examine(sound, "profiles", TEAMCHAT_BOT_TOKEN="xoxb-1-made-up")[1]["state"] == "ok"
 
 
 def test_an_audit_log_that_cannot_be_read_is_an_error(sound: Cli):

@@ -22,16 +22,16 @@ half:
 """
 
 
-def test_profiles_are_listed_with_their_targets(cli: Cli):
-    cli.write_profiles(GOOD)
-    done = cli("profiles")
+def test_profiles_are_listed_with_their_targets(wired: Cli):
+    wired.write_profiles(GOOD)
+    done = wired("profiles")
     assert done.code == 0
     assert "oncall   teamchat:#ops, botchat:1001, email:ops@example.org  ok" in done.out
 
 
-def test_profiles_as_json_have_the_documented_fields(cli: Cli):
-    cli.write_profiles(GOOD + "broken: [{channel: teamcaht, target: x}]\n")
-    good, broken = cli("profiles", "--json").json()
+def test_profiles_as_json_have_the_documented_fields(wired: Cli):
+    wired.write_profiles(GOOD + "broken: [{channel: teamcaht, target: x}]\n")
+    good, broken = wired("profiles", "--json").json()
     assert good == {
         "name": "oncall",
         "entries": [
@@ -42,8 +42,49 @@ def test_profiles_as_json_have_the_documented_fields(cli: Cli):
         "valid": True,
         "errors": [],
     }
-    assert (broken["name"], broken["valid"], broken["errors"][0]["line"]) == ("broken", False, 5)
-    assert "teamchat" in broken["errors"][0]["detail"]
+    assert (broken["name"], broken["valid"]) == ("broken", False)
+    (error,) = broken["errors"]
+    assert (error["line"], error["column"], error["key"]) == (5, 20, "broken[0].channel")
+    assert error["detail"].endswith("(did you mean 'teamchat'?)")
+
+
+WRONG = """\
+oncall:
+  - {channel: teamchat, target: "#ops"}
+  - {channel: slakc, target: "#ops"}
+  - {channel: email, target: not an address}
+  - {channel: guildchat, target: "1"}
+"""
+
+
+def test_profiles_are_checked_as_a_send_would(wired: Cli, town: Town):
+    wired.write_profiles(WRONG)
+    for options in ([], ["--json"]):
+        done = wired("profiles", *options, env={"GUILDCHAT_BOT_TOKEN": ""})
+        assert done.code == 2
+        path = f"{wired.data_dir}/profiles.yaml"
+        assert [line for line in done.err.splitlines() if "hint" not in line] == [
+            f"tocsin: {path}:3:15: oncall[1].channel: Unknown channel: slakc; there are: botchat, devicemsg, email, "
+            "guildchat, teamchat (did you mean 'slack'?)",
+            f"tocsin: {path}:4:30: oncall[2].target: 'not an address' is not one address: write one "
+            "address such as name@example.org",
+            f"tocsin: {path}:5:15: oncall[3].channel: Unknown channel: guildchat (not configured; set "
+            "GUILDCHAT_BOT_TOKEN)",
+        ]
+    assert [len(profile["errors"]) for profile in done.json()] == [3]
+    assert "error" in wired("profiles").out
+    assert town.recorder.of() == []
+
+
+@pytest.mark.parametrize("option", [[], ["--queue"]])
+def test_notify_names_the_place_of_a_channel_that_there_is_not(wired: Cli, option: list[str]):
+    wired.write_profiles("oncall:\n  - {channel: slakc, target: x}\n  - {channel: slack, target: '#ops'}\n")
+    done = wired("notify", "oncall", "hello", "--json", *option)
+    assert done.code == 1
+    wrong, right = done.json()["results"]
+    assert wrong["error"].startswith(f"{wired.data_dir}/profiles.yaml:2:15: oncall[0].channel: Unknown channel: slakc")
+    assert wrong["error"].endswith("(did you mean 'slack'?)")
+    assert right["ok"]
 
 
 def test_without_profiles_the_file_to_write_is_named(cli: Cli):
@@ -53,10 +94,10 @@ def test_without_profiles_the_file_to_write_is_named(cli: Cli):
     assert cli("profiles", "--json").json() == []
 
 
-def test_the_example_in_the_help_is_a_profile(cli: Cli):
-    shown = cli("profiles", "--help").out.partition("example of a profiles.yaml:\n")[2]
-    cli.write_profiles(shown)
-    (profile,) = cli("profiles", "--json").json()
+def test_the_example_in_the_help_is_a_profile(wired: Cli):
+    shown = wired("profiles", "--help").out.partition("example of a profiles.yaml:\n")[2]
+    wired.write_profiles(shown)
+    (profile,) = wired("profiles", "--json").json()
     assert profile["valid"] is True
 
 

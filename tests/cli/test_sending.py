@@ -237,6 +237,46 @@ def test_a_closed_standard_input_is_a_sentence(wired: Cli):
     assert "Traceback" not in done.err
 
 
+def test_a_standard_input_that_cannot_be_read_is_a_sentence(wired: Cli):
+    done = wired.shell("tocsin send email ops@example.org - 0>/dev/null")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("tocsin: standard input cannot be read: Bad file descriptor\n  hint: pipe the text in")
+
+
+def test_bytes_that_are_no_utf8_are_told(wired: Cli):
+    done = wired("send", "teamchat", "#ops", "-", stdin=b"caf\xe9")
+    assert "tocsin: standard input is not UTF-8 from byte 4 on" in done.err
+
+
+# --- the subject of a mail
+
+
+def test_the_subject_of_a_mail_is_an_option(wired: Cli, town: Town):
+    done = wired("send", "email", "ops@example.org", "--subject", "Disks of web1", "-", stdin=b"/ 91 %\n/home 12 %\n")
+    assert done.code == 0, done.err
+    wired.write_profiles("oncall: [{channel: email, target: ops@example.org}]\n")
+    assert wired("notify", "oncall", "--subject", "Disks", "full").code == 0
+    received = [(item.subject, item.text) for item in town.recorder.of("email")]
+    assert received == [("Disks of web1", "/ 91 %\n/home 12 %"), ("Disks", "full")]
+
+
+def test_a_subject_is_the_first_line_where_there_are_none(wired: Cli, town: Town):
+    assert wired("send", "teamchat", "#ops", "--subject", "Disks", "91 % full").code == 0
+    assert [item.text for item in town.recorder.of("teamchat")] == ["Disks\n91 % full"]
+
+
+@pytest.mark.parametrize("subject", ["", " ", "two\nlines"])
+def test_a_subject_that_is_no_line_is_wrong_usage(wired: Cli, town: Town, subject: str):
+    done = wired("send", "email", "ops@example.org", "--subject", subject, "hello")
+    assert done.code == 2
+    assert "--subject: it must be one line of visible characters" in done.err
+    assert town.recorder.of() == []
+
+
+def test_the_help_says_where_the_subject_of_a_mail_comes_from(cli: Cli):
+    assert "A mail has the first line of a text as its subject" in cli("send", "--help").out
+
+
 # --- what takes time
 
 

@@ -116,6 +116,28 @@ def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: Town, fre
         child.communicate()
 
 
+@pytest.mark.parametrize("command", ["up", "gateway", "bot", "worker"])
+def test_a_service_without_a_usable_data_directory_ends_with_2(wired: Cli, free_port: int, command: str):
+    (wired.home / "file").touch()
+    env = {"GATEWAY_PORT": str(free_port), "TOCSIN_DATA_DIR": str(wired.home / "file" / "data")}
+    done = wired(command, env=env)
+    assert (done.code, done.out) == (2, "")
+    assert (
+        f"tocsin: {wired.home}/file/data cannot be written: Not a directory; {wired.home}/file belongs to " in done.err
+    )
+    assert "listening" not in done.err
+
+
+@pytest.mark.parametrize(
+    "call", [("send", "teamchat", "#ops", "hello", "--queue"), ("bot", "access", "deny", "5"), ("skills", "run", "x")]
+)
+def test_a_command_that_is_nothing_without_the_database_ends_with_2_too(wired: Cli, call: tuple[str, ...]):
+    (wired.home / "file").touch()
+    done = wired(*call, "--json", env={"TOCSIN_DATA_DIR": str(wired.home / "file" / "data")})
+    assert (done.code, done.json()["code"]) == (2, "invalid-config")
+    assert "cannot be written: Not a directory" in done.json()["error"]
+
+
 def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
     env = {"GATEWAY_PORT": str(free_port), "WEBHOOK_REQUIRE_SIGNATURE": "false"}
     with wired.running("gateway", env=env) as child:

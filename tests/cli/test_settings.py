@@ -1,6 +1,7 @@
 """Where settings come from, config show, init and completion (spec 5; decisions 2, 5 and 6)."""
 
 import os
+import re
 import stat
 import subprocess
 
@@ -173,6 +174,30 @@ def test_config_show_all_has_the_defaults_too(cli: Cli):
 def test_config_show_names_the_data_directory_in_force_when_none_is_set(cli: Cli):
     found = settings(cli, TOCSIN_DATA_DIR="", XDG_DATA_HOME=str(cli.home / "share"))["TOCSIN_DATA_DIR"]
     assert (found["value"], found["source"]) == (str(cli.home / "share" / "tocsin"), "default")
+
+
+WRITTEN = {
+    "ALLOWED_CHAT_IDS": ("12,-1007, 5", "5, 12, -1007"),
+    "TRUSTED_PROXIES": ("10.0.0.0/8,192.0.2.0/24", "10.0.0.0/8, 192.0.2.0/24"),
+    "REDIS_URL": ("off", "off"),
+    "FORCE_HTTPS": ("yes", "true"),
+    "AUDIT_REDACT": ("0", "false"),
+    "GATEWAY_PORT": ("8109", "8109"),
+    "SMTP_FROM": ("Alerts <alerts@example.org>", "Alerts <alerts@example.org>"),
+    "SMTP_CA_FILE": ("/etc/ca.pem", "/etc/ca.pem"),
+    "ENVIRONMENT": ("Production", "production"),
+}
+
+
+def test_config_show_prints_values_as_one_would_write_them(cli: Cli):
+    found = settings(cli, **{name: given for name, (given, _) in WRITTEN.items()})
+    shown = {name: found[name]["value"] for name in WRITTEN}
+    assert shown == {name: expected for name, (_, expected) in WRITTEN.items()}
+    assert {name: settings(cli, **shown)[name]["value"] for name in WRITTEN} == shown
+
+
+def test_no_default_is_shown_in_the_spelling_of_python(cli: Cli):
+    assert [s for s in settings(cli).values() if re.search(r"[(){}\[\]]|None|True|False", s["value"])] == []
 
 
 def test_config_show_masks_secrets(cli: Cli):

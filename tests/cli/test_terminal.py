@@ -75,6 +75,15 @@ def run(cli: Cli, *arguments: str, **env: str) -> tuple[int, str]:
         return session.wait()
 
 
+def test_who_has_to_type_the_text_is_told_so_and_how_to_end(wired: Cli, town: Town):
+    with on_terminal(wired, "send", "teamchat", "#ops", "-") as session:
+        os.write(session.screen, b"typed by hand\n\x04")
+        code, seen = session.wait()
+    assert code == 0, seen
+    assert "reading the text from standard input; Ctrl-D on an empty line ends it" in seen
+    assert [item.text for item in town.recorder.of("teamchat")] == ["typed by hand"]
+
+
 def test_a_table_is_drawn_with_colours(cli: Cli):
     code, screen = run(cli, "channels", GUILDCHAT_BOT_TOKEN="made-up")
     assert code == 0

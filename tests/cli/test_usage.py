@@ -135,8 +135,9 @@ def test_a_word_like_an_option_behind_two_minuses_asks_for_no_json(cli: Cli):
 def test_global_options_may_stand_before_and_after_the_command(cli: Cli, call: tuple[str, ...]):
     elsewhere = cli.home / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "profiles.yaml").write_text("oncall: [{channel: email, target: ops@example.org}]\n")
-    done = cli(*(word.replace("{data}", str(elsewhere)) for word in call))
+    (elsewhere / "profiles.yaml").write_text("oncall: [{channel: teamchat, target: C1}]\n")
+    env = {"TEAMCHAT_BOT_TOKEN": "xoxb-1-made-up"}
+    done = cli(*(word.replace("{data}", str(elsewhere)) for word in call), env=env)
     assert done.code == 0, done.err
     assert [profile["name"] for profile in done.json()] == ["oncall"]
 
@@ -162,3 +163,31 @@ def test_verbose_shows_what_the_program_logs(cli: Cli):
     cli.write_profiles("oncall: 5\n")
     assert "warning: a file is not used" not in cli("profiles").err
     assert "warning: a file is not used" in cli("profiles", "-v").err
+
+
+@pytest.mark.parametrize(
+    ("call", "package", "extra"),
+    [
+        (("demo",), "aiosmtpd", "demo"),
+        (("demo",), "trustme", "demo"),
+        (("completion", "bash"), "shtab", "completion"),
+        (("ask", "hello"), "pydantic_ai", "chat"),
+        (("voice", "install"), "pywhispercpp", "voice"),
+    ],
+)
+def test_a_command_without_its_package_says_what_to_install(cli: Cli, call: tuple[str, ...], package: str, extra: str):
+    (cli.home / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
+    model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "x", "OPENAI_API_KEY": "sk-" + "a" * 30}
+    done = cli(*call, "--json", env={"PYTHONPATH": str(cli.home), **model})
+    assert done.code != 0
+    assert re.search(rf"^tocsin: {package.replace('_', '.')}[a-z-]*: package not installed$", done.err, re.MULTILINE)
+    assert f'pip install "tocsin[{extra}]"' in done.err
+    assert done.json()["ok"] is False
+
+
+def test_a_package_that_belongs_to_every_installation_is_named_too(cli: Cli):
+    (cli.home / "sitecustomize.py").write_text("import sys\nsys.modules['dotenv'] = None\n")
+    (cli.home / ".env").write_text("SMTP_HOST=mail.example\n")
+    done = cli("channels", env={"PYTHONPATH": str(cli.home)})
+    assert done.code == 2
+    assert done.err.startswith("tocsin: dotenv: package not installed\n  hint: install Tocsin again")

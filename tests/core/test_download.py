@@ -47,7 +47,7 @@ async def test_a_file_with_the_right_digest_is_put_in_place_and_its_progress_is_
 @pytest.mark.parametrize(
     ("size", "digest", "reason"),
     [
-        (len(CONTENT), "0" * 64, "another file than expected"),
+        (len(CONTENT), "0" * 64, "a file with the wrong checksum"),
         (len(CONTENT) - 1, DIGEST, "larger than it should be"),
     ],
 )

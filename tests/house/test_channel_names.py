@@ -18,6 +18,7 @@ ALLOWED = {
     "tocsin publish email": "an example in a help text is a command that a person can type",
     "--channel email": "an example in a help text is a command that a person can type",
     "- channel: email": "an example of profiles.yaml shows a whole entry",
+    "aiosmtpd": "the name of a package",
     "tocsin test email": "an example in a help text is a command that a person can type",
 }
 

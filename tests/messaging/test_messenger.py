@@ -137,7 +137,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     settings = settings_of(classes, {"TOCSIN_DATA_DIR": str(tmp_path)})
     registry = Registry(classes, settings, lambda: Tools(ScriptedTransport(), FakeClock()))
     (tmp_path / "profiles.yaml").write_text(PROFILES)
-    profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, registry.kinds())
+    profiles = Profiles(tmp_path / "profiles.yaml", registry.known_kind)
     log = AuditLog(tmp_path / "audit.log")
     trail, clock = AuditTrail(log), FakeClock()
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})

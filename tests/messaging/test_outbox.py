@@ -108,7 +108,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     clock = FakeClock()
     registry = Registry(classes, settings, lambda: Tools(ScriptedTransport(), clock))
     (tmp_path / "profiles.yaml").write_text(PROFILES)
-    profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, [*registry.kinds(), "siren"])
+    profiles = Profiles(tmp_path / "profiles.yaml", registry.known_kind)
     log = AuditLog(tmp_path / "audit.log")
     trail = AuditTrail(log)
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
@@ -342,7 +342,7 @@ async def test_a_profile_is_queued_for_those_who_can_be_reached_and_tells_of_the
     ]
     assert (outcome.ok, outcome.sent, outcome.failed) == (False, 2, 3)
     assert "there is no such tower" in outcome.results[1].error
-    assert outcome.results[2].error.startswith("Unknown channel: siren")
+    assert "mixed[2].channel: Unknown channel: siren; there are" in outcome.results[2].error
     queued = await office.deliveries()
     assert [f"delivery={d.id}" for d in queued] == [r.message for r in outcome.results if r.ok]
     assert [entry.action for entry in office.entries()] == ["msg.queue"] * 2

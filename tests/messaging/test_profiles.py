@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from tocsin.core.errors import ConfigError, UnknownProfileError
+from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
 from tocsin.core.files import write_atomically
 from tocsin.core.yaml_node import YamlError
 from tocsin.messaging.profiles import Profile, ProfileEntry, Profiles
@@ -27,7 +27,14 @@ Write = Callable[[str | bytes], Profiles]
 
 
 def profiles_at(path: Path) -> Profiles:
-    return Profiles(path, lambda name: {"dingdong": "bell"}.get(name.lower(), name.lower()), KINDS)
+    return Profiles(path, known_kind)
+
+
+def known_kind(name: str) -> str:
+    kind = {"dingdong": "bell"}.get(name.lower(), name.lower())
+    if kind not in KINDS:
+        raise UnknownChannelError(f"Unknown channel: {name}", hint="there are: bell, horn (did you mean 'bell'?)")
+    return kind
 
 
 @pytest.fixture
@@ -135,8 +142,22 @@ def test_an_unknown_channel_makes_its_profile_invalid_and_no_other(write: Write)
     assert profiles.problem is None
     assert [profile.valid for profile in profiles.all()] == [False, True]
     assert [str(problem) for problem in profiles.get("bad").problems] == [
-        "2:12: bad[0].channel: unknown channel 'bel' (did you mean 'bell'?)"
+        "2:12: bad[0].channel: Unknown channel: bel; there are: bell, horn (did you mean 'bell'?)"
     ]
+
+
+def test_a_target_that_a_send_would_refuse_is_a_mistake_at_its_place(tmp_path: Path):
+    def check(channel: str, target: str) -> None:
+        if target == "the moon":
+            raise ChannelError(f"{channel} does not reach the moon", hint="name a tower")
+
+    path = tmp_path / "profiles.yaml"
+    path.write_text("ops:\n- {channel: dingdong, target: the moon}\n- {channel: horn, target: tower}\n")
+    (profile,) = Profiles(path, known_kind, check).all()
+    assert [str(problem) for problem in profile.problems] == [
+        "2:31: ops[0].target: bell does not reach the moon: name a tower"
+    ]
+    assert [entry.target for entry in profile.entries] == ["the moon", "tower"]
 
 
 def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write: Write):
@@ -149,8 +170,9 @@ def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write:
             "errors": [
                 {
                     "line": 2,
+                    "column": 12,
                     "key": "ops[0].channel",
-                    "detail": "unknown channel 'bel' (did you mean 'bell'?)",
+                    "detail": "Unknown channel: bel; there are: bell, horn (did you mean 'bell'?)",
                 }
             ],
         }

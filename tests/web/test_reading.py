@@ -10,6 +10,7 @@ from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_a
 from tests.web.test_send import check_problem
 
 from tocsin import __version__
+from tocsin.core.data_dir import id_of
 from tocsin.core.database import Database
 from tocsin.core.http import Reply
 from tocsin.core.http_direct import DirectTransport
@@ -33,6 +34,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
     assert answer.json() == {
         "status": "ok",
         "version": __version__,
+        "instance": id_of(gateway.app.settings.data_dir),
         "queue": {"backend": "sqlite", "status": "ok"},
         "inbox": {"status": "ok", "open": 0},
         "bus": {"status": "off"},

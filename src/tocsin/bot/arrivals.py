@@ -35,7 +35,7 @@ class Arrivals:
             self._coming.popitem(last=False)
 
     def leave(self, received: Received) -> None:
-        """Note that a message is there, or does not come."""
+        """Stop waiting for a message that arrived or was handled earlier."""
         chat = self._coming.get(received.message.chat_id)
         if chat is None or chat.pop(received.id, None) is None:
             return

@@ -50,7 +50,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     if chat is None:
         raise ConfigError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
     images = tuple(asyncio.run(_image(path)) for path in arguments.image)
-    text = message_of(arguments.question)
+    text = message_of(arguments.question, out)
     if not text.strip() and not images:
         raise ConfigError("the question is empty", hint="write it as the argument, or pipe it in and write `-`")
     answer = asyncio.run(_answer(chat, Question((Turn("user", text, images),)), out))

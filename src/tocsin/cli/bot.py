@@ -83,7 +83,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         return await changes[arguments.change](arguments.chat_id, CALLER)
 
-    change = _with_access(options, out, work)
+    change = _with_access(options, out, work, writes=True)
     out.effect_done("the decision is stored")
     if out.as_json:
         out.document({"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)})
@@ -92,7 +92,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return DONE
 
 
-def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitable[T]]) -> T:
+def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
     async def call(app: App) -> T:
         tell = tell_through(app.outbox, CALLER)
         database = LazyDatabase(lambda: Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS))
@@ -102,7 +102,7 @@ def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitab
         finally:
             await database.aclose()
 
-    return with_app(options, out, call)
+    return with_app(options, out, call, writes=writes)
 
 
 def _chat_id(text: str) -> str:

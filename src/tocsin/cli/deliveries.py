@@ -142,7 +142,7 @@ def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
         changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
         return await changes[arguments.change](arguments.id, Caller("cli"))
 
-    document = delivery_document(with_app(options, out, work))
+    document = delivery_document(with_app(options, out, work, writes=arguments.change != "show"))
     if arguments.change != "show":
         out.effect_done(f"the delivery is {document['status']}")
     if out.as_json:
@@ -162,7 +162,7 @@ def _counts(_: argparse.Namespace, options: Options, out: Output) -> int:
 
 
 def _publish(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    message = message_of(arguments.message)
+    message = message_of(arguments.message, out)
 
     async def work(app: App) -> str:
         target = readable(arguments.target)

@@ -44,10 +44,7 @@ def configure_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
-    try:
-        from tocsin.standins.town import open_standins
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"{error.name}: package not installed", hint='pip install "tocsin[demo]"') from None
+    from tocsin.standins.town import open_standins
 
     async def main(directory: Path) -> None:
         _end_with_the_terminal()

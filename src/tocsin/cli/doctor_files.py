@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Iterator
 
-from tocsin.app import App, skills_of
+from tocsin.app import App, checked_profiles, skills_of
 from tocsin.cli.doctor_findings import Finding, collect, failure, first_of, number_of
 from tocsin.cli.doctor_machine import is_installed
 from tocsin.core.errors import TocsinError
@@ -19,15 +19,16 @@ async def check_files(app: App) -> list[Finding]:
 
 
 def check_profiles(app: App) -> Iterator[Finding]:
-    """Check the notification profiles."""
-    profiles = app.profiles().all()
+    """Check the notification profiles, each target as a send would."""
+    path = app.profiles().path
     if problem := app.profiles().problem:
         yield Finding("error", "profiles", str(problem), problem.hint or "correct the file")
-    for profile in profiles:
-        for mistake in profile.problems:
-            yield Finding("error", "profiles", f"{profile.name}: {mistake}", f"correct {app.profiles().path}")
+        return
+    profiles = checked_profiles(app).all()
+    for mistake in (mistake for profile in profiles for mistake in profile.problems):
+        yield Finding("error", "profiles", f"{path}:{mistake}", "correct the file, or configure the channel")
     if profiles and all(profile.valid for profile in profiles):
-        yield Finding("ok", "profiles", f"{len(profiles)} in {app.profiles().path}")
+        yield Finding("ok", "profiles", f"{len(profiles)} in {path}")
 
 
 def check_audit_log(app: App) -> Finding:

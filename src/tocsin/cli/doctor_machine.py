@@ -1,5 +1,7 @@
 """doctor, the machine: Python, packages, directories, `.env` files, security, ports, the sandbox."""
 
+import errno
+import json
 import os
 import socket
 import stat
@@ -8,9 +10,12 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tocsin import __version__
-from tocsin.cli.doctor_findings import Finding
+from tocsin.cli.doctor_findings import Finding, failure
+from tocsin.cli.packages import EXTRAS, how_to_install
+from tocsin.core.data_dir import foreign_files, id_of, try_write, unusable
 from tocsin.core.errors import ConfigError
 from tocsin.core.sandbox import Level, Sandbox
 from tocsin.core.security import check_gateway_bind, validate_security
@@ -19,16 +24,9 @@ from tocsin.core.unknown_settings import unknown_settings
 from tocsin.core.variables import GATEWAY_HOST, GATEWAY_PORT
 
 OLDEST_PYTHON = (3, 11)
+PROBE_BYTES = 64 * 1024  # more than one message takes in the queue and the audit log
 # Nobody runs this program before it was written: such a clock breaks signatures and certificates.
 WRITTEN = datetime(2026, 11, 1, tzinfo=UTC)
-OPTIONAL_PACKAGES = {
-    "uvloop": "services run on the slower event loop of Python",
-    "shtab": 'no shell completion; pip install "tocsin[completion]"',
-    "trustme": 'no `tocsin demo`; pip install "tocsin[demo]"',
-    "pydantic_ai": 'no chat model; pip install "tocsin[chat]"',
-    "av": 'no voice messages; pip install "tocsin[voice]"',
-    "pywhispercpp": 'no voice messages; pip install "tocsin[voice]"',
-}
 # They belong to every installation, and are loaded only when they are needed.
 NEEDED_PACKAGES = {
     "nacl": "webhook calls with an Ed25519 signature are rejected",
@@ -68,9 +66,11 @@ def check_packages(is_there: Callable[[str], bool] = is_installed) -> Iterator[F
         if not is_there(package):
             detail = f"{package} is not installed: {consequence}"
             yield Finding("error", "package", detail, "install Tocsin again: this installation is not complete")
-    for package, consequence in OPTIONAL_PACKAGES.items():
+    if not is_there("uvloop"):
+        yield Finding("off", "package", "uvloop is not installed: services run on the slower event loop of Python")
+    for package, (_, consequence) in EXTRAS.items():
         if not is_there(package):
-            yield Finding("off", "package", f"{package} is not installed: {consequence}")
+            yield Finding("off", "package", f"{package} is not installed: {consequence}; {how_to_install(package)}")
 
 
 async def check_sandbox(sandbox: Sandbox) -> Finding:
@@ -96,19 +96,20 @@ def check_runs_folder(path: Path) -> Iterator[Finding]:
 def check_data_dir(path: Path) -> Iterator[Finding]:
     """Check that the data directory can be written to, by nobody else."""
     nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        yield Finding(
-            "error",
-            "data directory",
-            f"{path} cannot be written",
-            f"correct the rights of {nearest}, or set TOCSIN_DATA_DIR",
-        )
+    try:
+        try_write(nearest, bytes(PROBE_BYTES) if nearest == path else b"")
+    except OSError as error:
+        yield failure("data directory", unusable(path, error))
         return
     if nearest != path:
         yield Finding("ok", "data directory", f"{path} (made when it is first needed)")
         return
     if path.stat().st_mode & stat.S_IWOTH:
         yield Finding("error", "data directory", f"anybody can write to {path}", f"chmod o-w {path}")
+        return
+    foreign = [failure("data directory", problem) for problem in foreign_files(path)]
+    if foreign:
+        yield from foreign
         return
     yield Finding("ok", "data directory", str(path))
 
@@ -145,29 +146,44 @@ def check_security(settings: Settings) -> Iterator[Finding]:
 
 
 def check_ports(settings: Settings) -> Iterator[Finding]:
-    """Check that the gateway's port is free, or that it is the gateway who has it."""
+    """Check that the gateway's port is free, or that the gateway of this data directory has it."""
     host, port = settings[GATEWAY_HOST], settings[GATEWAY_PORT]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
     except OSError as error:
-        if _is_gateway(host, port):
-            yield Finding("ok", "gateway", f"it runs on {host} port {port}")
-            return
-        fix = f"stop the program that uses it, or set {GATEWAY_PORT.name}"
-        yield Finding("error", "gateway", f"cannot listen on {host} port {port}: {error.strerror}", fix)
+        if error.errno != errno.EADDRINUSE:
+            fix = f"correct {GATEWAY_HOST.name} or {GATEWAY_PORT.name}"
+            yield Finding("error", "gateway", f"cannot listen on {host} port {port}: {error.strerror}", fix)
+        else:
+            yield _who_has(host, port, id_of(settings.data_dir))
         return
     yield Finding("ok", "gateway", f"{host} port {port} is free")
 
 
-def _is_gateway(host: str, port: int) -> bool:
+def _who_has(host: str, port: int, own: str) -> Finding:
+    """Return what it means that the port is in use; `own` is the id of our data directory."""
+    health = _health_at(host, port)
+    fix = f"set {GATEWAY_PORT.name} to a free port"
+    if health is None:
+        detail = f"port {port} is taken by another program"
+        return Finding("error", "gateway", detail, f"stop the program that uses it, or {fix}")
+    if not own or health.get("instance") != own:
+        detail = f"port {port} is taken by a Tocsin of another data directory"
+        return Finding("error", "gateway", detail, f"name its directory with --data-dir to examine that one, or {fix}")
+    return Finding("ok", "gateway", f"it runs on {host} port {port}")
+
+
+def _health_at(host: str, port: int) -> dict[str, Any] | None:
+    """Return what a gateway says of its health; `None` when it is no gateway that answers."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(host, port, timeout=2)
     try:
         connection.request("GET", "/health")
-        return b'"channels"' in connection.getresponse().read(65536)
-    except (OSError, HTTPException):
-        return False
+        health = json.loads(connection.getresponse().read(65536))
+    except (OSError, HTTPException, ValueError):
+        return None
     finally:
         connection.close()
+    return health if isinstance(health, dict) and {"version", "queue", "channels"} <= health.keys() else None

@@ -25,6 +25,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
     try:
         if has_database(app) or health.backend != "sqlite":
             held = await _what_waits(app)
+            await app.outbox.store.try_write()
     except TocsinError as error:
         yield failure("queue", error)
     else:

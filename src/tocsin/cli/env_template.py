@@ -22,11 +22,18 @@ def env_template(specs: Iterable[ChannelSpec], values: Mapping[str, str]) -> str
 
 def default_text(variable: Variable[Any]) -> str:
     """Return a variable's default as it would be written down."""
-    if variable.shown_default:
-        return variable.shown_default
-    if isinstance(variable.default, bool):
-        return str(variable.default).lower()
-    return str(variable.default)
+    return variable.shown_default or spelled(variable.default)
+
+
+def spelled(value: object) -> str:
+    """Return the value of a setting as a person would write it into a `.env` file."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, frozenset):  # it has no order; short ones first reads well for numbers
+        return ", ".join(sorted(map(str, value), key=lambda text: (len(text), text)))
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _block(title: str, variables: Iterable[Variable[Any]], values: Mapping[str, str]) -> Iterator[str]:

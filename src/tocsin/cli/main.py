@@ -38,7 +38,7 @@ COMMANDS = {
     "audit": ("audit", "read, search and verify the audit log"),
     "up": ("serve", "run every service that is configured, in one process"),
     "gateway": ("serve", "run the HTTP gateway"),
-    "worker": ("serve", "send queued messages, and nothing else; any number of them may run"),
+    "worker": ("serve", "run a worker for the queue, received messages and the bus; any number of them may run"),
     "demo": ("demo", "run everything against built-in stand-ins; needs no account"),
     "completion": ("setup", "print the completion script of a shell"),
 }
@@ -78,12 +78,21 @@ def _run(argv: Sequence[str], out: Output) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the outermost edge: a person gets a sentence, never a traceback
+        if isinstance(error, ModuleNotFoundError) and (missing := _not_installed(error)):
+            out.failure(missing)
+            return MISUSED
         if options.verbose:
             from traceback import format_exception
 
             out.aside("".join(format_exception(error)))
         out.failure(TocsinError(f"unexpected {type(error).__name__}: {error}", hint=_BUG))
         return FAILED
+
+
+def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
+    from tocsin.cli.packages import not_installed
+
+    return not_installed(error)
 
 
 _BUG = "this is a bug; run it again with --verbose and report what it shows"
@@ -93,7 +102,7 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     """Return the parser; only commands named in `argv` get their arguments, unless `everything`."""
     parser = Parser(
         prog="tocsin",
-        description="Send, receive, schedule and watch messages on every channel you have.",
+        description="Send and receive messages on every channel you have.",
         epilog='example: tocsin send email ops@example.org "Backup done"',
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")

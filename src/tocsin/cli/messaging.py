@@ -2,17 +2,19 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
-from tocsin.app import App, read_profiles
+from tocsin.app import App, checked_profiles
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.cli.failed_sends import tell_cut_off, what_next
 from tocsin.cli.long_texts import may_send
-from tocsin.cli.opening import open_settings, with_app
+from tocsin.cli.opening import with_app
 from tocsin.cli.options import Options
-from tocsin.cli.output import DONE, FAILED, Output
-from tocsin.cli.text import message_of, readable
+from tocsin.cli.output import DONE, FAILED, MISUSED, Output
+from tocsin.cli.text import add_subject, message_of, readable, with_subject
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.messenger import NotifyResult
+from tocsin.messaging.profiles import Profile
 
 YES = "do not ask before a text is sent as many messages"
 
@@ -26,12 +28,15 @@ def configure_test(parser: argparse.ArgumentParser) -> None:
 
 def configure_send(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin send`."""
-    parser.epilog = (
-        'examples:\n  tocsin send email ops@example.org "Backup done"\n  df -h | tocsin send email ops@example.org -'
-    )
+    parser.epilog = """examples:
+  tocsin send email ops@example.org "Backup done"
+  df -h | tocsin send email ops@example.org --subject "Disks of web1" -
+
+A mail has the first line of a text as its subject where more lines follow, or what --subject says."""
     parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
     parser.add_argument("target", help="who or where on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+    add_subject(parser)
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
     parser.add_argument("--yes", action="store_true", help=YES)
     parser.set_defaults(run=_send, free_text="message")
@@ -53,6 +58,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.epilog = 'example: tocsin notify oncall "Disk 91 % full"'
     parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+    add_subject(parser)
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
     parser.add_argument("--yes", action="store_true", help=YES)
     parser.set_defaults(run=_notify, free_text="message")
@@ -68,7 +74,7 @@ def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
 
 
 def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    message = message_of(arguments.message)
+    message = with_subject(arguments.subject, message_of(arguments.message, out))
     if arguments.queue:
         return _queue(arguments, message, options, out)
 
@@ -103,7 +109,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: O
         [delivery] = await app.outbox.enqueue([new], Caller("cli"))
         return delivery
 
-    delivery = with_app(options, out, work)
+    delivery = with_app(options, out, work, writes=True)
     if delivery is None:
         return FAILED
     out.effect_done("the message is queued")
@@ -111,35 +117,36 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: O
         out.document(delivery_document(delivery))
     else:
         out.line(f"queued on {delivery.channel} to {delivery.target} as {delivery.id}")
-        out.line("it is sent while `tocsin up`, `gateway` or `worker` runs")
+        out.line("it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs")
     return DONE
 
 
 def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
-    settings, discovery = open_settings(options, out)
-    profiles = read_profiles(settings, discovery)
-    found = profiles.all()
-    if profiles.problem:
-        raise profiles.problem
+    async def work(app: App) -> tuple[Path, tuple[Profile, ...]]:
+        profiles = checked_profiles(app)
+        found = profiles.all()
+        if profiles.problem:
+            raise profiles.problem
+        return profiles.path, found
+
+    path, found = with_app(options, out, work)
     if out.as_json:
         out.document([profile.as_record() for profile in found])
     elif not found:
-        out.note(f"no profiles yet; write {profiles.path}; `tocsin profiles --help` shows an example")
+        out.note(f"no profiles yet; write {path}; `tocsin profiles --help` shows an example")
     else:
         rows = [
-            (
-                p.name,
-                ", ".join(f"{e.channel}:{e.target}" for e in p.entries),
-                "; ".join(str(x) for x in p.problems) or "ok",
-            )
+            (p.name, ", ".join(f"{e.channel}:{e.target}" for e in p.entries), "ok" if p.valid else "error")
             for p in found
         ]
         out.table(("profile", "targets", "state"), rows)
-    return DONE
+    for problem in (problem for profile in found for problem in profile.problems):
+        out.error(f"{path}:{problem}", "correct it; the other targets are not affected")
+    return DONE if all(profile.valid for profile in found) else MISUSED
 
 
 def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    message = message_of(arguments.message)
+    message = with_subject(arguments.subject, message_of(arguments.message, out))
     profile = readable(arguments.profile)
 
     def cut_off(receipts: Sequence[Receipt]) -> None:
@@ -161,7 +168,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int
             out.effect_done(f"the message was {word} for {outcome.sent} of {len(outcome.results)} targets")
         return _show_outcome(out, outcome, word)
 
-    return with_app(options, out, work)
+    return with_app(options, out, work, writes=arguments.queue)
 
 
 def _show_outcome(out: Output, outcome: NotifyResult, word: str) -> int:

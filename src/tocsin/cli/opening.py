@@ -11,6 +11,7 @@ from tocsin.cli.options import Options
 from tocsin.cli.output import Output
 from tocsin.core.redaction import Redactor
 from tocsin.core.settings import Settings
+from tocsin.core.variables import DELIVERY_BACKEND
 
 T = TypeVar("T")
 
@@ -39,12 +40,21 @@ def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
     return ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
 
 
-def with_app(options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
-    """Open the program, run `work` on it, and close it again; signals that end a program cancel it."""
+def with_app(
+    options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
+) -> T:
+    """Open the program, run `work` on it, and close it again; signals that end a program cancel it.
+
+    With `writes`, which is for commands that are nothing without the database, it raises ConfigError where this user
+    cannot write in the data directory.
+    """
     from tocsin.app import direct_transport, open_app
     from tocsin.cli.signals import run_until_signal
+    from tocsin.core.data_dir import require_usable
 
     settings, discovery = open_settings(options, out)
+    if writes and settings[DELIVERY_BACKEND] == "sqlite":
+        require_usable(settings.data_dir)
 
     async def call() -> T:
         async with open_app(settings, discovery, direct_transport) as app:

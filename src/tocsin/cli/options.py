@@ -25,7 +25,7 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         type=_path,
         metavar="DIR",
         default=argparse.SUPPRESS,
-        help="where everything that lasts is kept",
+        help="directory for database, audit log and other state",
     )
     group.add_argument(
         "--env-file",

@@ -9,6 +9,7 @@ from typing import Any
 from tocsin.app import App, direct_transport, load_settings, open_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
+from tocsin.core.data_dir import require_usable
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import validate_security
 from tocsin.core.settings import Settings
@@ -43,6 +44,8 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Output) -
     prepare_service(settings, options)
     for problem in discovery.problems:
         log.error(problem)
+
+    require_usable(settings.data_dir)
 
     async def main() -> None:
         async with open_app(settings, discovery, direct_transport) as app:

@@ -27,7 +27,9 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 def configure_config(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin config`."""
     parser.epilog = "example: tocsin config show"
-    commands = add_subcommands(parser, {"show": "show every setting, its value and its source; secrets are masked"})
+    commands = add_subcommands(
+        parser, {"show": "show what is set (`--all`: every setting) and its source; secrets are masked"}
+    )
     commands["show"].epilog = "example: tocsin config show --json"
     commands["show"].add_argument("--all", action="store_true", help="also settings that have their default")
     commands["show"].set_defaults(run=_config_show)
@@ -114,21 +116,22 @@ def _document(settings: Settings, variable: Variable[object]) -> dict[str, objec
 
 
 def _shown(settings: Settings, variable: Variable[object]) -> str:
-    value = settings.data_dir if variable.name == DATA_DIR.name else settings[variable]
+    from tocsin.cli.env_template import spelled
+
+    if variable.name == DATA_DIR.name:
+        return str(settings.data_dir)
+    value = settings[variable]
     if variable.secret:
         return MASK if value else ""
-    if isinstance(value, tuple):
-        return ", ".join(str(item) for item in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return variable.shown_default if value is None else str(value)
+    if variable.name not in settings.sources and variable.shown_default:
+        return variable.shown_default
+    # What means "none of it" inside, such as REDIS_URL=off, is shown in the word that was written.
+    return spelled(value) or next((text for layer in settings.layers if (text := layer.values.get(variable.name))), "")
 
 
 def _completion(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    try:
-        import shtab
-    except ModuleNotFoundError:
-        raise ConfigError("shtab: package not installed", hint='pip install "tocsin[completion]"') from None
+    import shtab
+
     from tocsin.cli.main import build_parser
 
     script = shtab.complete(build_parser([], everything=True), shell=arguments.shell)

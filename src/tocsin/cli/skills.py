@@ -56,8 +56,10 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         default=str(Mode.STANDARD),
         help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
     )
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="at most so long; never more than its own")
-    parser.add_argument("--input", default="", metavar="TEXT", help="its standard input; `-` hands ours on")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time limit, capped at the skill's own")
+    parser.add_argument(
+        "--input", default="", metavar="TEXT", help="standard input for the skill; `-` forwards this command's"
+    )
     # One argument for both: argparse would take a `--` behind the name for its own.
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="NAME ARGUMENT", help="the skill, and what it gets as arguments"
@@ -159,10 +161,10 @@ def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
         RunTrigger.MANUAL,
         source="cli",
         args=tuple(readable(word) for word in words),
-        input=message_of(arguments.input) if arguments.input else "",
+        input=message_of(arguments.input, out) if arguments.input else "",
         timeout_s=arguments.timeout,
     )
-    run = with_app(options, out, lambda app: _watched(app, readable(name), call, out))
+    run = with_app(options, out, lambda app: _watched(app, readable(name), call, out), writes=True)
     if out.as_json:
         out.document(as_document(run))
     elif not run.ok:

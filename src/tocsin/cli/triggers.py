@@ -58,7 +58,7 @@ def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
 
 
 def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    text = message_of(arguments.text)
+    text = message_of(arguments.text, out)
     triggers, _ = _read(options, out)
     match, findings = triggers.explain(text)
     if out.as_json:

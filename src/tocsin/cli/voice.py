@@ -5,11 +5,13 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from importlib.util import find_spec
 
-from tocsin.bot.speech import BASE_EN, SpeechModel, digest_of
+from tocsin.bot.speech import BASE_EN, PACKAGES, SpeechModel, digest_of
 from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, Output, is_terminal
+from tocsin.cli.packages import how_to_install
 from tocsin.core.download import download
 from tocsin.core.errors import ConfigError
 from tocsin.core.variables import VOICE_MODEL_URL
@@ -25,6 +27,8 @@ def configure_voice(parser: argparse.ArgumentParser) -> None:
 
 def _install(_: argparse.Namespace, options: Options, out: Output) -> int:
     settings, _discovery = open_settings(options, out)
+    if missing := [package for package in PACKAGES if find_spec(package) is None]:
+        raise ConfigError(f"{', '.join(missing)}: package not installed", hint=how_to_install(missing[0]))
     model = replace(BASE_EN, url=settings[VOICE_MODEL_URL] or BASE_EN.url)
     path = settings.data_dir / MODELS_FOLDER / model.file_name
     if path.is_file() and path.stat().st_size == model.size and digest_of(path) == model.sha256:

@@ -38,7 +38,7 @@ async def download(
     try:
         found = await _fetch(url, part, size, on_progress)
         if found != digest:
-            raise DownloadError(f"{host_of(url)} sent another file than expected", hint="try again later")
+            raise DownloadError(f"{host_of(url)} sent a file with the wrong checksum", hint="try again later")
         await asyncio.to_thread(part.replace, path)
     finally:
         await asyncio.to_thread(part.unlink, missing_ok=True)

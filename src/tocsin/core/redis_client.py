@@ -165,7 +165,7 @@ _REFUSALS = (
     ("OOM", "has reached its maxmemory and stores nothing more", "raise maxmemory, or prune what is not needed"),
     ("MISCONF", "cannot write to its disk and stores nothing more", "free some space; its log says more"),
     ("LOADING", "is still reading its data after a start", "nothing to do; it is tried again"),
-    ("BUSY", "is busy with a script of somebody else", "see `redis-cli SCRIPT KILL`"),
+    ("BUSY", "is busy with another client's script", "see `redis-cli SCRIPT KILL`"),
     ("MASTERDOWN", "has lost its master", "start the master, or name another one in REDIS_URL"),
     ("invalid DB index", "has no such database", "correct the number at the end of REDIS_URL"),
     ("DB index is out of range", "has no such database", "correct the number at the end of REDIS_URL"),

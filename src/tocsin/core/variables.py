@@ -160,7 +160,7 @@ DATA_DIR: Variable[Path | None] = Variable(
     "TOCSIN_DATA_DIR",
     directory,
     None,
-    "Where everything that lasts is kept.",
+    "Directory for database, audit log and other state.",
     shown_default="the platform's per-user data directory",
 )
 ENVIRONMENT = Variable(
@@ -269,7 +269,7 @@ CHAT_PROVIDER = Variable(
     "CHAT_PROVIDER",
     choice("anthropic", "openai"),
     "",
-    "Who answers conversations: `anthropic`, or `openai` for every service that speaks its interface; empty is nobody.",
+    "Who answers conversations: `anthropic`, or `openai` for what speaks its interface; empty disables chat.",
 )
 CHAT_MODEL = Variable("CHAT_MODEL", model_name, "", "Name of the chat model, as its provider spells it.")
 CHAT_FALLBACK_PROVIDER = Variable(

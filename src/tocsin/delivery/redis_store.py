@@ -266,6 +266,10 @@ class RedisStore:
     async def tidy(self) -> None:
         """See `DeliveryStore.tidy`; here nothing is put off."""
 
+    async def try_write(self) -> None:
+        """Write a key that is gone at once."""
+        await self._client.command("SET", self._prefix + b"probe", b"", b"PX", b"1")
+
     async def health(self) -> Health:
         """See `DeliveryStore.health`."""
         return await health_of(self._client)

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -264,7 +265,8 @@ class SqliteStore:
     async def health(self) -> Health:
         """See `DeliveryStore.health`."""
         if self._database.problem:
-            await self._probe()
+            with suppress(DatabaseError):
+                await self.try_write()
         now = self._clock.monotonic()
         if self._database.failures != self._failures:
             self._failures, self._unwell_until = self._database.failures, now + UNWELL_S
@@ -276,13 +278,15 @@ class SqliteStore:
     async def aclose(self) -> None:
         """See `DeliveryStore.aclose`; the database belongs to whoever opened it."""
 
-    async def _probe(self) -> None:
-        """Write something without meaning: where nothing else is written, a disk that works again goes unnoticed."""
+    async def try_write(self) -> None:
+        """See `DeliveryStore.try_write`."""
         try:
             async with asyncio.timeout(PROBE_S):
-                await self._write(lambda c, _: c.execute("UPDATE boot SET id = id").rowcount)
-        except (DatabaseError, TimeoutError):
-            return
+                await self._write(lambda connection, _: _touch(connection))
+        except TimeoutError:
+            raise DatabaseError(
+                f"the database was not written within {PROBE_S:.0f} s", hint="another process keeps it locked"
+            ) from None
 
     async def _write(self, work: Work[T]) -> T:
         await self._adopt()
@@ -296,6 +300,12 @@ class SqliteStore:
 
     def _now(self) -> Now:
         return Now(self._clock.now(), self._clock.monotonic())
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    # An update that changes nothing would write nothing.
+    connection.execute("INSERT INTO boot VALUES ('')")
+    connection.execute("DELETE FROM boot WHERE id = ''")
 
 
 def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:

@@ -175,6 +175,10 @@ class DeliveryStore(Protocol):
         """Do a little of what was put off; called every few seconds."""
         ...
 
+    async def try_write(self) -> None:
+        """Write something without meaning; raise StoreUnavailableError when that fails."""
+        ...
+
     async def health(self) -> Health:
         """Return whether deliveries are safe here."""
         ...

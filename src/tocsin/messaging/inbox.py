@@ -44,7 +44,7 @@ async def _nothing(owner: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What is known of other processes by their identity: nothing where both say false."""
+    """What is known of other processes by their identity: unknown if both return False."""
 
     own: Callable[[], str] = own_identity
     is_dead: Callable[[str], bool] = is_dead

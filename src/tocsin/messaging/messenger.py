@@ -104,7 +104,8 @@ class Messenger:
 
         Raises UnknownProfileError or ConfigError alone.
         """
-        entries = self._profiles().get(profile).entries
+        profiles = self._profiles()
+        entries = profiles.get(profile).entries
 
         def note(receipts: Sequence[Receipt]) -> None:
             sent = sum(receipt.result.ok for receipt in receipts)
@@ -117,7 +118,8 @@ class Messenger:
 
         sends = [(entry.channel, Outgoing(entry.target, message)) for entry in entries]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
-        return NotifyResult(profile, tuple(receipt.result for receipt in receipts))
+        results = zip(entries, (receipt.result for receipt in receipts), strict=True)
+        return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
 
     async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
         """Queue the message for every target of a profile; a target that cannot be sent to is a failed result.
@@ -125,11 +127,13 @@ class Messenger:
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
         prepared: list[NewDelivery | SendResult] = []
-        for entry in self._profiles().get(profile).entries:
+        profiles = self._profiles()
+        for entry in profiles.get(profile).entries:
             try:
                 prepared.append(self._outbox.prepare(entry.channel, entry.target, message, caller.source))
             except TocsinError as error:
-                prepared.append(SendResult(False, entry.channel, entry.target, error=error.sentence()))
+                said = f"{profiles.place(entry)}{error.sentence()}"
+                prepared.append(SendResult(False, entry.channel, entry.target, error=said))
         accepted = iter(
             await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
         )
@@ -206,6 +210,11 @@ class Messenger:
 
     def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _placed(result: SendResult, place: str) -> SendResult:
+    """Return a result whose error says where in the file the mistake is."""
+    return replace(result, error=f"{place}{result.error}") if place else result
 
 
 def _queued(delivery: Delivery) -> SendResult:

@@ -4,11 +4,11 @@ A mapping from name to entries, each with `channel` (a kind or an alias) and `ta
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tocsin.core.errors import ConfigError, UnknownProfileError
+from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
 from tocsin.core.files import WatchedFile
 from tocsin.core.yaml_file import parse_yaml
 from tocsin.core.yaml_node import Node, Problem, shorten, suggestion
@@ -25,6 +25,7 @@ class ProfileEntry:
 
     channel: str
     target: str
+    problem: Problem | None = None  # why nothing can be sent to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +34,40 @@ class Profile:
 
     name: str
     entries: tuple[ProfileEntry, ...]
-    problems: tuple[Problem, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with its entries."""
+        return tuple(entry.problem for entry in self.entries if entry.problem)
 
     @property
     def valid(self) -> bool:
-        """Whether every entry names a channel that exists, configured or not."""
+        """Whether nothing was found against an entry."""
         return not self.problems
 
     def as_record(self) -> dict[str, object]:
-        """Return the profile as `tocsin profiles --json` and the API show it (decision 30)."""
+        """Return the profile as `tocsin profiles --json` shows it."""
         return {
             "name": self.name,
-            "entries": [asdict(entry) for entry in self.entries],
+            "entries": [{"channel": entry.channel, "target": entry.target} for entry in self.entries],
             "valid": self.valid,
-            "errors": [{"line": p.line, "key": p.key, "detail": p.detail} for p in self.problems],
+            "errors": [asdict(problem) for problem in self.problems],
         }
 
 
 class Profiles:
     """The profiles of one file, read again whenever it changes."""
 
-    def __init__(self, path: Path, kind_of: Callable[[str], str], kinds: Collection[str]) -> None:
-        """Read profiles from `path`; `kind_of` resolves aliases, `kinds` are the channels there are."""
-        self._kind_of = kind_of
-        self._kinds = kinds
+    def __init__(
+        self, path: Path, known_kind: Callable[[str], str], check: Callable[[str, str], object] = lambda *_: None
+    ) -> None:
+        """Read profiles from `path`.
+
+        `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
+        kind and target of each entry and raises TocsinError when nothing can be sent there.
+        """
+        self._known_kind = known_kind
+        self._check = check
         self._file: WatchedFile[Mapping[str, Profile]] = WatchedFile(
             path, lambda content: parse_yaml(content, path, self._read), {}
         )
@@ -89,21 +100,29 @@ class Profiles:
         names = f"there are: {', '.join(known)}" if known else f"{self.path} has none"
         raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
 
+    def place(self, entry: ProfileEntry) -> str:
+        """Return where an entry is wrong, as it stands in front of the reason; empty for one that is not."""
+        problem = entry.problem
+        return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
+
     def _read(self, root: Node) -> dict[str, Profile]:
         return {name: self._read_profile(name, node) for name, node in root.mapping().items()}
 
     def _read_profile(self, name: str, node: Node) -> Profile:
         if not _NAME.fullmatch(name):
             node.refuse_key(f"{shorten(name)!r} is no profile name: {_NAME_RULE}")
-        problems: list[Problem] = []
-        entries = tuple(self._read_entry(item, problems) for item in node.items(allow_empty=False))
-        return Profile(name, entries, tuple(problems))
+        return Profile(name, tuple(self._read_entry(item) for item in node.items(allow_empty=False)))
 
-    def _read_entry(self, node: Node, problems: list[Problem]) -> ProfileEntry:
+    def _read_entry(self, node: Node) -> ProfileEntry:
         field = node.fields(required=("channel", "target"))
-        name = field["channel"].text()
-        kind = self._kind_of(name)
-        if kind not in self._kinds:
-            near = suggestion(kind, self._kinds)
-            problems.append(field["channel"].problem(f"unknown channel {shorten(name)!r}{near}"))
-        return ProfileEntry(kind, field["target"].text())
+        kind, target = field["channel"].text(), field["target"].text()
+        if not (kind and target):
+            return ProfileEntry(kind, target)  # the file is refused
+        try:
+            kind = self._known_kind(kind)
+            self._check(kind, target)
+        except UnknownChannelError as error:
+            return ProfileEntry(kind, target, field["channel"].problem(error.sentence()))
+        except TocsinError as error:
+            return ProfileEntry(kind, target, field["target"].problem(error.sentence()))
+        return ProfileEntry(kind, target)

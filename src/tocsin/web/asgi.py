@@ -333,7 +333,7 @@ def _problem_of(error: Exception, request_id: str) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException) and error.status_code in _HTTP_CODES:
-        detail = {404: "No such path. GET /openapi.json lists them all.", 405: "This path has other methods."}
+        detail = {404: "No such path. GET /openapi.json lists them all.", 405: "This path does not allow that method."}
         return Problem(_HTTP_CODES[error.status_code], detail[error.status_code], headers=error.headers or {})
     log.error("request failed", exc_info=error, extra={"request_id": request_id})
     return Problem("internal-error", "The request failed because of a bug; the log has the details.")

@@ -59,7 +59,7 @@ def _unknown_or_doubled(pairs: "Pairs", known: Collection[str]) -> Iterator["Fin
         if key not in known:
             yield partial(_unknown, key, known)
         elif key in seen:
-            yield partial(field_error, key, "duplicate-key", "It stands there more than once")
+            yield partial(field_error, key, "duplicate-key", "The key is repeated")
         seen.add(key)
 
 

@@ -11,6 +11,7 @@ from tocsin import __version__
 from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.clock import Clock
+from tocsin.core.data_dir import id_of
 from tocsin.core.errors import TocsinError
 from tocsin.core.ratelimit import RateLimiter
 from tocsin.core.security import is_loopback
@@ -175,6 +176,7 @@ class Gateway:
         document: dict[str, object] = {
             "status": status,
             "version": __version__,
+            "instance": id_of(self._parts.settings.data_dir),
             "bus": {"status": self._parts.bus()},
             "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
             "inbox": {

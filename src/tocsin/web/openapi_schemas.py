@@ -93,6 +93,7 @@ def _health() -> dict[str, Any]:
         optional=("problems", "failing", "throttled", "bot"),
         status={"enum": ["ok", "degraded", "draining"]},
         version=TEXT,
+        instance=TEXT,
         queue=_record(backend={"enum": ["sqlite", "redis"]}, status={"enum": ["ok", "failing"]}),
         inbox=_record(status={"enum": ["ok", "failing"]}, open=COUNT),
         bus=_record(status={"enum": ["off", "ok", "failing"]}),

@@ -60,7 +60,7 @@ ALLOWED_CHAT_IDS: Variable[frozenset[str]] = Variable(
     "ALLOWED_CHAT_IDS",
     chat_ids,
     frozenset(),
-    "Chats that the bot talks to, separated by commas; without any, every message is rejected.",
+    "Chats that the bot talks to, separated by commas; others need approval.",
     shown_default="none",
 )
 DEFAULT_CHAT_ID = Variable(

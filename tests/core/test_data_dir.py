@@ -1,0 +1,76 @@
+"""The data directory: usable or refused with owner and user, and recognised without telling its path."""
+
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tocsin.core.data_dir import id_of, require_usable
+from tocsin.core.errors import ConfigError
+
+NOBODY = 65534
+
+
+@contextmanager
+def as_nobody() -> Iterator[str]:
+    os.seteuid(NOBODY)
+    try:
+        yield pwd.getpwuid(NOBODY).pw_name
+    finally:
+        os.seteuid(0)
+
+
+@contextmanager
+def as_root() -> Iterator[None]:
+    os.seteuid(0)
+    try:
+        yield
+    finally:
+        os.seteuid(NOBODY)
+
+
+def test_a_directory_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path):
+    require_usable(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_names_owner_and_user(tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError) as refused:
+        require_usable(tmp_path / "file" / "data")
+    assert str(refused.value).startswith(f"{tmp_path}/file/data cannot be written: Not a directory; {tmp_path}/file ")
+    assert " belongs to " in str(refused.value)
+    assert ", this program runs as " in str(refused.value)
+    assert "TOCSIN_DATA_DIR" in refused.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file that this user may not write")
+@pytest.mark.parametrize("name", ["", "tocsin.db", "audit.log"])
+def test_what_another_user_made_is_refused_with_owner_and_user(name: str):
+    with TemporaryDirectory() as directory, as_nobody() as nobody:
+        place = Path(directory) / name
+        with as_root():
+            Path(directory).chmod(0o755)
+            if name:
+                os.chown(directory, NOBODY, -1)
+                place.touch(mode=0o600)
+        with pytest.raises(ConfigError) as refused:
+            require_usable(Path(directory))
+    assert str(refused.value) == (
+        f"{place} cannot be written: Permission denied; it belongs to root, this program runs as {nobody}"
+    )
+    assert refused.value.hint.startswith(f"give {place} to {nobody} (chown), or ")
+
+
+def test_a_directory_has_an_id_that_a_copy_has_not(tmp_path: Path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    assert id_of(one) == id_of(tmp_path / "other" / ".." / "one")
+    assert len({id_of(one), id_of(other), id_of(tmp_path / "none")}) == 3
+    assert (id_of(tmp_path / "none"), len(id_of(one))) == ("", 16)
