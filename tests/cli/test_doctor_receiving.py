@@ -14,7 +14,13 @@ from tocsin.bot.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.cli.doctor import examine
 from tocsin.cli.doctor_findings import Finding
-from tocsin.cli.doctor_machine import NEEDED_PACKAGES, OPTIONAL_PACKAGES, check_packages, check_sandbox
+from tocsin.cli.doctor_machine import (
+    NEEDED_PACKAGES,
+    check_packages,
+    check_processes,
+    check_sandbox,
+)
+from tocsin.cli.packages import EXTRAS
 from tocsin.core.sandbox import Sandbox
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.inbox_store import InboxStore
@@ -322,7 +328,7 @@ async def test_voice_messages_name_what_to_run_when_the_model_is_missing_or_dama
 
 def test_a_missing_package_is_an_error_where_it_belongs_to_every_installation():
     found = list(check_packages(lambda _: False))
-    assert states(found) == ["error"] * len(NEEDED_PACKAGES) + ["off"] * len(OPTIONAL_PACKAGES)
+    assert states(found) == ["error"] * len(NEEDED_PACKAGES) + ["off"] * (1 + len(EXTRAS))
     assert list(check_packages(lambda _: True)) == []
 
 
@@ -348,3 +354,8 @@ async def test_received_messages_that_wait_for_a_moment_are_fine(tmp_path: Path)
     assert await doctor(tmp_path, "inbox") == []
     await keep(tmp_path, 1)
     assert await one(tmp_path, "inbox") == ("ok", "1 received message: 1 open, 0 failed", "")
+
+
+def test_it_says_whether_daemons_end_with_the_command_that_started_them():
+    assert (check_processes(supervises=True).state, check_processes(supervises=False).state) == ("ok", "off")
+    assert "daemons included" in check_processes(supervises=True).detail

@@ -15,6 +15,7 @@ from tocsin.cli.doctor_machine import (
     check_names,
     check_packages,
     check_ports,
+    check_processes,
     check_runs_folder,
     check_sandbox,
     check_security,
@@ -80,6 +81,7 @@ async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> l
         *check_ports(settings),
         *(Finding("error", "plug-in", problem, "update or remove it") for problem in discovery.problems),
         await check_sandbox(Sandbox()),
+        check_processes(),
     ]
     async with open_app(settings, discovery, direct_transport) as app:
         return [*findings, *await _examine_app(app, probe=probe)]

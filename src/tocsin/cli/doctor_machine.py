@@ -17,6 +17,7 @@ from tocsin.cli.doctor_findings import Finding, failure
 from tocsin.cli.packages import EXTRAS, how_to_install
 from tocsin.core.data_dir import foreign_files, id_of, try_write, unusable
 from tocsin.core.errors import ConfigError
+from tocsin.core.process import SUPERVISES
 from tocsin.core.sandbox import Level, Sandbox
 from tocsin.core.security import check_gateway_bind, validate_security
 from tocsin.core.settings import Settings
@@ -83,6 +84,14 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
     fix = "allow user namespaces to unprivileged users" if sandbox.bwrap else "apt install bubblewrap"
     consequence = "sandboxed skills have limits and five variables only: they can read your files and use the network"
     return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
+
+
+def check_processes(*, supervises: bool = SUPERVISES) -> Finding:
+    """Check whether what commands start can be ended with them."""
+    if supervises:
+        detail = "commands end with everything they started, daemons included (PID namespace or subreaper)"
+        return Finding("ok", "processes", detail)
+    return Finding("off", "processes", "what leaves the process group of a command outlives it: only Linux can tell")
 
 
 def check_runs_folder(path: Path) -> Iterator[Finding]:
