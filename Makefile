@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 UV = $(firstword $(shell command -v uv) $(BIN)/uv)
-COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
@@ -42,9 +42,10 @@ fix: dev-env ## Format the code and mend what ruff can mend
 
 lock: ## Pin the dependencies anew (LOCK_FLAGS=--upgrade takes newer releases)
 	@command -v $(UV) >/dev/null || { sh tools/bootstrap.sh dev && $(BIN)/python -m pip install --quiet uv; }
-	$(COMPILE) --all-extras --group build --group dev -o requirements/dev.txt
-	$(COMPILE) --extra demo --extra completion --extra chat --group build -c requirements/dev.txt -o requirements/demo.txt
-	$(COMPILE) -c requirements/dev.txt -o requirements/core.txt
+	$(COMPILE) pyproject.toml --all-extras --group build --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra demo --extra completion --extra chat --group build -c requirements/dev.txt -o requirements/demo.txt
+	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 
 clean: ## Remove the environment and every cache
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from tocsin.app import App, publisher_of
+from tocsin.app import App, publisher_of, skills_of
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.security import check_gateway_bind
 from tocsin.core.variables import (
@@ -68,6 +68,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                 group.create_task(_keep_house(app)),
                 group.create_task(_anchor_audit_log(app)),
                 group.create_task(receiving.introduce()),
+                group.create_task(_tell_sandbox(app)),
             ]
             try:
                 # At the signal, and not when the last request has ended: all have the same 5 s to finish.
@@ -124,6 +125,15 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     if needed:
         raise ConfigError("the bot cannot run", hint=f"set {missing}")
     getLogger(__name__).info("the bot is off", extra={"missing": missing})
+
+
+async def _tell_sandbox(app: App) -> None:
+    """Log how far skills are confined: under the limits of a unit or container that may differ from a shell's."""
+    from logging import getLogger
+
+    state = await skills_of(app).sandbox_state()
+    facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
+    getLogger(__name__).info("skills are confined", extra=facts)
 
 
 async def _recover_runs(app: App) -> None:

@@ -273,7 +273,8 @@ async def test_without_bubblewrap_the_way_to_have_it_is_named():
     assert (finding.state, finding.fix) == ("off", "apt install bubblewrap")
     assert "they can read your files and use the network" in finding.detail
     finding = await check_sandbox(Sandbox(bwrap="/bin/false"))
-    assert (finding.state, finding.fix) == ("off", "allow user namespaces to unprivileged users")
+    fix = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
+    assert (finding.state, finding.fix) == ("off", fix)
     assert "bubblewrap does not work here" in finding.detail
 
 

@@ -184,6 +184,19 @@ def test_a_broken_file_is_told_at_the_start_with_its_place_and_the_fix(
     assert "correct the file" in line["event"] + line.get("fix", "")
 
 
+@pytest.mark.parametrize("command", ["up", "gateway", "worker"])
+def test_a_service_logs_at_its_start_how_far_skills_are_confined(wired: Cli, free_port: int, command: str):
+    with wired.running(command, env={"GATEWAY_PORT": str(free_port)}) as child:
+        assert child.stderr
+        lines = []
+        while not lines or lines[-1]["event"] != "skills are confined":
+            lines.append(json.loads(child.stderr.readline()))
+        end(child)
+    level = lines[-1]["by"]
+    assert level in {"bubblewrap", "limits"}
+    assert ("reason" in lines[-1]) is (level == "limits")
+
+
 def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):
     with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
         wait_until_it_listens(child)

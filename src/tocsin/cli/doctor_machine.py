@@ -81,7 +81,8 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
         return Finding(
             "ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder and a read-only system only"
         )
-    fix = "allow user namespaces to unprivileged users" if sandbox.bwrap else "apt install bubblewrap"
+    needed = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
+    fix = needed if sandbox.bwrap else "apt install bubblewrap"
     consequence = "sandboxed skills have limits and five variables only: they can read your files and use the network"
     return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
 
