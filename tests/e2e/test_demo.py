@@ -1,5 +1,6 @@
 """`tocsin demo` as a newcomer meets it: start it, copy what it prints, watch the messages arrive (decision 1)."""
 
+import base64
 import json
 import os
 import re
@@ -20,7 +21,10 @@ from tests.waiting import PATIENCE_S, until
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 READY = "What the stand-ins receive appears below"
 ALICE, BOB, GROUP = 1001, 1002, -3001
-CHANNELS = {"teamchat", "botchat", "guildchat", "email"}
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+CHANNELS = {"slack", "telegram", "discord", "email"}
 # What somebody may have in the environment of a shell: the demo must not use it.
 REAL = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-real-example",
@@ -73,7 +77,15 @@ class Demo:
         ) as answer:
             assert answer.status == 201
 
+    def send_file(self, chat: int, data: bytes, **query: str) -> None:
+        """Send the bot a file as the page does."""
+        self.post("/_standin/file", chat_id=chat, data=base64.b64encode(data).decode(), **query)
+
     def conversation(self, chat: int) -> list[dict[str, Any]]:
+        return [message for message in self.shown(chat) if "note" not in message]
+
+    def shown(self, chat: int) -> list[dict[str, Any]]:
+        """Return messages, and the notes between them."""
         with urllib.request.urlopen(f"{self.page}/conversation.json?chat={chat}", timeout=PATIENCE_S) as answer:
             return list(json.load(answer)["messages"])
 
@@ -169,8 +181,8 @@ def test_messages_arrive_on_all_four_network_channels(demo: Demo, tmp_path: Path
     for command in demo.commands:
         if " send " in command:
             subprocess.run(["sh", "-c", command], capture_output=True, env=environment(tmp_path, **REAL), check=True)
-    hello = {item["channel"] for item in demo.received() if item["text"] == "hello"}
-    assert hello == CHANNELS
+    hello = [item for item in demo.received() if item["text"] == "hello"]
+    assert len({item["channel"] for item in hello}) == len(CHANNELS)
     for channel in CHANNELS:
         demo.read_until(rf"^received  {channel} +\S+ +'.*hello'$")
 
@@ -202,6 +214,10 @@ def test_what_fires_no_trigger_is_answered_by_the_stand_in_chat_model(demo: Demo
     assert [entity["type"] for entity in answer["entities"]] == ["bold", "blockquote"]
 
 
+def test_please_greet_carol_greets_carol(demo: Demo):
+    demo.say(ALICE, "Please greet Carol")("Hello, Carol!")
+
+
 def test_a_trigger_may_ask_the_chat_model(demo: Demo):
     demo.say(ALICE, "explain exit code 137")("Answer in one sentence: explain exit code 137")
 
@@ -217,9 +233,9 @@ def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo
     keyboard = demo.say(ALICE, "/mode")("This chat is in chat mode.")
     demo.press(ALICE, keyboard, "skill")
     demo.wait_for(ALICE, "Skill mode")
-    plan = demo.say(ALICE, "please greet me")("Shall I do this?")
+    plan = demo.say(ALICE, "Could you greet Dora, please?")("Shall I do this?")
     demo.press(ALICE, plan, "Run")
-    demo.wait_for(ALICE, "Hello, world!", after=keyboard["id"])
+    demo.wait_for(ALICE, "Hello, Dora!", after=keyboard["id"])
     keyboard = demo.say(ALICE, "/mode")("This chat is in skill mode.")
     demo.press(ALICE, keyboard, "chat")
     demo.wait_for(ALICE, "Chat mode", after=keyboard["id"] - 1)
@@ -227,6 +243,33 @@ def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo
 
 def test_in_the_group_the_bot_answers_what_mentions_it(demo: Demo):
     demo.say(GROUP, "@tocsin_standin_bot hello")("You said:\n\nhello")
+
+
+def test_what_a_rule_answers_in_the_group_is_told_on_page_and_terminal_with_the_rule(demo: Demo):
+    demo.say(GROUP, "weather Lima")("It is always sunny in Lima.")
+    shown = demo.shown(GROUP)
+    notes = [n for n, message in enumerate(shown) if "weather" in message.get("note", "")]
+    assert shown[notes[-1]]["note"] == r"rule 2 of triggers.yaml: ^/?weather (\w+)"
+    assert shown[notes[-1] + 1]["text"] == "It is always sunny in Lima."
+    demo.read_until(r"^answers   telegram +-3001 +rule 2 of triggers\.yaml: ")
+
+
+def test_a_document_that_is_sent_on_the_page_is_read_by_the_bot(demo: Demo):
+    demo.send_file(ALICE, b"The bell weighs 12 tons.", name="bell.txt", caption="How heavy is it?")
+    answer = demo.wait_for(ALICE, "The bell weighs 12 tons.")
+    assert "How heavy is it?" in answer["text"]
+    sent = [message for message in demo.conversation(ALICE) if message.get("file")][-1]
+    assert (sent["file"], sent["text"]) == ("bell.txt", "How heavy is it?")
+
+
+def test_a_photo_that_is_sent_in_the_group_with_a_mention_reaches_the_model(demo: Demo):
+    demo.send_file(GROUP, PIXEL, name="pixel.png", caption="@tocsin_standin_bot what is this?")
+    demo.wait_for(GROUP, "Images: 1")
+
+
+def test_a_voice_message_that_is_sent_on_the_page_is_answered(demo: Demo):
+    demo.send_file(ALICE, b"OggS no sound", name="voice.ogg")
+    demo.wait_for(ALICE, "voice")
 
 
 def test_a_stranger_asks_for_access_and_is_let_in_by_a_button(demo: Demo):
@@ -241,7 +284,8 @@ def test_a_stranger_asks_for_access_and_is_let_in_by_a_button(demo: Demo):
 )
 def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: Demo, channel: str, text: str):
     demo.post("/_standin/call", channel=channel, text=text)
-    demo.read_until(rf"^received  {channel} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
+    name = {"teamchat": "slack", "guildchat": "discord"}[channel]
+    demo.read_until(rf"^received  {name} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

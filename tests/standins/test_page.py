@@ -2,8 +2,10 @@
 
 import hmac
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from urllib.parse import parse_qsl
 
 import pytest
@@ -55,6 +57,13 @@ async def conversation(town, http, chat=1001):
     async with http.get(f"{town.page.url}/conversation.json?chat={chat}") as answer:
         assert answer.headers["Cache-Control"] == "no-store"
         return (await answer.json())["messages"]
+
+
+async def post_file(town, http, **body):
+    data = BytesIO(json.dumps(body).encode())
+    headers = {"Content-Type": "application/json"}
+    async with http.post(f"{town.page.url}/_standin/file", data=data, headers=headers) as answer:
+        return answer.status, (await answer.json()).get("error", "")
 
 
 async def call(town, http, **body):
@@ -139,6 +148,70 @@ async def test_pressing_a_button_sends_the_bot_what_the_button_carries(town, htt
     query = update["callback_query"]
     assert (query["data"], query["from"]["first_name"]) == ("mode:skill", "Alice")
     assert query["message"]["message_id"] == sent["message_id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "mime", "kind", "label"),
+    [
+        ("notes.md", "", "document", "notes.md"),
+        ("data.xyz", "application/octet-stream", "document", "data.xyz"),
+        ("bell.jpg", "image/jpeg", "photo", "photo"),
+        ("bell.png", "", "photo", "photo"),
+        ("bell.gif", "image/gif", "document", "bell.gif"),
+        ("voice.ogg", "audio/ogg", "voice", "voice"),
+        ("ring.mp3", "audio/mpeg", "audio", "ring.mp3"),
+    ],
+)
+async def test_a_file_reaches_the_bot_as_an_app_sends_it_and_can_be_fetched(town, http, name, mime, kind, label):
+    data, caption = b"\x00bell", "@tocsin_standin_bot look"
+    body = {"chat_id": GROUP, "name": name, "mime": mime, "data": b64encode(data).decode(), "caption": caption}
+    assert await post_file(town, http, **body) == (201, "")
+    (update,) = await ask_bot_api(town, http, "getUpdates")
+    message = update["message"]
+    assert (message["caption"], message["caption_entities"][0]["type"]) == (caption, "mention")
+    file = message[kind][0] if kind == "photo" else message[kind]
+    found = await ask_bot_api(town, http, "getFile", file_id=file["file_id"])
+    assert found["file_size"] == len(data)
+    async with http.get(f"{town.botchat.api_url}/file/bot{town.botchat.token}/{found['file_path']}") as answer:
+        assert await answer.read() == data
+    (shown,) = await conversation(town, http, GROUP)
+    assert (shown["file"], shown["text"], shown["entities"][0]["type"]) == (label, caption, "mention")
+    assert town.recorder.of("botchat", kind="inbound")[0].text == f"[{label}] {caption}"
+
+
+async def test_two_files_of_one_name_stay_apart(town, http):
+    for data in (b"first", b"second"):
+        await post_file(town, http, chat_id=1001, name="a.txt", data=b64encode(data).decode())
+    paths = {path for path, _, _ in town.botchat.world.files.values()}
+    assert len(paths) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"chat_id": 1001, "data": ""}, "the file is empty"),
+        ({"chat_id": 1001, "data": "no base64"}, "Only base64 data is allowed"),
+        ({"chat_id": 1001, "data": "A" * 9 * 2**20}, "the request is larger than 8 MiB: a file may have 6"),
+    ],
+)
+async def test_a_file_that_cannot_be_sent_is_refused_with_the_reason(town, http, body, error):
+    assert await post_file(town, http, **body) == (400, error)
+
+
+async def test_a_note_stands_behind_the_message_that_it_is_about(town, http):
+    town.botchat.say(1001, "weather Oslo")
+    town.page.people.note("botchat", "1001", "rule 2")
+    town.botchat.say(1001, "weather Rome")
+    assert [m.get("note") or m["text"] for m in await conversation(town, http)] == [
+        "weather Oslo", "rule 2", "weather Rome",
+    ]  # fmt: skip
+    assert await conversation(town, http, 1002) == []
+    assert [item.text for item in town.recorder.of("botchat", kind="note")] == ["rule 2"]
+
+
+async def test_a_note_on_another_channel_stands_in_its_list(town):
+    town.page.people.note("teamchat", "C0GENERAL", "rule 1")
+    assert [item.target for item in town.recorder.of("teamchat", kind="note")] == ["C0GENERAL"]
 
 
 async def test_what_is_written_on_teamchat_reaches_the_gateway_signed(town, http, gateway):

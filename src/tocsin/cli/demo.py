@@ -7,7 +7,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tocsin.app import direct_transport, load_settings, open_app
-from tocsin.cli.demo_files import GREET, PROFILE, TEXTS, write_files
+from tocsin.cli.demo_files import GREET, PRODUCTS, PROFILE, TEXTS, write_files
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.cli.serve import prepare_service, run_on_uvloop
@@ -57,6 +57,7 @@ def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
                 prepare_service(settings, options)
                 try:
                     async with open_app(settings, discovery, direct_transport) as app:
+                        app.audit.observe(partial(_tell_rule, town))
                         welcome = partial(_welcome, out, town, env_file, redis_url)
                         await serve(app, PARTS, welcome)
                     return
@@ -134,7 +135,7 @@ def _commands(town: "Town", env_file: Path, gateway: str, *, has_model: bool) ->
     """Return commands that work as they are in any directory of another terminal."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{_command()} --env-file {shlex.quote(str(env_file))}"
-    samples = town.samples()
+    samples = {PRODUCTS.get(kind, kind): target for kind, target in town.samples().items()}
     channel, target = next(iter(samples.items()))
     body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})
     return [
@@ -171,6 +172,7 @@ _WORDS = {
     "response": "received",
     "edit": "edited",
     "inbound": "said",
+    "note": "answers",
     "question": "asked",
 }
 
@@ -181,7 +183,17 @@ def _show(out: Output, received: "Received") -> None:
         return
     text = f"{received.subject}: {received.text}" if received.subject else received.text
     short = text if len(text) <= 100 else text[:99] + "…"
-    out.line(f"{word:<8}  {received.channel:<10} {received.target:<22} {short!r}")
+    name = PRODUCTS.get(received.channel, received.channel)
+    # A note is ours; everything else could be several lines, or move the cursor.
+    shown = short if received.kind == "note" else repr(short)
+    out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
+
+
+def _tell_rule(town: "Town", action: str, metadata: Mapping[str, object]) -> None:
+    """Say on page and terminal which rule answers a message."""
+    if action == "trigger.run":
+        text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
+        town.page.people.note(str(metadata["channel"]), str(metadata["chat"]), text)
 
 
 def _command() -> str:

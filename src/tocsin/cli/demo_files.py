@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 PROFILE = "oncall"
 GREET, DISK_SPACE = "greet", "disk-space"
 # What fires the sample triggers, and runs a sample skill.
-TEXTS = ("uptime", "weather Oslo", "explain exit code 137", f"/run {GREET} Alice")
+TEXTS = ("uptime", "weather Oslo", "Please greet Carol", "explain exit code 137", f"/run {GREET} Alice")
+# The products' names, which the README uses too; the channels have neutral names.
+PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
 
 # A slash command arrives as it was typed, so that `/uptime` fires the same rule.
 TRIGGERS = """\
@@ -28,6 +30,10 @@ TRIGGERS = """\
 
 - pattern: '^/?weather (\\w+)'
   command: echo "It is always sunny in $1."
+
+- pattern: '^/?(?:please )?greet (\\w+)'
+  action: skill
+  command: greet
 
 - pattern: "^/?explain .+"
   action: claude
@@ -38,7 +44,10 @@ SKILLS = {
     GREET: """\
 name: greet
 description: Greet somebody by name.
-command: echo "Hello, ${1:-world}!"
+# The name is the argument; in skill mode, where there are none, the word behind `greet` in the input.
+command: |
+  name=${1:-$(sed -n 's/.*[Gg]reet *\\([[:alnum:]]*\\).*/\\1/p')}
+  echo "Hello, ${name:-world}!"
 """,
     DISK_SPACE: """\
 name: disk-space
@@ -74,5 +83,5 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
 def _profile(samples: Mapping[str, str]) -> str:
     lines = [f"{PROFILE}:"]
     for channel, target in samples.items():
-        lines += [f"  - channel: {channel}", f'    target: "{target}"']
+        lines += [f"  - channel: {PRODUCTS.get(channel, channel)}", f'    target: "{target}"']
     return "\n".join(lines) + "\n"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from tocsin.standins import botchat_methods as methods
+from tocsin.standins.botchat_files import FOLDERS, fields_of, kind_of, label_of
 from tocsin.standins.botchat_updates import Updates
 from tocsin.standins.botchat_world import CHATS, ME, Chat, World, refusal, refuse, too_many_requests
 from tocsin.standins.faults import Fault
@@ -121,11 +123,12 @@ class BotChat(HttpStandIn):
         chat = self.world.chats.get(chat_id) or self.world.visitor(chat_id)
         sender = methods.sender_of(chat, sender_id, sender_name, is_bot=is_bot)
         fields |= {"text": text, "entities": fields.get("entities") or methods.detected(text)}
+        label, caption = label_of(fields), str(fields.get("caption") or "")
         target, thread = str(chat_id), str(thread_id or "")
         self.recorder.add(
             self.channel,
             target,
-            text,
+            text or " ".join(part for part in (label and f"[{label}]", caption) if part),
             id="",
             kind="inbound",
             account=sender_name,
@@ -141,6 +144,26 @@ class BotChat(HttpStandIn):
         message = self.world.messages.get((chat.id, edit_of), {"message_id": edit_of, "chat": chat.as_json()})
         message |= {**fields, "from": sender, "edit_date": int(self.clock())}
         return self.updates.add(edited_message=message)
+
+    def send_file(
+        self,
+        chat_id: int,
+        data: bytes,
+        *,
+        name: str = "",
+        mime: str = "",
+        caption: str = "",
+        sender_name: str = "Alice",
+    ) -> dict[str, Any]:
+        """Let somebody send the bot a file as an app does: as photo, voice message, audio or document."""
+        if not data:
+            raise ValueError("the file is empty")
+        kind, mime = kind_of(name, mime)
+        path = f"{FOLDERS[kind]}/file_{len(self.world.files) + 1}{Path(name).suffix}"
+        file_id = self.add_file(data, path=path)
+        fields = fields_of(kind, file_id, name, mime, len(data))
+        entities = methods.detected(caption)
+        return self.say(chat_id, sender_name=sender_name, caption=caption, caption_entities=entities, **fields)
 
     def press(
         self, chat_id: int, message_id: int, data: str, *, sender_id: int = 0, sender_name: str = "Alice"

@@ -67,6 +67,8 @@ async def control(request: web.Request, act: Callable[..., dict[str, Any]]) -> w
     """Call `act` with the request's JSON object as keywords; 400 with the reason if they do not fit."""
     try:
         made = act(**await request.json())
+    except web.HTTPRequestEntityTooLarge:
+        return web.json_response({"error": "the request is larger than 8 MiB: a file may have 6"}, status=400)
     except (ValueError, TypeError) as error:
         return web.json_response({"error": str(error)}, status=400)
     return web.json_response(made, status=201)

@@ -2,11 +2,11 @@
 // Received text reaches the document only as text nodes.
 
 const CHANNELS = {
-  teamchat: "imitates Slack",
-  botchat: "imitates Telegram",
-  guildchat: "imitates Discord",
-  email: "an SMTP server",
-  chatmodel: "what the bot asked it",
+  teamchat: { name: "slack", about: "or teamchat" },
+  botchat: { name: "telegram", about: "or botchat" },
+  guildchat: { name: "discord", about: "or guildchat" },
+  email: { name: "email", about: "an SMTP server" },
+  chatmodel: { name: "chat model", about: "asked by the bot" },
 };
 const FORMS = {
   teamchat: { label: "Write in #general as Alice", hint: "uptime, or /uptime" },
@@ -121,9 +121,11 @@ function format(text, entities) {
 // The conversation.
 
 function makeMessage(message) {
+  if (message.note) return make("p", "note", message.note);
   const bubble = make("div", "bubble");
   if (message.reply) bubble.append(make("div", "reply", message.reply));
-  bubble.append(format(message.text, message.entities));
+  if (message.file) bubble.append(make("div", "file", "File: " + message.file));
+  if (message.text) bubble.append(format(message.text, message.entities));
   const meta = make("div", "meta", message.name);
   if (message.edited) meta.append(make("span", "", "edited"));
   meta.append(makeTime(message.at));
@@ -155,6 +157,24 @@ function press(messageId, data) {
 function say(text) {
   const body = { chat_id: current, text, sender_name: chats.get(current).sender };
   return send("/_standin/say", body, find("write"));
+}
+
+// The words in the field go along as the caption.
+async function sendFile(file) {
+  const body = {
+    chat_id: current, name: file.name, mime: file.type, data: await base64Of(file),
+    caption: find("text").value.trim(), sender_name: chats.get(current).sender,
+  };
+  if (await send("/_standin/file", body, find("write"))) find("text").value = "";
+}
+
+function base64Of(file) {
+  return new Promise((done, fail) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => fail(reader.error);
+    reader.readAsDataURL(file);
+  });
 }
 
 async function refresh() {
@@ -240,10 +260,11 @@ function hearBot(items) {
 
 function addSection(channel) {
   const count = make("output", "", "0");
-  const title = make("h2", "", channel, make("small", "", CHANNELS[channel] || ""), count);
+  const { name, about } = CHANNELS[channel] || { name: channel, about: "" };
+  const title = make("h2", "", name, make("small", "", about), count);
   const list = make("ol");
   list.tabIndex = 0;
-  list.setAttribute("aria-label", "Received by " + channel);
+  list.setAttribute("aria-label", "Received by " + name);
   list.hidden = true;
   const empty = make("p", "empty", "Nothing received yet.");
   const section = make("section", "", title);
@@ -323,6 +344,11 @@ async function follow() {
 async function start() {
   Object.keys(CHANNELS).forEach(addSection);
   onSend(find("write"), find("text"), say);
+  find("attach").addEventListener("click", () => find("file").click());
+  find("file").addEventListener("change", async ({ target }) => {
+    for (const file of target.files) await sendFile(file);
+    target.value = "";
+  });
   (await (await fetch("/chats.json")).json()).chats.forEach(addChat);
   await choose(current);
   find("state").textContent = "Live";

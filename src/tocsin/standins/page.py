@@ -26,7 +26,8 @@ class Page(HttpStandIn):
     `/received.json?after=n` waits up to 20 seconds for entries numbered above n; without `after` it lists
     what is there. `/chats.json` lists the chats with the bot, `/conversation.json?chat=id` the messages of one.
     `/_standin/received`, `say` and `press` work here too, the list over all channels; `/_standin/call` takes
-    `{"channel", "text"}` and lets somebody write where the product calls the gateway.
+    `{"channel", "text"}` and lets somebody write where the product calls the gateway. `/_standin/file` takes
+    `{"chat_id", "name", "mime", "data", "caption", "sender_name"}`, `data` in base64, and lets somebody send a file.
     """
 
     channel = ""
@@ -49,6 +50,7 @@ class Page(HttpStandIn):
             web.get("/chats.json", self._chats),
             web.get("/conversation.json", self._conversation),
             web.post("/_standin/say", self._let_say),
+            web.post("/_standin/file", self._let_send_file),
             web.post("/_standin/press", self._let_press),
             web.post("/_standin/call", self._let_call),
             web.get("/_standin/email/faults", self._list_mail_faults),
@@ -91,6 +93,9 @@ class Page(HttpStandIn):
 
     async def _let_say(self, request: web.Request) -> web.Response:
         return await control(request, self.people.say)
+
+    async def _let_send_file(self, request: web.Request) -> web.Response:
+        return await control(request, self.people.send_file)
 
     async def _let_press(self, request: web.Request) -> web.Response:
         return await control(request, self.people.press)

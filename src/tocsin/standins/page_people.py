@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tocsin.standins.botchat import BotChat
 from tocsin.standins.botchat_entities import Entity, end_of
+from tocsin.standins.botchat_files import label_of
 from tocsin.standins.botchat_methods import detected
 from tocsin.standins.botchat_world import BOT_USERNAME, GROUP_CHAT, ME
 from tocsin.standins.calling import Call
@@ -50,9 +52,9 @@ SEATS = (
     ),
     Seat(
         GROUP_CHAT, "Kitchen", "Alice",
-        "A group: the bot answers what mentions it.",
+        "A group: the bot answers what mentions it, and what a rule matches. The page names the rule.",
         f"Write in the group; @{BOT_USERNAME} mentions the bot",
-        (f"@{BOT_USERNAME} hello",),
+        (f"@{BOT_USERNAME} hello", "hello everybody"),
     ),
 )  # fmt: skip
 
@@ -64,25 +66,45 @@ class People:
         self.gateway = ""
         self.texts: Sequence[str] = ()
         self.say, self.press = botchat.say, botchat.press
+        self._notes: list[tuple[int, int, str]] = []  # chat, the message that it stands behind, text
         self._botchat, self._teamchat, self._guildchat = botchat, teamchat, guildchat
 
     def chats(self) -> list[dict[str, Any]]:
-        """List the chats of the page; the first one is also where to try `texts`."""
+        """List the chats of the page; `texts` are to be tried where Alice writes."""
         return [
             {
                 "id": seat.id, "title": seat.title, "sender": seat.sender, "about": seat.about, "hint": seat.hint,
-                "tries": [*seat.tries, *(self.texts if seat.id == ALICE else ())],
+                "tries": [*seat.tries, *(self.texts if seat.sender == NAME else ())],
             }
             for seat in SEATS
         ]  # fmt: skip
 
     def conversation(self, chat_id: int) -> list[dict[str, Any]]:
-        """List the last messages of a chat as they look now, oldest first."""
+        """List the last messages of a chat as they look now, oldest first, and the notes between them."""
         world = self._botchat.world
-        messages = [message for (chat, _), message in world.messages.items() if chat == chat_id]
-        return [_shown(message, world.reactions.get((chat_id, message["message_id"]), "")) for message in messages][
-            -SHOWN_MESSAGES:
+        notes = [
+            (after, {"id": f"note-{n}", "note": text})
+            for n, (chat, after, text) in enumerate(self._notes)
+            if chat == chat_id
         ]
+        found: list[dict[str, Any]] = []
+        for (chat, number), message in world.messages.items():
+            if chat == chat_id:
+                found.append(_shown(message, world.reactions.get((chat_id, number), "")))
+                found += [note for after, note in notes if after == number]
+        return found[-SHOWN_MESSAGES:]
+
+    def send_file(self, chat_id: int, *, data: str, **described: str) -> dict[str, Any]:
+        """Let somebody send the bot a file, which comes in base64; see `BotChat.send_file`."""
+        return self._botchat.send_file(chat_id, b64decode(data, validate=True), **described)
+
+    def note(self, channel: str, target: str, text: str) -> None:
+        """Say beside what was received why it is answered; nothing a product would show."""
+        if channel == self._botchat.channel:
+            chat_id = int(target)
+            latest = max((number for chat, number in self._botchat.world.messages if chat == chat_id), default=0)
+            self._notes.append((chat_id, latest, text))
+        self._botchat.recorder.add(channel, target, text, id="", kind="note")
 
     async def call(self, channel: str, text: str) -> None:
         """Let Alice write on a channel whose product calls the gateway; raises ValueError with what went wrong."""
@@ -130,14 +152,17 @@ async def _impatiently(seconds: float) -> None:
 def _shown(message: dict[str, Any], reaction: str) -> dict[str, Any]:
     keyboard = (message.get("reply_markup") or {}).get("inline_keyboard", [])
     replied = message.get("reply_to_message") or {}
-    text = message.get("text", "")
+    text, entities = message.get("text", ""), message.get("entities", [])
+    if caption := message.get("caption"):
+        text, entities = caption, message.get("caption_entities", [])
     return {
         "id": message["message_id"],
         "own": message["from"]["id"] != ME["id"],
         "name": message["from"]["first_name"],
         "at": message["date"],
         "text": text,
-        "entities": _entities(text, message.get("entities", [])),
+        "file": label_of(message),
+        "entities": _entities(text, entities),
         "edited": "edit_date" in message,
         "reply": str(replied.get("text", "")).partition("\n")[0],
         "reaction": reaction,
