@@ -227,6 +227,14 @@ def test_init_writes_an_env_file_for_its_owner_alone_with_a_random_password(cli:
     assert dotenv_values(path)["DASHBOARD_PASS"] != values["DASHBOARD_PASS"]
 
 
+def test_init_names_the_next_steps_so_that_they_can_be_copied(cli: Cli, tmp_path):
+    empty = tmp_path / "no-tocsin-here"
+    empty.mkdir()
+    assert f"  2. {cli.tocsin} doctor  " in cli("init", env={"PATH": str(empty)}).out
+    (cli.home / ".env").unlink()
+    assert "  2. tocsin doctor  " in cli("init", env={"PATH": str(cli.tocsin.parent)}).out
+
+
 def test_init_lists_every_setting_commented_out(cli: Cli):
     cli("init")
     text = (cli.home / ".env").read_text()

@@ -6,7 +6,6 @@ import json
 import shlex
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,10 +16,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tocsin.app import direct_transport, load_settings, open_app
-from tocsin.cli.demo_files import GREET, PRODUCTS, PROFILE, TEXTS, write_files
+from tocsin.cli.demo_files import GREET, PROFILE, TEXTS, write_files
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.cli.serve import prepare_service, run_on_uvloop
+from tocsin.cli.text import own_command
 from tocsin.core.errors import ConfigError
 from tocsin.core.process import running
 from tocsin.core.settings import read_env_file
@@ -49,7 +49,7 @@ def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
     async def main(directory: Path) -> None:
         _end_with_the_terminal()
         async with open_standins() as town, _redis(directory) as redis_url:
-            town.recorder.on_message(lambda received: _show(out, received))
+            town.recorder.on_message(partial(_show, out, town))
             town.chatmodel.pause_s = WORD_S
             for port in (USUAL_PORT, 0):
                 env_file = write_files(directory, town, _free_port(port), redis_url)
@@ -134,8 +134,8 @@ def _welcome(out: Output, town: "Town", env_file: Path, redis_url: str, addresse
 def _commands(town: "Town", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
     """Return commands that work as they are in any directory of another terminal."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
-    tocsin = f"{f'env{unset} ' if unset else ''}{_command()} --env-file {shlex.quote(str(env_file))}"
-    samples = {PRODUCTS.get(kind, kind): target for kind, target in town.samples().items()}
+    tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
+    samples = {town.product(kind): target for kind, target in town.samples().items()}
     channel, target = next(iter(samples.items()))
     body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})
     return [
@@ -177,13 +177,13 @@ _WORDS = {
 }
 
 
-def _show(out: Output, received: "Received") -> None:
+def _show(out: Output, town: "Town", received: "Received") -> None:
     word = _WORDS.get(received.kind)
     if word is None:
         return
     text = f"{received.subject}: {received.text}" if received.subject else received.text
     short = text if len(text) <= 100 else text[:99] + "…"
-    name = PRODUCTS.get(received.channel, received.channel)
+    name = town.product(received.channel)
     # A note is ours; everything else could be several lines, or move the cursor.
     shown = short if received.kind == "note" else repr(short)
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
@@ -194,11 +194,3 @@ def _tell_rule(town: "Town", action: str, metadata: Mapping[str, object]) -> Non
     if action == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
         town.page.people.note(str(metadata["channel"]), str(metadata["chat"]), text)
-
-
-def _command() -> str:
-    """Return how this program was started, so that the printed commands work as they are."""
-    here = Path(sys.argv[0]).absolute()
-    found = which("tocsin")
-    same = found is not None and here.exists() and here.samefile(found)
-    return "tocsin" if same or here.name != "tocsin" else shlex.quote(str(here))

@@ -1,6 +1,5 @@
 """What the demo's data directory has: settings, a profile, triggers and skills to try."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ PROFILE = "oncall"
 GREET, DISK_SPACE = "greet", "disk-space"
 # What fires the sample triggers, and runs a sample skill.
 TEXTS = ("uptime", "weather Oslo", "Please greet Carol", "explain exit code 137", f"/run {GREET} Alice")
-# The products' names, which the README uses too; the channels have neutral names.
-PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
 
 # A slash command arrives as it was typed, so that `/uptime` fires the same rule.
 TRIGGERS = """\
@@ -71,7 +68,7 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
     }
     env_file = directory / ".env"
     write_atomically(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
-    write_atomically(directory / "profiles.yaml", _profile(town.samples()))
+    write_atomically(directory / "profiles.yaml", _profile(town))
     write_atomically(directory / "triggers.yaml", TRIGGERS)
     for name, manifest in SKILLS.items():
         folder = directory / "skills" / name
@@ -80,8 +77,8 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
     return env_file
 
 
-def _profile(samples: Mapping[str, str]) -> str:
+def _profile(town: "Town") -> str:
     lines = [f"{PROFILE}:"]
-    for channel, target in samples.items():
-        lines += [f"  - channel: {PRODUCTS.get(channel, channel)}", f'    target: "{target}"']
+    for channel, target in town.samples().items():
+        lines += [f"  - channel: {town.product(channel)}", f'    target: "{target}"']
     return "\n".join(lines) + "\n"

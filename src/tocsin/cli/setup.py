@@ -8,6 +8,7 @@ from pathlib import Path
 from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, Output
+from tocsin.cli.text import own_command
 from tocsin.core.errors import ConfigError
 from tocsin.core.redaction import MASK
 from tocsin.core.settings import Settings
@@ -70,8 +71,9 @@ def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
     out.line(f"wrote {path} (readable by you alone) with a random dashboard password")
     out.line("next steps:")
     out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")
-    out.line("  2. tocsin doctor              # names what is missing or wrong, and the fix")
-    out.line("  3. tocsin up                  # then: tocsin send <channel> <target> <message>")
+    tocsin = own_command()
+    out.line(f"  2. {tocsin} doctor              # names what is missing or wrong, and the fix")
+    out.line(f"  3. {tocsin} up                  # then: tocsin send <channel> <target> <message>")
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""Texts that come from the shell: arguments and standard input."""
+"""Texts that come from the shell: arguments, standard input, and the command itself."""
 
 import argparse
 import sys
@@ -67,3 +67,15 @@ def _subject(text: str) -> str:
 def readable(argument: str) -> str:
     """Return an argument of the shell with U+FFFD where its bytes are no text."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def own_command() -> str:
+    """Return how this program was started, so that the commands it prints work as they are."""
+    import shlex
+    from pathlib import Path
+    from shutil import which
+
+    here = Path(sys.argv[0]).absolute()
+    found = which("tocsin")
+    same = found is not None and here.exists() and here.samefile(found)
+    return "tocsin" if same or here.name != "tocsin" else shlex.quote(str(here))

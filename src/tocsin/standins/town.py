@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tocsin.standins.mail import MailServer
 
 
+PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
+
+
 @dataclass(frozen=True, slots=True)
 class Town:
     """The running stand-ins, what they received, and the page that shows it."""
@@ -50,6 +53,10 @@ class Town:
     def samples(self) -> dict[str, str]:
         """Give a target that works on each channel."""
         return {"teamchat": "#ops", "botchat": "1001", "guildchat": OPS, "email": "ops@example.org"}
+
+    def product(self, channel: str) -> str:
+        """Give the name of the product that a channel leads to."""
+        return PRODUCTS.get(channel, channel)
 
     def environment(self) -> dict[str, str]:
         """Give the variables that point Tocsin at these stand-ins."""
