@@ -242,7 +242,7 @@ def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo
 
 
 def test_in_the_group_the_bot_answers_what_mentions_it(demo: Demo):
-    demo.say(GROUP, "@tocsin_standin_bot hello")("You said:\n\nhello")
+    demo.say(GROUP, "@tocsin_standin_bot hello")("You said:\n\nAlice (@alice):\nhello")
 
 
 def test_what_a_rule_answers_in_the_group_is_told_on_page_and_terminal_with_the_rule(demo: Demo):
