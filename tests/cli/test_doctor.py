@@ -95,7 +95,7 @@ def test_a_data_directory_that_anybody_can_write_to_is_an_error(sound: Cli):
     sound.data_dir.mkdir()
     sound.data_dir.chmod(0o777)
     code, finding = examine(sound, "data directory")
-    assert (code, finding["state"], finding["fix"]) == (1, "error", f"chmod o-w {sound.data_dir}")
+    assert (code, finding["state"], finding["fix"]) == (1, "error", f"chmod go-w {sound.data_dir}")
 
 
 def test_a_data_directory_that_is_not_there_yet_is_fine_and_is_not_made(sound: Cli):

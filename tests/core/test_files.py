@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import GONE_AFTER_S, WatchedFile, WriteError, read_limited, write_atomically
+from tocsin.core.files import GONE_AFTER_S, WatchedFile, WriteError, read_limited, refuse_others, write_atomically
 from tocsin.testing.parts import FakeClock
 
 as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
@@ -336,3 +336,61 @@ def test_value_and_problem_can_be_taken_together(watched: Watched):
     value, problem = watched.file.read()
     assert value == []
     assert "bad is not upper-case" in str(problem)
+
+
+# --- what others may write to
+
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ConfigError) as failure:
+        refuse_others(path)
+    return failure.value.sentence()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755, 0o664, 0o775])
+def test_what_its_owner_alone_or_with_the_owners_own_group_may_write_is_accepted(tmp_path: Path, mode: int):
+    tmp_path.chmod(mode | 0o300)
+    refuse_others(tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o602, 0o777, 0o1777])
+def test_what_everybody_may_write_is_refused_with_the_command_to_type(tmp_path: Path, mode: int):
+    path = tmp_path / "a file"
+    path.touch()
+    path.chmod(mode)
+    assert refusal(path) == f"others may write to {path}: chmod go-w '{path}'"
+
+
+@only_root
+def test_what_another_group_may_write_is_refused(tmp_path: Path):
+    os.chown(tmp_path, 0, 12345)
+    tmp_path.chmod(0o755)
+    refuse_others(tmp_path)
+    tmp_path.chmod(0o775)
+    assert refusal(tmp_path) == f"others may write to {tmp_path}: chmod go-w {tmp_path}"
+
+
+@only_root
+def test_what_belongs_to_another_user_is_refused(tmp_path: Path):
+    os.chown(tmp_path, 12345, 0)
+    assert refusal(tmp_path) == f"{tmp_path} belongs to another user: chown 0 {tmp_path}"
+
+
+def test_a_file_that_is_run_stays_as_it_was_while_others_may_write_to_it(tmp_path: Path, caplog):
+    path = tmp_path / "rules"
+    path.write_text("one")
+    path.chmod(0o600)
+    file: WatchedFile[bytes] = WatchedFile(path, bytes, b"", is_run=True)
+    assert file.value == b"one"
+    path.write_text("another")
+    path.chmod(0o666)
+    assert [file.value for _ in range(3)] == [b"one"] * 3
+    assert file.problem is not None
+    assert file.problem.sentence() == f"others may write to {path}: chmod go-w {path}"
+    (told,) = caplog.messages
+    assert "its last good version stays in force" in told
+    path.chmod(0o600)
+    assert file.read() == (b"another", None)

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Collection, Iterator
 
-from tocsin.app import App, checked_profiles, skills_of
+from tocsin.app import SKILLS_FOLDER, App, checked_profiles, skills_of
 from tocsin.cli.doctor_findings import Finding, collect, failure, first_of, number_of
 from tocsin.cli.doctor_machine import is_installed
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.files import refuse_others
 from tocsin.core.variables import CHAT_PROVIDER
 from tocsin.features.skills.model import Skill
 from tocsin.features.skills.service import Skills
@@ -43,6 +44,12 @@ def check_audit_log(app: App) -> Finding:
 async def check_skills(app: App) -> AsyncIterator[Finding]:
     """Check each skill: its files, and the programs that it needs."""
     skills = skills_of(app)
+    folder = app.settings.data_dir / SKILLS_FOLDER
+    if folder.is_dir():
+        try:
+            refuse_others(folder)
+        except ConfigError as error:
+            yield failure("skills", error)
     found = skills.list()
     for skill in found:
         for mistake in skill.errors:

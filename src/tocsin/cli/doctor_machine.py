@@ -17,6 +17,7 @@ from tocsin.cli.doctor_findings import Finding, failure
 from tocsin.cli.packages import EXTRAS, how_to_install
 from tocsin.core.data_dir import foreign_files, id_of, try_write, unusable
 from tocsin.core.errors import ConfigError
+from tocsin.core.files import refuse_others
 from tocsin.core.process import SUPERVISES
 from tocsin.core.sandbox import Level, Sandbox
 from tocsin.core.security import check_gateway_bind, validate_security
@@ -114,8 +115,10 @@ def check_data_dir(path: Path) -> Iterator[Finding]:
     if nearest != path:
         yield Finding("ok", "data directory", f"{path} (made when it is first needed)")
         return
-    if path.stat().st_mode & stat.S_IWOTH:
-        yield Finding("error", "data directory", f"anybody can write to {path}", f"chmod o-w {path}")
+    try:
+        refuse_others(path)
+    except ConfigError as error:
+        yield failure("data directory", error)
         return
     foreign = [failure("data directory", problem) for problem in foreign_files(path)]
     if foreign:

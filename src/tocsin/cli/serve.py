@@ -10,6 +10,7 @@ from tocsin.app import App, direct_transport, load_settings, open_app
 from tocsin.cli.options import Options
 from tocsin.cli.output import DONE, Output
 from tocsin.core.data_dir import require_usable
+from tocsin.core.files import refuse_others
 from tocsin.core.redaction import Redactor
 from tocsin.core.security import validate_security
 from tocsin.core.settings import Settings
@@ -46,6 +47,8 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Output) -
         log.error(problem)
 
     require_usable(settings.data_dir)
+    if settings.data_dir.exists():  # else the disk is full
+        refuse_others(settings.data_dir)  # what it holds is run
 
     async def main() -> None:
         async with open_app(settings, discovery, direct_transport) as app:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.files import make_directory
 
 # What passes without anybody changing rights or settings; /health tells of it while it lasts.
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -22,7 +23,7 @@ def require_usable(path: Path) -> None:
     A full disk is no reason: that may pass while the program runs.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_directory(path)
         try_write(path, b"")
     except OSError as error:
         if error.errno not in _NO_SPACE:

@@ -3,6 +3,8 @@
 import errno
 import logging
 import os
+import pwd
+import shlex
 import stat
 import time
 from collections.abc import Callable
@@ -70,6 +72,20 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
     path.chmod(mode)
 
 
+def refuse_others(path: Path) -> None:
+    """Raise ConfigError where somebody else than this user and root may change a file or directory; OSError.
+
+    The owner's own group counts as the owner: many systems make one for each user.
+    """
+    found = path.stat()
+    me = os.geteuid()
+    if found.st_uid not in {me, 0}:
+        raise ConfigError(f"{path} belongs to another user", hint=f"chown {me} {shlex.quote(str(path))}")
+    by_group = found.st_mode & stat.S_IWGRP and found.st_gid != _own_group(found.st_uid)
+    if by_group or found.st_mode & stat.S_IWOTH:
+        raise ConfigError(f"others may write to {path}", hint=f"chmod go-w {shlex.quote(str(path))}")
+
+
 def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the content of a regular file; raise ConfigError when it is too large or unreadable."""
     try:
@@ -109,11 +125,16 @@ class WatchedFile(Generic[T]):
         parse: Callable[[bytes], T],
         empty: T,
         *,
+        is_run: bool = False,
         now_ns: Callable[[], int] = time.time_ns,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Watch `path`; `parse` raises ConfigError for content that must not come into force."""
+        """Watch `path`; `parse` raises ConfigError for content that must not come into force.
+
+        With `is_run`, what the file says is run: it is refused while others may write to it.
+        """
         self.path = path
+        self._is_run = is_run
         self._parse = parse
         self._empty = empty
         self._now_ns = now_ns
@@ -152,6 +173,8 @@ class WatchedFile(Generic[T]):
             if stamp == self._stamp:
                 return
             self._stamp = None
+            if self._is_run:
+                refuse_others(self.path)
             self._take(read_limited(self.path))
         except ConfigError as error:
             self._content = None
@@ -208,6 +231,14 @@ class WatchedFile(Generic[T]):
         log.warning("a file is gone or empty and counts as having no entries: %s", self.path)
         self._stamp = self._content = None
         self._accept(self._empty)
+
+
+def _own_group(user: int) -> int:
+    """Return the primary group of a user; our own, where the system does not know the user."""
+    try:
+        return pwd.getpwuid(user).pw_gid
+    except KeyError:
+        return os.getegid()
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:

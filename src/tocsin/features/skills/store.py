@@ -1,11 +1,12 @@
 """The folder of skills: every folder in it with a `skill.yaml` or a `SKILL.md` is one."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import read_limited
+from tocsin.core.files import read_limited, refuse_others
 from tocsin.core.yaml_file import parse_yaml
 from tocsin.core.yaml_node import TOP, Problem, YamlError, shorten, suggestion
 from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
@@ -65,7 +66,7 @@ def read_skill(path: Path) -> Skill | None:
         return _invalid(path, kind, f"{shorten(path.name)!r} is no name of a skill: use {NAME_RULE}")
     if path.is_symlink():  # the sandbox would open to wherever it points
         return _invalid(path, kind, "the folder is a symbolic link; put the folder itself here")
-    errors: list[SkillProblem] = []
+    errors = [_whole(path, reason)] if (reason := _open_to_others(path)) else []
     read = _tried(_manifest, manifest, errors) if kind is Kind.RUNNABLE else None
     definition = _tried(_definition, instructions, errors) if _is_there(instructions) else None
     described = read if kind is Kind.RUNNABLE else definition
@@ -79,6 +80,24 @@ def read_skill(path: Path) -> Skill | None:
         tuple(errors),
         tuple(SkillProblem(instructions, hint) for hint in definition.hints) if definition else (),
     )
+
+
+def _open_to_others(folder: Path) -> str:
+    """Return which file or folder of a skill others may change, and what to do; empty where there is none."""
+    try:
+        refuse_others(folder.parent)
+        for place, _, files in os.walk(folder):
+            for name in ("", *files):
+                path = Path(place, name)
+                if path.is_dir() or path.is_file():  # no link to nowhere, no pipe
+                    refuse_others(path)
+    except FileNotFoundError:  # deleted meanwhile; what is left is read anew the next time
+        return ""
+    except ConfigError as error:
+        return error.sentence()
+    except OSError as error:
+        return f"the folder cannot be read: {error.strerror}"
+    return ""
 
 
 def _tried(read: Callable[[Path], T], file: Path, errors: list[SkillProblem]) -> T | None:
