@@ -83,6 +83,17 @@ async def test_an_anchor_that_cannot_be_noted_is_noted_later_and_told_once(
     assert list(read_anchors(tmp_path / "not-mounted" / "elsewhere")) == [10]
 
 
+@pytest.mark.parametrize("broken", ["audit.anchored", "audit.log.head"])
+async def test_a_file_that_is_a_directory_ends_nothing(
+    anchored: Anchored, tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
+):
+    anchored.write(10)
+    (tmp_path / broken).unlink(missing_ok=True)
+    (tmp_path / broken).mkdir()
+    await anchored.anchor(tmp_path / "elsewhere").note_if_due()
+    assert [record.getMessage() for record in caplog.records] == ["the audit log is not anchored: see AUDIT_ANCHOR"]
+
+
 async def test_what_is_no_anchor_in_the_file_is_passed_over(tmp_path: Path):
     (tmp_path / "anchors").write_text("hello\n2026-01-01T00:00:00Z 7 " + "a" * 64 + "\n2026-01-01T00:00:00Z 8 abc\n")
     assert read_anchors(tmp_path / "anchors") == {7: b"a" * 64}

@@ -4,6 +4,7 @@ The chain has no key: who may write to the data directory can compute it anew. A
 were noted elsewhere before then contradict it.
 """
 
+import asyncio
 import fcntl
 import logging
 import re
@@ -41,16 +42,8 @@ class AuditAnchor:
 
     async def note_if_due(self) -> None:
         """Note the end of the chain where that is due; what fails is tried again at the next call, and told once."""
-        seq, digest = self._audit.tip()
-        if not seq or seq < self._last() + self._every:
-            return
         try:
-            with self._only_one() as first:
-                if not first or seq < self._last() + self._every:
-                    return
-                line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {seq} {digest}\n"
-                await self._note(seq, digest, line)
-                _append(self._state, line)
+            await self._note_if_due()
         except (OSError, TocsinError) as error:
             if not self._failing:
                 reason = error.sentence() if isinstance(error, TocsinError) else str(error)
@@ -59,9 +52,21 @@ class AuditAnchor:
         else:
             self._failing = False
 
+    async def _note_if_due(self) -> None:
+        seq, digest = self._audit.tip()
+        if not seq or seq < self._last() + self._every:
+            return
+        with self._only_one() as first:
+            if not first or seq < self._last() + self._every:
+                return
+            line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {seq} {digest}\n"
+            await self._note(seq, digest, line)
+            _append(self._state, line)
+
     async def _note(self, seq: int, digest: str, line: str) -> None:
         if self._destination.startswith("/"):
-            _append(Path(self._destination), line)
+            # In a thread: the file lies on another host, which may hang.
+            await asyncio.to_thread(_append, Path(self._destination), line)
             return
         channel, _, target = self._destination.partition(":")
         text = f"Audit log, entry {seq}: {digest}\nTo compare: tocsin audit verify --anchor {seq}:{digest}"

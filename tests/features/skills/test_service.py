@@ -183,6 +183,43 @@ async def test_a_skill_with_too_many_files_is_refused_with_a_reason(workshop: Wo
     assert list((workshop.folder / "snapshots").iterdir()) == []
 
 
+@BOTH
+async def test_names_of_files_may_be_any_bytes(workshop: Workshop, mode: Mode):
+    folder = workshop.write("it", "true")
+    Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9")).touch()
+    assert (await workshop.skills.run("it", call(mode))).ok
+
+
+async def test_what_cannot_be_copied_is_named_and_no_matter_in_the_standard_mode(workshop: Workshop):
+    folder = workshop.write("it", "true")
+    (folder / "loop").mkdir()
+    for number in range(MAX_FILES + 1):
+        (folder / "loop" / str(number)).touch()
+    run = await workshop.skills.run("it", call())
+    assert run.ok
+    assert "sha256" not in run.params
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+async def test_a_file_that_may_not_be_read_is_named(workshop: Workshop):
+    folder = workshop.write("it", "true")
+    (folder / "secret").touch(0o000)
+    with pytest.raises(ConfigError, match=r"'secret' in .* cannot be read: Permission denied"):
+        await workshop.skills.run("it", call(Mode.SANDBOXED))
+    assert (await workshop.skills.run("it", call())).ok
+
+
+async def test_a_caller_that_is_cancelled_while_the_skill_is_copied_leaves_no_copy(workshop: Workshop):
+    folder = workshop.write("it", "true")
+    (folder / "large").write_bytes(bytes(20_000_000))
+    task = asyncio.create_task(workshop.skills.run("it", call(Mode.SANDBOXED)))
+    await eventually((workshop.folder / "snapshots").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert list((workshop.folder / "snapshots").iterdir()) == []
+
+
 def test_the_digest_covers_names_contents_links_and_what_is_executable(tmp_path: Path):
     folder = tmp_path / "it"
     folder.mkdir()

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -143,10 +144,10 @@ class Skills:
         """
         skill = self._runnable(name)
         if call.mode is Mode.STANDARD:
-            plan = await self._plan(skill, call, await asyncio.to_thread(digest_of, skill.path), skill.path)
+            plan = await self._plan(skill, call, await asyncio.to_thread(_digest, skill.path), skill.path)
             return await self._start(plan, call, watch)
         # The manifest is read from the snapshot: what is allowed is what was copied, whatever changes meanwhile.
-        snapshot = await asyncio.to_thread(self._workplace.take, skill.path)
+        snapshot = await self._take(skill.path)
         try:
             copied = runnable(read_skill(snapshot.path), name)
             plan = await self._plan(copied, call, snapshot.digest, skill.path)
@@ -154,6 +155,16 @@ class Skills:
             return await self._start(plan._replace(work=work), call, watch)
         except BaseException:
             await asyncio.to_thread(snapshot.remove)
+            raise
+
+    async def _take(self, folder: Path) -> Snapshot:
+        """Copy a skill; a caller that is cancelled meanwhile leaves no copy behind."""
+        taking = asyncio.ensure_future(asyncio.to_thread(self._workplace.take, folder))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(ConfigError):
+                (await taking).remove()
             raise
 
     async def _start(self, plan: _Plan, call: Call, watch: Callable[[Line], None] | None) -> Running:
@@ -206,7 +217,7 @@ class Skills:
         params: dict[str, object] = {
             "mode": str(call.mode),
             "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
-            "sha256": digest,
+            **({"sha256": digest} if digest else {}),
         }
         if call.mode is Mode.SANDBOXED:
             started = await self._confined(started, skill.path, folder, manifest)
@@ -297,6 +308,13 @@ def runnable(skill: Skill | None, name: str) -> Skill:
     if skill.manifest is None:
         raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
     return skill
+
+
+def _digest(folder: Path) -> str:
+    """Return the digest of a skill that runs where it is, empty where it is too large or not all of it can be read."""
+    with suppress(ConfigError):
+        return digest_of(folder)
+    return ""
 
 
 def _with(snapshot: Snapshot, scratch: Path, work: Work) -> Work:

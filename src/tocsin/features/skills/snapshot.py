@@ -85,10 +85,22 @@ def drop_set_uid(folder: Path) -> None:
 
 
 def _copy(folder: Path, to: Path | None) -> str:
-    """Copy a folder, unless `to` is None, and return its digest; what is no file, folder or link is left out."""
+    """Copy a folder, unless `to` is None, and return its digest; what is no file, folder or link is left out.
+
+    Raises ConfigError where it is too large or cannot be read.
+    """
+    try:
+        return _copied(folder, to)
+    except OSError as error:
+        place = f"{error.filename!r} in {folder}" if error.filename else folder
+        hint = "let this user read all that is in the folder, and change nothing there meanwhile"
+        raise ConfigError(f"{place} cannot be read: {error.strerror}", hint=hint) from None
+
+
+def _copied(folder: Path, to: Path | None) -> str:
     lines: list[str] = []
     left = MAX_BYTES
-    for path, directories, files, here in os.fwalk(folder):
+    for path, directories, files, here in os.fwalk(folder, onerror=_fail):
         relative = Path(path).relative_to(folder)
         if to:
             (to / relative).mkdir(mode=0o700)
@@ -101,7 +113,12 @@ def _copy(folder: Path, to: Path | None) -> str:
                 left -= size
         if len(lines) > MAX_FILES:
             raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="keep its data elsewhere")
-    return sha256("".join(sorted(lines)).encode()).hexdigest()
+    # Names are bytes to the system: those that are not UTF-8 come as lone surrogates.
+    return sha256("".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def _copy_link(name: str, here: int, relative: Path, to: Path | None) -> str:
