@@ -142,3 +142,12 @@ def test_verify_names_the_rotated_file_with_the_place(used: Cli):
     done = used("audit", "verify")
     assert done.code == 1
     assert done.out.splitlines()[1].split()[:2] == ["audit.log.1", "2"]
+
+
+@pytest.mark.parametrize(("setting", "shown"), [("true", False), ("false", True)])
+def test_secrets_are_masked_in_the_log_unless_that_is_switched_off(cli: Cli, setting: str, shown: bool):
+    secret = "canary-made-up-0123456789"
+    cli("send", "email", secret, "hello", env={"SMTP_PASS": secret, "AUDIT_REDACT": setting})
+    text = (cli.data_dir / "audit.log").read_text()
+    assert (secret in text) is shown
+    assert ("[secret]" in text) is not shown
