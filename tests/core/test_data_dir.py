@@ -39,6 +39,16 @@ def test_a_directory_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Pat
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o277])
+def test_the_directories_above_it_are_made_for_their_owner_alone_too(tmp_path: Path, mask: int):
+    before = os.umask(mask)
+    try:
+        require_usable(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert [place.stat().st_mode & 0o777 for place in (tmp_path / "a", tmp_path / "a" / "b")] == [0o700, 0o700]
+
+
 def test_a_directory_that_cannot_be_made_names_owner_and_user(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError) as refused:

@@ -159,6 +159,19 @@ async def test_a_wait_that_a_provider_asked_for_outlives_a_reboot(path: Path, ac
         assert "second" in messages(await store.claim_due("w2", 10, RULES))
 
 
+@pytest.mark.parametrize("uptime_s", [0.0, 90_000.0])
+async def test_after_a_reboot_a_listing_tells_the_wait_before_any_service_has_started(path: Path, uptime_s: float):
+    async with opened(path, TwoClocks()) as store:
+        [delivery] = await store.enqueue_many([new()])
+        await store.hold(delivery.channel, delivery.target, 3600, "busy")
+        before = await store.get(delivery.id)
+    async with opened(path, Rebooted(uptime_s), "boot-2") as store:
+        for shown in (await store.get(delivery.id), *(await store.search(Query())).items):
+            assert shown.error == before.error
+            assert shown.next_attempt_at == pytest.approx(before.next_attempt_at)
+    assert "busy" in before.error
+
+
 async def test_without_a_reboot_nothing_is_adopted(path: Path, clock: TwoClocks):
     async with opened(path, clock) as first, opened(path, clock) as second:
         await first.enqueue_many([new()])

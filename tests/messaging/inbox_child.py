@@ -1,7 +1,8 @@
-"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <ring>`.
+"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <ring> <seed>`.
 
 It stores so many events, then works on everything there is; each handler notes in `begun` that it was
-asked. With `ring`, it also sends what is queued, into the file `rung`, and ends when all has ended.
+asked, and takes as long as `seed` says. With `ring`, it also sends what is queued, into the file `rung`, and ends when
+all has ended.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ def append(path: Path, line: str) -> None:
     os.close(file)
 
 
-async def main(place: Path, events: int, *, ring: bool) -> None:
+async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> None:
     class Loud(Bell):
         async def deliver(self, part: Part) -> str:
             append(place / "rung", f"{part.target} {part.text}")
@@ -46,7 +47,7 @@ async def main(place: Path, events: int, *, ring: bool) -> None:
 
     async def handler(received: Received) -> Verdict:
         append(place / "begun", received.message.text)
-        await asyncio.sleep(random.uniform(0, 0.05))
+        await asyncio.sleep(pace.uniform(0, 0.05))
         return Verdict(Ending.ANSWERED, (Reply(f"re {received.message.text}"),))
 
     clock = SystemClock()
@@ -76,4 +77,4 @@ def total(place: Path) -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), ring=sys.argv[3] == "ring"))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), random.Random(sys.argv[4]), ring=sys.argv[3] == "ring"))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from tests.waiting import PATIENCE_S
@@ -22,6 +22,7 @@ from tocsin.delivery.model import Delivery
 from tocsin.delivery.sqlite_schema import MIGRATIONS
 from tocsin.delivery.sqlite_store import SqliteStore
 from tocsin.delivery.store import Query
+from tocsin.messaging.channel_watch import ChannelWatch
 from tocsin.messaging.messenger import Caller, Messenger
 from tocsin.messaging.outbox import Outbox
 from tocsin.messaging.profiles import Profiles
@@ -121,6 +122,7 @@ with-a-broken-plugin:
 class Office:
     messenger: Messenger
     log: AuditLog
+    store: SqliteStore
     seen: list[Receipt] = field(default_factory=list)
 
     def only_entry(self) -> AuditEntry:
@@ -141,8 +143,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     log = AuditLog(tmp_path / "audit.log")
     trail, clock = AuditTrail(log), FakeClock()
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
-    outbox = Outbox(SqliteStore(database, clock), registry, trail, clock)
-    made = Office(Messenger(registry, lambda: profiles, trail, outbox), log)
+    store = SqliteStore(database, clock)
+    outbox = Outbox(store, registry, trail, clock)
+    made = Office(Messenger(registry, lambda: profiles, trail, outbox), log, store)
     made.messenger.observe(made.seen.append)
     yield made
     await database.aclose()
@@ -414,3 +417,30 @@ async def test_a_send_that_is_cancelled_while_it_is_recorded_is_recorded_as_sent
         await task
     assert office.only_entry().detail == "sent on bell to tower (rang tower)"
     assert [receipt.result.ok for receipt in office.seen] == [True]
+    assert [delivery.status for delivery in (await office.store.search(Query())).items] == ["sent"]
+
+
+async def test_a_send_that_nobody_cancels_makes_no_task_for_its_record(office: Office):
+    made: list[str] = []
+
+    def note(loop: asyncio.AbstractEventLoop, work: Any, **facts: Any) -> asyncio.Task[Any]:
+        made.append(work.__qualname__)
+        return asyncio.Task(work, loop=loop, **facts)
+
+    asyncio.get_running_loop().set_task_factory(note)
+    await office.messenger.send("bell", "tower", "x", TEST)
+    assert [name for name in made if name.startswith("Messenger.")] == []
+
+
+@pytest.mark.parametrize("target", ["gone", "here"])
+async def test_a_send_that_we_cut_off_says_nothing_about_the_provider(
+    post_office: PostOffice, caplog: pytest.LogCaptureFixture, target: str
+):
+    watch = ChannelWatch(FakeClock())
+    post_office.messenger.observe(watch.note)
+    task = asyncio.create_task(post_office.messenger.send("post", target, "x", TEST))
+    await Post.waiting.wait()
+    await post_office.messenger.aclose()
+    assert task.cancelled()
+    assert watch.troubles().failing == {}
+    assert [record.getMessage() for record in caplog.records] == []

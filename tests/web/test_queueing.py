@@ -249,6 +249,18 @@ async def test_an_uncertain_send_that_is_repeated_is_not_sent_again(gateway: Gat
     assert len(gateway.transport.sent) == 1
 
 
+@pytest.mark.parametrize("failure", [REFUSED, RemoteError("could not connect", kind=FailureKind.TRANSIENT)])
+async def test_a_text_of_which_a_part_was_sent_is_not_sent_again_when_it_is_repeated(
+    gateway: Gateway, failure: Reply | RemoteError
+):
+    gateway.transport.script = [Reply(200, {}, b'{"ok": true, "ts": "1.2"}'), failure]
+    long = GOOD | {"message": "long " * 1000}
+    first = await gateway.client.send(long, KEY)
+    assert first.status == 504
+    check_replayed(await gateway.client.send(long, KEY), first)
+    assert len(gateway.transport.sent) == 2
+
+
 async def test_a_queued_message_that_is_repeated_is_one_delivery(gateway: Gateway):
     first = await gateway.client.send(GOOD, KEY, ASYNC)
     check_replayed(await gateway.client.send(GOOD, KEY, ASYNC), first)
@@ -627,10 +639,11 @@ async def test_a_direct_send_is_recorded_as_sent_with_its_facts(gateway: Gateway
 async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_with_how_far_it_came(gateway: Gateway):
     gateway.transport.script = [gateway.transport.script[0], REFUSED]
     answer = await gateway.client.send(GOOD | {"message": "word " * 1500})
-    assert answer.status == 422
+    assert answer.status == 504
     delivery = await only_record(gateway)
     assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (Status.DEAD, 1, 2)
-    assert (delivery.error_class, delivery.error) == ("permanent", answer.json()["error"])
+    assert delivery.error_class == "permanent"
+    assert answer.json()["error"] == f"{delivery.error}; send the rest with POST /deliveries/{delivery.id}/replay"
 
 
 @pytest.mark.parametrize(

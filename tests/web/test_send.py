@@ -11,6 +11,7 @@ from tests.web.conftest import GOOD, Gateway, MakeGateway
 from tocsin.app import App
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http import Reply
+from tocsin.delivery.store import Query
 from tocsin.standins import Town
 from tocsin.web.asgi import LargeBodies, read_body
 from tocsin.web.problems import Problem
@@ -120,6 +121,23 @@ async def test_the_status_of_a_failed_send_tells_whether_trying_again_helps(
     assert (answer.status, answer.header("retry-after")) == (status, retry_after)
     assert (list(answer.json()), answer.json()["ok"]) == (FIELDS, False)
     assert answer.header("content-type") == "application/json"
+
+
+@pytest.mark.parametrize("kind", list(FailureKind))
+async def test_a_text_of_which_a_part_was_sent_answers_504_and_names_the_delivery_that_sends_the_rest(
+    gateway: Gateway, kind: FailureKind
+):
+    first_part = Reply(200, {}, b'{"ok": true, "ts": "1.2"}')
+    gateway.transport.script = [first_part, failure(kind, 120), failure(kind, 120)]
+    answer = await gateway.client.send(GOOD | {"message": "long " * 1000})
+    assert (answer.status, answer.header("retry-after")) == (504, "")
+    error = answer.json()["error"]
+    assert error.startswith("sent 1 of 2 parts: it did not work")
+    [delivery] = (await gateway.app.outbox.store.search(Query())).items
+    assert (delivery.parts_sent, delivery.parts_total) == (1, 2)
+    replay = f"POST /deliveries/{delivery.id}/replay"
+    assert (replay in error) == (kind is not FailureKind.AMBIGUOUS), "the part may be there: look first"
+    assert f"/deliveries/{delivery.id}" in error
 
 
 @pytest.mark.parametrize("name", ["slack", "SLACK", " teamchat "])

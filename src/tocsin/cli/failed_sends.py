@@ -14,10 +14,12 @@ def what_next(receipt: Receipt) -> str:
         return ""
     if failure.kind is FailureKind.AMBIGUOUS:
         return f"it may have been sent: look there before sending again{_record_of(receipt)}"
+    if receipt.parts_sent:
+        again = f"send the rest: tocsin deliveries replay {receipt.delivery}"
+        rest = again if receipt.delivery else "sending it again repeats the parts that were sent"
+        return f"when that is corrected, {rest}" if failure.kind is FailureKind.PERMANENT else rest
     if failure.kind is FailureKind.PERMANENT:
         return "trying again cannot help before that is corrected"
-    if receipt.parts_sent and receipt.delivery:
-        return f"send the rest: tocsin deliveries replay {receipt.delivery}"
     told_s = failure.retry_after_s
     wait = f" in {told_s:g} s" if failure.kind is FailureKind.RATE_LIMITED and told_s is not None else ""
     return f"nothing was sent: try again{wait}, or have the queue do it with --queue"

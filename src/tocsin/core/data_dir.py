@@ -6,7 +6,6 @@ import pwd
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.files import make_directory
@@ -34,6 +33,8 @@ def require_usable(path: Path) -> None:
 
 def try_write(path: Path, content: bytes) -> None:
     """Write `content` into a new file in the directory and drop it; raise OSError when that fails."""
+    from tempfile import TemporaryFile  # 26 ms, and only a service that starts and `tocsin doctor` try
+
     with TemporaryFile(prefix=".tocsin-", dir=path) as file:
         file.write(content)
         file.flush()
@@ -63,9 +64,9 @@ def unusable(path: Path, error: OSError) -> ConfigError:
 
 
 def id_of(path: Path) -> str:
-    """Return what tells this directory from every other one of this machine, and does not tell its path.
+    """Return an id that no other directory of this machine has, and that does not reveal the path.
 
-    Empty where there is none. A copy of a directory is another one.
+    Empty where the directory does not exist. A copy of a directory has an id of its own.
     """
     try:
         found = path.stat()

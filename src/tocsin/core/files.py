@@ -67,8 +67,11 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
     """Make a directory and those above it that are missing, all with `mode` whatever the umask is."""
     if path.is_dir():
         return
-    make_directory(path.parent, mode)
-    path.mkdir(mode=mode, exist_ok=True)
+    try:
+        path.mkdir(mode=mode, exist_ok=True)
+    except FileNotFoundError:
+        make_directory(path.parent, mode)
+        path.mkdir(mode=mode, exist_ok=True)
     path.chmod(mode)
 
 

@@ -33,10 +33,11 @@ FULL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One moment on both clocks."""
+    """One moment on both clocks, and the boot that the second one counts from."""
 
     wall: float
     mono: float
+    boot: str = ""
 
 
 def bucket_keys(channel: str, target: str, rules: ChannelRules) -> Iterator[tuple[str, Rate | None]]:
@@ -93,8 +94,12 @@ def block(connection: sqlite3.Connection, key: str, wait_s: float, reason: str, 
 
 def hold_of(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold | None:
     """Return until when the provider wants nothing out of the bucket, and its words."""
-    sql = "SELECT blocked_until - ? AS left, reason FROM pace WHERE key = ?"
-    row = connection.execute(sql, [now.mono, key]).fetchone()
+    # Whoever only reads after a reboot meets monotonic times of the boot before: nobody has adopted them yet.
+    sql = (
+        "SELECT iif((SELECT id FROM boot) = ?, blocked_until - ?, blocked_until_wall - ?) AS left, reason"
+        " FROM pace WHERE key = ?"
+    )
+    row = connection.execute(sql, [now.boot, now.mono, now.wall, key]).fetchone()
     return DeliveryHold(now.wall + row["left"], row["reason"]) if row and 0 < row["left"] <= LONGEST_HOLD_S else None
 
 
@@ -302,7 +307,7 @@ def seconds_to_next(connection: sqlite3.Connection, rules: Mapping[str, ChannelR
     return min((max(0.0, at - base) for at, base in found if at is not None), default=None)
 
 
-def adopt(connection: sqlite3.Connection, boot_id: str, now: Now) -> None:
+def adopt(connection: sqlite3.Connection, now: Now) -> None:
     """After a reboot, translate all waiting to this boot's monotonic time, and end all leases.
 
     Where the system names no boots, one goes unnoticed, and retries wait longer than they should.
@@ -311,10 +316,10 @@ def adopt(connection: sqlite3.Connection, boot_id: str, now: Now) -> None:
     # One that ends later than any can is from before a reboot, even where the system names no boots.
     connection.execute("UPDATE lanes SET lease_until = :mono WHERE worker <> '' AND lease_until > :latest", times)
     row = connection.execute("SELECT id FROM boot").fetchone()
-    if row is not None and row["id"] == boot_id:
+    if row is not None and row["id"] == now.boot:
         return
     connection.execute("DELETE FROM boot")
-    connection.execute("INSERT INTO boot VALUES (?)", [boot_id])
+    connection.execute("INSERT INTO boot VALUES (?)", [now.boot])
     connection.execute("DELETE FROM pace WHERE blocked_until_wall <= :wall", times)
     connection.execute("UPDATE pace SET tat = 0, blocked_until = :mono + blocked_until_wall - :wall", times)
     connection.execute(

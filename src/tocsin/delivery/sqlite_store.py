@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from tocsin.core.batching import Batcher
@@ -59,7 +60,7 @@ class SqliteStore:
         self._failures = 0
         self._unwell_until = 0.0
         self._clock = clock
-        self._boot = boot
+        self._boot = cache(boot)
         self._adopted = False
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
@@ -295,11 +296,11 @@ class SqliteStore:
 
     async def _adopt(self) -> None:
         if not self._adopted:
-            await self._database.write(lambda c: lanes.adopt(c, self._boot(), self._now()))
+            await self._database.write(lambda c: lanes.adopt(c, self._now()))
             self._adopted = True
 
     def _now(self) -> Now:
-        return Now(self._clock.now(), self._clock.monotonic())
+        return Now(self._clock.now(), self._clock.monotonic(), self._boot())
 
 
 def _touch(connection: sqlite3.Connection) -> None:

@@ -92,7 +92,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def record(self, delivery: Delivery) -> None:
-        """Keep a finished delivery that did not pass through the queue."""
+        """Keep a finished delivery that did not pass through the queue; one with a known id is kept as it is."""
         ...
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:

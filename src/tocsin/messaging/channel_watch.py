@@ -36,7 +36,7 @@ class _Outage:
 
 
 class ChannelWatch:
-    """Sees the receipt of every try in this process, direct and queued."""
+    """Sees the receipt of every try in this process, direct and queued, that is not cut off."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

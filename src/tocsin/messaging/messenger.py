@@ -10,6 +10,7 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit_trail import AuditTrail
 from tocsin.core.cancellation import to_the_end
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.ids import new_id
 from tocsin.core.text import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.caller import Caller
@@ -68,7 +69,7 @@ class Messenger:
         self._running: set[Task[Any]] = set()
 
     def observe(self, observer: Observer) -> None:
-        """Call `observer` with the receipt of every send from now on."""
+        """Call `observer` with the receipt of every send from now on that is not cut off."""
         self._observers.append(observer)
 
     async def send(
@@ -188,15 +189,23 @@ class Messenger:
             )
             return
         receipts: list[Receipt] = []
+        keep = partial(self._keep, outgoing, new_id(), caller, end)
         try:
             receipts.append(await adapter.transmit(outgoing, on_cut_off=receipts.append))
-        finally:
+            # Not of one that we cut off: that says nothing about the provider.
+            self._observed(receipts[0])
+            await keep(receipts[0])
+        except BaseException:
             for receipt in receipts:
-                await to_the_end(self._keep(outgoing, receipt, caller, end))
+                # Perhaps once more: the same id is kept once.
+                await to_the_end(keep(receipt))
+            raise
 
-    async def _keep(self, outgoing: Outgoing, receipt: Receipt, caller: Caller, end: Callable[[Receipt], None]) -> None:
-        id_ = await self._outbox.keep(outgoing, receipt, caller.source)
-        end(self._observed(replace(receipt, delivery=id_)))
+    async def _keep(
+        self, outgoing: Outgoing, record: str, caller: Caller, end: Callable[[Receipt], None], receipt: Receipt
+    ) -> None:
+        kept = await self._outbox.keep(outgoing, receipt, caller.source, record)
+        end(replace(receipt, delivery=record if kept else ""))
 
     def _observed(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:

@@ -133,24 +133,23 @@ class Outbox:
         self._noted.append(delivery.id)  # the same key may come twice in one moment, and in one call
         return True
 
-    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str) -> str:
-        """Write the outcome of a direct send into the record; return its id, empty when that fails.
+    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:  # noqa: A002
+        """Write the outcome of a direct send into the record, once for each `id`; return whether it is there.
 
         A record that fails unsends nothing.
         """
         try:
-            delivery = self._finished(outgoing, receipt, source)
-            await self.store.record(delivery)
+            await self.store.record(self._finished(outgoing, receipt, source, id))
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
-            return ""
-        return delivery.id
+            return False
+        return True
 
-    def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str) -> Delivery:
+    def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str, id_: str) -> Delivery:
         now = self._clock.now()
         result = receipt.result
         return Delivery(
-            id=new_id(),
+            id=id_,
             channel=result.channel,
             target=normalise(result.target),
             message=normalise(outgoing.text),

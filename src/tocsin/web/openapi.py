@@ -75,7 +75,9 @@ def _send() -> dict[str, Any]:
             "404": _answer("The channel is unknown or not configured", result),
             "502": _answer("Nothing was sent; trying again may help", result),
             "504": {
-                **_answer("The outcome is unknown: repeat it with the same Idempotency-Key only", result),
+                **_answer(
+                    "Partly sent, or the outcome is unknown: repeat it with the same Idempotency-Key only", result
+                ),
                 "headers": replayed,
             },
             **_problems("invalid-request", "unauthenticated", "payload-too-large"),

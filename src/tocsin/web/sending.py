@@ -4,7 +4,7 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import ceil, inf
 
@@ -18,7 +18,7 @@ from tocsin.delivery.model import SCHEDULE_S, Policy
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.idempotency import KeyReusedError, Keys, StillRunningError, held
 from tocsin.messaging.messenger import Messenger
-from tocsin.messaging.outbox import Outbox
+from tocsin.messaging.outbox import Outbox, may_be_out
 from tocsin.web.asgi import header_values, read_body
 from tocsin.web.bodies import json_answer, parse_fields, refuse_field
 from tocsin.web.problems import Problem
@@ -131,6 +131,8 @@ class Sending:
             if not cut_off:
                 raise
             receipt = cut_off[0]
+        if receipt.failure and receipt.parts_sent:
+            return _partly_sent(receipt)
         return _outcome(receipt.result, receipt.failure)
 
     async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
@@ -206,6 +208,16 @@ def _outcome(result: SendResult, failure: TocsinError | None) -> Answer:
     kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
     headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
     return Answer(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
+
+
+def _partly_sent(receipt: Receipt) -> Answer:
+    """Return the answer where some parts are out: whoever repeats the request would send these again."""
+    result, known = receipt.result, f"/deliveries/{receipt.delivery}"
+    if receipt.delivery:
+        # The next part may be out as well: a replay would begin with it.
+        next_step = f"see GET {known}" if may_be_out(receipt) else f"send the rest with POST {known}/replay"
+        result = replace(result, error=f"{result.error}; {next_step}")
+    return Answer(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
 
 
 def _wait_s(failure: TocsinError) -> int:

@@ -1,0 +1,24 @@
+"""What a failed send tells to do next."""
+
+import pytest
+
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.cli.failed_sends import what_next
+from tocsin.core.errors import FailureKind, RemoteError
+
+REPLAY = "send the rest: tocsin deliveries replay 01a"
+
+
+@pytest.mark.parametrize(
+    ("kind", "delivery", "hint"),
+    [
+        (FailureKind.TRANSIENT, "01a", REPLAY),
+        (FailureKind.RATE_LIMITED, "01a", REPLAY),
+        (FailureKind.PERMANENT, "01a", f"when that is corrected, {REPLAY}"),
+        (FailureKind.TRANSIENT, "", "sending it again repeats the parts that were sent"),
+    ],
+)
+def test_after_a_part_was_sent_nobody_is_told_to_send_it_all_again(kind: FailureKind, delivery: str, hint: str):
+    failure = RemoteError("it did not work", kind=kind)
+    result = SendResult(False, "teamchat", "#ops", error="sent 1 of 2 parts: it did not work")
+    assert what_next(Receipt(result, 1, 2, failure=failure, delivery=delivery)) == hint
