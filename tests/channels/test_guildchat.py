@@ -365,7 +365,7 @@ async def test_an_absurd_waiting_time_is_an_hour(absurd: float):
     channel = adapter(http, clock)
     receipt = await channel.transmit(Outgoing(CHANNEL, "hello"))
     assert (receipt.failure and receipt.failure.retry_after_s) == 3600.0
-    assert "429: the provider asks to wait for an hour or more" in receipt.result.error
+    assert "429: the provider asks to wait 3600 s or more" in receipt.result.error
     clock.advance(3600)
     assert (await channel.send(CHANNEL, "hello")).ok
 

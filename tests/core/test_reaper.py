@@ -87,6 +87,14 @@ async def test_a_daemon_ends_where_nobody_waits_any_more(tmp_path: Path):
     assert not alive(pid)
 
 
+@pytest.mark.parametrize("signal_name", ["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "PIPE", "SEGV"])
+async def test_a_signal_that_a_command_sends_its_supervisor_ends_everything(tmp_path: Path, signal_name: str):
+    command = argv(DAEMON, tmp_path, f"{WAIT_FOR_DAEMON}; kill -{signal_name} $PPID; sleep 600")
+    async with streaming(command, lambda *_: None, cwd=tmp_path, supervised=True) as child:
+        assert await child.wait() is not None
+    assert not alive(await pid_in(tmp_path / "pid"))
+
+
 async def test_a_command_that_stops_its_supervisor_is_ended_all_the_same(tmp_path: Path):
     command = argv(DAEMON, tmp_path, f"{WAIT_FOR_DAEMON}; kill -STOP $PPID; touch stopped; sleep 600")
     async with streaming(command, lambda *_: None, cwd=tmp_path, supervised=True):

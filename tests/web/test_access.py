@@ -363,6 +363,13 @@ async def test_no_page_of_another_site_makes_a_browser_change_anything(
     check_problem(await gateway.client.request("POST", path, *asks, body=[b"{}"]), 403, "forbidden")
 
 
+@pytest.mark.parametrize(
+    "host", ["localhost:x.evil.com", "[evil.com]", "a@localhost", "evil%2ecom", "[::1]x", "", "a b"]
+)
+def test_what_is_no_host_is_no_local_name(host: str):
+    assert not is_local_name(host)
+
+
 async def test_a_page_of_the_same_origin_may_send(gateway: Gateway):
     own = [("Host", "localhost:8100"), ("Origin", "http://localhost:8100"), ("Sec-Fetch-Site", "same-origin")]
     assert (await gateway.client.send(GOOD, *own)).status == 200

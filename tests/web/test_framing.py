@@ -191,6 +191,17 @@ async def test_a_request_of_too_many_header_lines_is_refused(make_gateway: MakeG
     assert head.startswith(b"HTTP/1.1 400 ")
 
 
+async def test_a_body_of_thousands_of_tiny_chunks_is_refused(make_gateway: MakeGateway):
+    head = b"POST /webhook/teamchat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with served(make_gateway({"TEAMCHAT_SIGNING_SECRET": "made-up-secret"}).client.app) as port:
+        tiny = await attack(port, head + b"1\r\nx\r\n" * 5_000 + b"0\r\n\r\n")
+        fair = await attack(port, head + b"100\r\n" + b"x" * 256 + b"\r\n0\r\n\r\n")
+        few = await attack(port, head + b"1\r\nx\r\n" * 1_000 + b"0\r\n\r\n")
+    assert b"HTTP/1.1 400 " in tiny
+    assert fair.startswith(b"HTTP/1.1 401 ")
+    assert few.startswith(b"HTTP/1.1 401 ")
+
+
 @pytest.mark.parametrize("filler", [b"X: " + b"x" * 8000 + b"\r\n", b"x" * 8000], ids=["lines", "one-line"])
 async def test_endless_trailers_are_cut_off(make_gateway: MakeGateway, filler: bytes):
     async with served(make_gateway().client.app) as port:

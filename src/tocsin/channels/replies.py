@@ -24,7 +24,7 @@ def wait_of(seconds: float | None) -> str:
     """Return what a provider asks for, after `asks to`."""
     if seconds is None:
         return "slow down"
-    return f"wait {seconds:g} s" if seconds < LONGEST_TOLD_S else "wait for an hour or more"
+    return f"wait {seconds:g} s" if seconds < LONGEST_TOLD_S else f"wait {LONGEST_TOLD_S:g} s or more"
 
 
 def throttled(sentence: str, seconds: float | None, code: str, *, whole_account: bool = False) -> ChannelError:

@@ -15,6 +15,11 @@ import time
 from collections.abc import Callable
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
+# Whatever ends a program that does not expect it: nothing may end this one alone.
+_ENDING = signal.valid_signals() - {
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+    signal.SIGURG, signal.SIGWINCH,
+}  # fmt: skip
 _NOT_FOUND = 127  # as shells say it
 _STUCK_S = 2.0  # killed and still there: it hangs in the kernel
 
@@ -22,7 +27,7 @@ _STUCK_S = 2.0  # killed and still there: it hangs in the kernel
 def main() -> None:
     """Start the command of the command line, wait for its end, and end likewise."""
     parent = os.getppid()
-    for number in (signal.SIGUSR2, signal.SIGTERM):
+    for number in _ENDING:
         signal.signal(number, lambda *_: _kill_all(os._exit))
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -41,7 +46,7 @@ def main() -> None:
 
 def _become_the_command(argv: list[str]) -> None:
     os.setsid()  # `kill 0` in a script means the script
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGUSR2, signal.SIGTERM):
+    for number in _ENDING:
         signal.signal(number, signal.SIG_DFL)
     # Python may have set LC_CTYPE: the command gets the environment that was meant for it.
     with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib takes longer to load than all the rest

@@ -1,5 +1,6 @@
 """Who is calling: addresses as sockets and proxies write them, and the key that an address counts under."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -7,6 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from tocsin.core.variables import Network
 
 Address = IPv4Address | IPv6Address
+_HOST = re.compile(r"(?:\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 
 
 @lru_cache(maxsize=1024)
@@ -40,5 +42,10 @@ def bucket_of(address: str) -> str:
 @lru_cache(maxsize=32)
 def is_local_name(host: str) -> bool:
     """Whether a `Host` header holds an address, `localhost`, or a name that no public DNS knows."""
-    name = host.partition(":")[0].rstrip(".").lower()
-    return host.startswith("[") or "." not in name or name.endswith(".localhost") or address_of(name) is not None
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    if found["ip6"] is not None:
+        return isinstance(address_of(found["ip6"]), IPv6Address | IPv4Address)
+    name = found["name"].rstrip(".").lower()
+    return "." not in name or name.endswith(".localhost") or address_of(name) is not None

@@ -20,6 +20,8 @@ ARRIVAL_TIMEOUT_S = 30.0
 MAX_OVERHEAD_BYTES = 64 * 1024
 MAX_HEADER_LINES = 100
 MAX_PIPELINED = 16
+# Each chunk costs as much as a request's first bytes: so many of so few bytes are work and no message.
+FREE_CHUNKS, LEAST_CHUNK_BYTES = 1024, 256
 # The rest of a request that was answered before it had arrived. It is read, because closing with data unread
 # resets the connection and the answer with it, and thrown away.
 LINGER_S = 2.0
@@ -45,7 +47,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None
         self._in_head = False
         self._arriving = False
-        self._overhead_bytes = 0
+        self._overhead_bytes = self._body_bytes = self._chunks = 0
         self._lingered_bytes = -1  # negative while the connection takes requests
         self._deadline: Any = None
 
@@ -88,7 +90,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _RefusedError(f"More than {MAX_PIPELINED} requests were sent without waiting for an answer.")
         super().on_message_begin()
         self._in_head = self._arriving = True
-        self._overhead_bytes = 0
+        self._overhead_bytes = self._body_bytes = self._chunks = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
@@ -101,8 +103,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         super().on_headers_complete()
 
+    def on_chunk_header(self) -> None:
+        """Count a chunk; uvicorn has no use for it."""
+        self._chunks += 1
+        if self._chunks > FREE_CHUNKS and self._body_bytes < self._chunks * LEAST_CHUNK_BYTES:
+            raise _RefusedError(f"The body comes in chunks of fewer than {LEAST_CHUNK_BYTES} bytes.")
+
     def on_body(self, body: bytes) -> None:
         self._overhead_bytes = 0
+        self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:

@@ -21,7 +21,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process import SUPERVISES
 from tocsin.core.sandbox import Level, Limits, Sandbox
 from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
-from tocsin.features.skills.snapshot import MAX_FILES, digest_of
+from tocsin.features.skills.snapshot import MAX_FILES, digest_of, drop_set_uid
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
@@ -152,6 +152,48 @@ async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit_and_links_ar
     modes = [path.lstat().st_mode for path in (workshop.folder / "scratch").rglob("*") if not path.is_symlink()]
     assert len(modes) == 4
     assert not [mode for mode in modes if mode & (stat.S_ISUID | stat.S_ISGID)]
+
+
+def test_bits_are_taken_from_files_and_never_from_what_a_link_leads_to(tmp_path: Path):
+    scratch, outside = tmp_path / "scratch", tmp_path / "outside"
+    scratch.mkdir()
+    outside.touch()
+    outside.chmod(0o600)
+    swap = """
+import os
+while 1:
+    os.rename("file", "name")
+    os.rename("link", "name")
+    os.symlink("../outside", "link")
+    open("file", "w").close()
+    os.chmod("file", 0o6777)
+"""
+    (scratch / "file").touch()
+    (scratch / "file").chmod(0o6777)
+    (scratch / "link").symlink_to("../outside")
+    swapping = subprocess.Popen([sys.executable, "-c", swap], cwd=scratch)
+    try:
+        for _ in range(3_000):
+            drop_set_uid(scratch)
+    finally:
+        swapping.kill()
+        swapping.wait()
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o600
+
+
+def test_nothing_is_too_deep_to_lose_its_bits(tmp_path: Path):
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    descriptor = os.open("tool", os.O_CREAT | os.O_WRONLY, dir_fd=here)
+    os.fchmod(descriptor, 0o6777)
+    drop_set_uid(tmp_path)
+    assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o777
+    os.close(descriptor)
+    os.close(here)
 
 
 async def test_a_set_uid_program_in_the_folder_is_an_ordinary_one_in_the_run(workshop: Workshop):

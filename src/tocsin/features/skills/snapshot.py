@@ -16,7 +16,11 @@ from tocsin.core.ids import new_id
 MAX_FILES = 10_000
 MAX_BYTES = 256 * 1024**2
 _OWNER = "owner"
+MAX_DEPTH, MAX_PASSES = 64, 1_000
 _SET_ID = stat.S_ISUID | stat.S_ISGID
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Names a file without opening it, where the system can.
+_REFERENCE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,53 @@ def digest_of(folder: Path) -> str:
 
 
 def drop_set_uid(folder: Path) -> None:
-    """Take the set-uid and set-gid bits from everything below `folder`."""
-    for _, directories, files, here in os.fwalk(folder):
-        for name in (*directories, *files):
-            with suppress(OSError):  # gone, or a link to nowhere
-                mode = stat.S_IMODE(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
-                if mode & _SET_ID and not _is_link(name, here):
-                    os.chmod(name, mode & ~_SET_ID, dir_fd=here)
+    """Take the set-uid and set-gid bits from everything below `folder`, in which programs may be at work.
+
+    What lies deeper than `MAX_DEPTH` levels is moved to the top: nothing is too deep to be looked at.
+    """
+    top = os.open(folder, _DIRECTORY)
+    try:
+        for _ in range(MAX_PASSES):
+            if not _tidy(top, top, 0):
+                return
+    finally:
+        os.close(top)
+
+
+def _tidy(here: int, top: int, depth: int) -> bool:
+    """Tidy one directory and those in it; return whether something was moved, and is to be looked at again."""
+    moved = False
+    for name in os.listdir(here):
+        with suppress(OSError):  # it is gone, or somebody else's
+            descriptor = os.open(name, _REFERENCE, dir_fd=here)
+            try:
+                is_directory = _without_set_id(descriptor)
+            finally:
+                os.close(descriptor)
+            if is_directory and depth == MAX_DEPTH:
+                os.rename(name, f"deep-{new_id()}", src_dir_fd=here, dst_dir_fd=top)
+                moved = True
+            elif is_directory:
+                below = os.open(name, _DIRECTORY, dir_fd=here)
+                try:
+                    moved |= _tidy(below, top, depth + 1)
+                finally:
+                    os.close(below)
+    return moved
+
+
+def _without_set_id(descriptor: int) -> bool:
+    """Take the bits from one file, by the file itself and not by its name; return whether it is a directory."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISLNK(mode):
+        return False
+    wanted = stat.S_IMODE(mode) & ~_SET_ID | (stat.S_IRWXU if stat.S_ISDIR(mode) else 0)
+    if wanted != stat.S_IMODE(mode):
+        if hasattr(os, "O_PATH"):
+            Path(f"/proc/self/fd/{descriptor}").chmod(wanted)
+        else:
+            os.fchmod(descriptor, wanted)
+    return stat.S_ISDIR(mode)
 
 
 def _copy(folder: Path, to: Path | None) -> str:
@@ -102,6 +146,8 @@ def _copied(folder: Path, to: Path | None) -> str:
     left = MAX_BYTES
     for path, directories, files, here in os.fwalk(folder, onerror=_fail):
         relative = Path(path).relative_to(folder)
+        if len(relative.parts) > MAX_DEPTH:
+            raise ConfigError(f"{folder} has more than {MAX_DEPTH} levels", hint="keep its data elsewhere")
         if to:
             (to / relative).mkdir(mode=0o700)
         for name in sorted((*directories, *files)):
@@ -154,8 +200,7 @@ def _is_link(name: str, here: int) -> bool:
 
 
 def _delete(folder: Path) -> None:
-    """Delete a folder that may hold folders without rights."""
-    for path, _, _, _ in os.fwalk(folder):
-        with suppress(OSError):
-            Path(path).chmod(0o700)
+    """Delete a directory, whatever rights and depth a run has given to what is in it."""
+    with suppress(OSError):
+        drop_set_uid(folder)
     shutil.rmtree(folder, ignore_errors=True)
