@@ -127,6 +127,23 @@ def test_verify_compares_with_the_file_of_anchors(used: Cli):
     assert "number 2 is not the line that was anchored" in done.out
 
 
+def test_a_file_of_anchors_that_cannot_be_read_is_a_finding_once_something_was_noted(used: Cli):
+    missing = used.home / "not-mounted" / "anchors"
+    assert used("audit", "verify", env={"AUDIT_ANCHOR": str(missing)}).code == 0
+    noted = used("audit", "verify", "--json").json()
+    line = f"2026-11-22T00:00:00Z {noted['last']} {noted['last_hash']}\n"
+    (used.data_dir / "audit.anchored").write_text(line)
+    done = used("audit", "verify", env={"AUDIT_ANCHOR": str(missing)})
+    assert done.code == 1
+    assert "should hold anchors, and cannot be read: No such file or directory" in done.out
+    assert "failed verification" in done.err
+    document = used("audit", "verify", "--json", env={"AUDIT_ANCHOR": str(missing)}).json()
+    assert (document["ok"], document["problems"][0]["file"]) == (False, str(missing))
+    missing.parent.mkdir()
+    missing.write_text(line)
+    assert used("audit", "verify", env={"AUDIT_ANCHOR": str(missing)}).code == 0
+
+
 def test_an_anchor_that_is_none_is_wrong_usage(used: Cli):
     done = used("audit", "verify", "--anchor", "3")
     assert done.code == 2

@@ -3,16 +3,19 @@
 import bz2
 import gzip
 import lzma
+import os
 import random
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.core.audit import AuditLog
+from tocsin.core.audit import AuditError, AuditLog
+from tocsin.core.audit_reader import GENESIS, Anchor, Head, Tip, link_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -302,7 +305,7 @@ def test_every_tampering_with_any_file_is_found(
 def test_a_chain_that_was_computed_anew_contradicts_its_anchor(tmp_path: Path):
     path = log_with(tmp_path, [3, 2])
     seq, digest = AuditLog(path).tip()
-    anchors = {seq: digest.encode()}
+    anchors = [Anchor(seq, digest.encode())]
     fill(path, 2)
     assert AuditLog(path).verify(anchors=anchors).ok
     for file in chunks(path):
@@ -317,5 +320,111 @@ def test_a_chain_that_was_computed_anew_contradicts_its_anchor(tmp_path: Path):
 
 def test_a_log_shorter_than_its_anchor_is_a_finding(tmp_path: Path):
     path = log_with(tmp_path, [3, 2])
-    found = AuditLog(path).verify(anchors={9: b"0" * 64}).problems
+    found = AuditLog(path).verify(anchors=[Anchor(9, b"0" * 64)]).problems
     assert [issue.reason for issue in found] == ["number 9 was anchored, and is not in the log any more"]
+
+
+LONG_AGO, LATELY, KEEP_SINCE = "2000-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-01-01T00:00:00"
+
+
+def noted(path: Path, seq: int, at: str = "") -> Anchor:
+    """Note a line of the log as it stands now."""
+    link = link_of(path.read_bytes().splitlines()[seq - 1])
+    assert link
+    return Anchor(seq, link.tip.hash, at)
+
+
+def forge_one_line(path: Path, seq: int, prev: bytes = b"f" * 64) -> None:
+    """Replace the log by one line of long ago with a head to match, as who may write to the directory can."""
+    signed = b'{"ts":"%b","action":"a","detail":"d","source":"cli","metadata":{"chain":{"seq":%d,"prev":"%b","hash":"'
+    signed %= (LONG_AGO.encode(), seq, prev)
+    digest = sha256(prev + signed).hexdigest().encode()
+    path.write_bytes(signed + digest + b'"}}}\n')
+    found = path.stat()
+    Path(f"{path}.head").write_bytes(Head(Tip(seq, digest), found.st_ino, found.st_size).encode())
+
+
+def findings(path: Path, anchors: list[Anchor], keep_since: str = KEEP_SINCE) -> list[str]:
+    return [issue.reason for issue in AuditLog(path).verify(keep_since=keep_since, anchors=anchors).problems]
+
+
+def test_anchors_before_the_first_line_are_missed_unless_they_are_old_enough_themselves(tmp_path: Path):
+    path = log_with(tmp_path, [10])
+    old, new = noted(path, 5, LONG_AGO), noted(path, 9, LATELY)
+    forge_one_line(path, 11)
+    assert findings(path, [old]) == []
+    assert findings(path, [old, new]) == ["number 9 was anchored, and is not in the log any more"]
+
+
+def test_an_old_time_that_was_put_before_the_true_one_excuses_no_anchor(tmp_path: Path):
+    path = log_with(tmp_path, [10])
+    anchors = [noted(path, 9, LONG_AGO), noted(path, 9, LATELY)]
+    forge_one_line(path, 11)
+    assert findings(path, anchors) == ["number 9 was anchored, and is not in the log any more"]
+
+
+def test_anchors_without_a_time_may_be_gone_only_where_rotation_removes_lines(tmp_path: Path):
+    path = log_with(tmp_path, [10])
+    anchors = [noted(path, 5)]
+    forge_one_line(path, 11)
+    assert findings(path, anchors) == []
+    assert "number 5 was anchored, and is not in the log any more" in findings(path, anchors, "")
+
+
+def test_what_the_first_line_follows_is_compared_with_its_anchor(tmp_path: Path):
+    path = log_with(tmp_path, [10])
+    anchors = [noted(path, 10, LONG_AGO)]
+    forge_one_line(path, 11, anchors[0].hash)
+    assert findings(path, anchors) == []
+    forge_one_line(path, 11)
+    assert findings(path, anchors) == ["number 10 is not the line that was anchored: the chain was computed anew"]
+
+
+def test_an_empty_log_with_a_head_of_nothing_is_compared_with_its_anchors(tmp_path: Path):
+    path = log_with(tmp_path, [3])
+    anchors = [noted(path, 2, LATELY)]
+    path.write_bytes(b"")
+    Path(f"{path}.head").write_bytes(Head(GENESIS, 0, 0).encode())
+    assert findings(path, anchors, "") == ["number 2 was anchored, and is not in the log any more"]
+
+
+def test_anchors_that_contradict_each_other_are_a_finding(tmp_path: Path):
+    path = log_with(tmp_path, [3])
+    true, false = noted(path, 2), Anchor(2, b"0" * 64)
+    contradiction = "number 2 was anchored with different hashes"
+    assert findings(path, [true, true]) == []
+    assert findings(path, [true, false]) == [contradiction]
+    assert findings(path, [false, true]) == [
+        contradiction,
+        "number 2 is not the line that was anchored: the chain was computed anew",
+    ]
+
+
+# What is no file
+
+
+@pytest.mark.parametrize("name", ["audit.log.7", "audit.log.7.gz"])
+def test_a_pipe_among_the_rotated_files_is_a_finding_and_nothing_waits_for_it(tmp_path: Path, name: str):
+    path = log_with(tmp_path, [3, 2])
+    os.mkfifo(tmp_path / name)
+    assert verified(path) == [f"{name}:0 is no file"]
+
+
+def test_a_pipe_does_not_hide_the_packed_file_of_its_name(tmp_path: Path):
+    path = log_with(tmp_path, [3, 2])
+    file = Path(f"{path}.1")
+    Path(f"{path}.1.gz").write_bytes(gzip.compress(file.read_bytes()))
+    file.unlink()
+    os.mkfifo(file)
+    assert verified(path) == ["audit.log.1:0 is no file"]
+
+
+@pytest.mark.parametrize("name", ["audit.log", "audit.log.head"])
+def test_a_pipe_in_the_place_of_the_log_is_a_sentence_for_reading_and_writing(tmp_path: Path, name: str):
+    path = log_with(tmp_path, [3])
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(AuditError, match=r"cannot read the audit log .*: it is no regular file"):
+        AuditLog(path).verify()
+    with pytest.raises(AuditError, match=r"cannot write the audit log .*: it is no regular file"):
+        fill(path, 1)

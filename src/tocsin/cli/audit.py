@@ -3,8 +3,8 @@
 import argparse
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from tocsin.cli.opening import open_settings
 from tocsin.cli.options import Options, add_subcommands
 from tocsin.cli.output import DONE, FAILED, Output
 from tocsin.core.audit import AuditEntry, AuditLog
+from tocsin.core.audit_reader import Anchor
 from tocsin.core.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
 
 if TYPE_CHECKING:
-    from tocsin.core.audit_chain import Verification
+    from tocsin.core.audit_chain import ChainIssue, Verification
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +60,11 @@ def _search(arguments: argparse.Namespace, options: Options, out: Output) -> int
 
 
 def _verify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
-    from tocsin.messaging.audit_anchor import STATE_FILE, read_anchors
-
     settings, _ = open_settings(options, out)
     log = AuditLog(settings.data_dir / "audit.log")
-    anchors = read_anchors(settings.data_dir / STATE_FILE)
-    if settings[AUDIT_ANCHOR].startswith("/"):
-        anchors |= read_anchors(Path(settings[AUDIT_ANCHOR]))
-    verification = _verified(log, _keep_since(settings[AUDIT_KEEP_DAYS]), anchors | dict(arguments.anchor), out)
+    noted, unread = _noted(settings.data_dir, settings[AUDIT_ANCHOR])
+    verification = _verified(log, _keep_since(settings[AUDIT_KEEP_DAYS]), [*arguments.anchor, *noted], out)
+    verification = replace(verification, problems=(*verification.problems, *unread))
     if out.as_json:
         problems = [problem._asdict() for problem in verification.problems]
         out.document({**asdict(verification), "problems": problems, "ok": verification.ok})
@@ -81,7 +79,27 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return DONE if verification.ok else FAILED
 
 
-def _verified(log: AuditLog, keep_since: str, anchors: Mapping[int, bytes], out: Output) -> "Verification":
+def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
+    """Return the anchors that were noted, the farthest away first, and which of their files cannot be read."""
+    from tocsin.core.audit_chain import ChainIssue
+    from tocsin.messaging.audit_anchor import STATE_FILE, read_anchors
+
+    anchors: list[Anchor] = []
+    problems = []
+    state = data_dir / STATE_FILE
+    for path in (state, *([Path(destination)] if destination.startswith("/") else [])):
+        try:
+            anchors = read_anchors(path) + anchors
+        except OSError as error:
+            # Nothing was noted yet: the files are made with the first anchor.
+            if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                continue
+            reason = f"should hold anchors, and cannot be read: {error.strerror or type(error).__name__}"
+            problems.append(ChainIssue(0, reason, str(path)))
+    return anchors, problems
+
+
+def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Output) -> "Verification":
     """Verify a log; on a terminal, show that it goes on."""
     import asyncio
 
@@ -120,8 +138,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _anchor(text: str) -> tuple[int, bytes]:
+def _anchor(text: str) -> Anchor:
     found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
     if found is None:
         raise argparse.ArgumentTypeError("it must be the number of an entry, a colon and its hash of 64 digits")
-    return int(found[1]), found[2].encode()
+    return Anchor(int(found[1]), found[2].encode())

@@ -13,9 +13,10 @@ against that, note `Verification.last` and `last_hash` elsewhere.
 import errno
 import fcntl
 import os
+import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
@@ -23,9 +24,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tocsin.core import audit_reader as reader
 from tocsin.core.audit_encoding import encode_fields, unchanged
-from tocsin.core.audit_reader import AuditEntry
+from tocsin.core.audit_reader import Anchor, AuditEntry
 from tocsin.core.errors import TocsinError
-from tocsin.core.files import make_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +39,10 @@ HEAD_BYTES = 256
 
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space on its disk, or rotate it"),
+    **dict.fromkeys((errno.EISDIR, errno.ENXIO), "move away what stands in its place"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "let this user write to it and its folder"),
 }
 _NOTHING: Mapping[str, object] = {}
-_NO_ANCHORS: Mapping[int, bytes] = {}
 
 
 class AuditError(TocsinError):
@@ -123,11 +123,11 @@ class AuditLog:
             if log is not None:
                 yield from reader.newest_entries(log)
 
-    def verify(self, *, keep_since: str = "", anchors: Mapping[int, bytes] = _NO_ANCHORS) -> "Verification":
+    def verify(self, *, keep_since: str = "", anchors: Collection[Anchor] = ()) -> "Verification":
         """Check every line of the live file and of the rotated ones; appends may go on meanwhile.
 
-        Lines older than `keep_since` (a time as in `ts`) may be gone. `anchors` are hashes noted
-        elsewhere, by sequence number.
+        Lines older than `keep_since` (a time as in `ts`) may be gone. `anchors` are what was noted
+        elsewhere; of two for the same line the first counts.
         """
         from tocsin.core.audit_chain import Verifier, lines_of
 
@@ -293,8 +293,14 @@ class AuditLog:
 
     def _create(self, name: str, flags: int = 0) -> int:
         """Open a file for reading and writing, and make it and its folder if need be."""
+        from tocsin.core.files import make_directory  # it loads logging, which reading needs not
+
         make_directory(self.path.parent)
-        return os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would take the lines and forget them
+            os.close(file)
+            raise OSError(errno.ENXIO, "it is no regular file")
+        return file
 
     def _leave_to_parent(self) -> None:
         """Give up what a fork inherited: its lock would be the parent's lock."""
@@ -317,7 +323,7 @@ def _opened(name: str) -> Iterator[int | None]:
     file = None
     try:
         with suppress(FileNotFoundError):
-            file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            file = reader.open_regular(name)
         yield file
     except OSError as error:
         raise _failure("read", name, error) from error

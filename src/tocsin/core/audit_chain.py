@@ -5,8 +5,10 @@ and where its last line leaves it. Then the segments must follow each other from
 file, and the last must end where the head file says. What a line is, is in `audit_reader`.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +19,12 @@ from tocsin.core.audit_reader import (
     MAX_LINE,
     PACKED,
     UNREADABLE,
+    Anchor,
     Head,
     Tip,
     decode_entry,
     link_of,
+    open_regular,
     rotated,
 )
 
@@ -127,18 +131,20 @@ def _reason(seq: int, expected: int) -> str:
 class Verifier:
     """Joins the segments of all files and collects what breaks the chain.
 
-    `keep_since` is the time, as in `ts`, before which lines may be gone; `anchors` are hashes that were
-    noted elsewhere, by sequence number.
+    `keep_since` is the time, as in `ts`, before which lines may be gone; `anchors` are what was noted
+    elsewhere, the most trusted first.
     """
 
     def __init__(
-        self, path: Path, head: Head | None, *, keep_since: str = "", anchors: Mapping[int, bytes] | None = None
+        self, path: Path, head: Head | None, *, keep_since: str = "", anchors: Collection[Anchor] = ()
     ) -> None:
         self._path = path
         self._head = head
         self._head_name = f"{path.name}.head"
         self._keep_since = keep_since
-        self._anchors = anchors or {}
+        self._anchors: dict[int, list[Anchor]] = {}
+        for anchor in anchors:
+            self._anchors.setdefault(anchor.seq, []).append(anchor)
         self._wanted = {*self._anchors, *([head.tip.seq] if head else [])}
         self._issues: list[ChainIssue] = []
 
@@ -163,11 +169,13 @@ class Verifier:
 
     def _rotated(self) -> list[Segment]:
         files = rotated(self._path)
-        names = {file.name for file in files}
+        names = {file.name for file in files if file.is_file()}
         # While logrotate packs a file, both are there, and the packed one is not whole yet.
         return [self._read(file) for file in sorted(files) if not (file.suffix in PACKED and file.stem in names)]
 
     def _read(self, file: Path) -> Segment:
+        if not file.is_file():
+            return self._unread(file, "is no file")
         if file.suffix in UNREADABLE:
             return self._unread(file, f"cannot be looked into: unpack it ({file.suffix}) and verify again")
         try:
@@ -240,24 +248,36 @@ class Verifier:
             if head.tip.seq:
                 reason = f"{self._head_name} remembers {head.tip.seq} lines, and no file holds any of them"
                 self._issues.append(ChainIssue(0, reason, self._path.name))
-            return
         elif head.tip.seq > _end(chain[-1]).seq:
             missing = head.tip.seq - _end(chain[-1]).seq
             self._report(chain[-1], f"is the last one, but {missing} more were written after it")
         hashes = {seq: digest for segment in chain for seq, digest in segment.hashes.items()}
-        if head and head.tip.seq <= _end(chain[-1]).seq and hashes.get(head.tip.seq, head.tip.hash) != head.tip.hash:
+        if (
+            chain
+            and head
+            and head.tip.seq <= _end(chain[-1]).seq
+            and hashes.get(head.tip.seq, head.tip.hash) != head.tip.hash
+        ):
             self._report(chain[-1], f"is not the last line that was written: {self._head_name} has another hash")
         self._check_anchors(chain, hashes)
 
     def _check_anchors(self, chain: list[Segment], hashes: Mapping[int, bytes]) -> None:
-        for seq, digest in sorted(self._anchors.items()):
-            if not chain or seq > _end(chain[-1]).seq:
-                reason = f"number {seq} was anchored, and is not in the log any more"
-            elif seq >= chain[0].first and hashes.get(seq) != digest:
-                reason = f"number {seq} is not the line that was anchored: the chain was computed anew"
-            else:
-                continue
-            self._issues.append(ChainIssue(0, reason, self._path.name))
+        first, last = (chain[0].first, _end(chain[-1]).seq) if chain else (0, -1)
+        # The first line names the hash of the one before it, which may be gone.
+        known = {**hashes, **({start.seq: start.hash} if chain and (start := chain[0].start) else {})}
+        for seq, (anchor, *others) in sorted(self._anchors.items()):
+            if any(other.hash != anchor.hash for other in others):
+                self._report_log(f"number {seq} was anchored with different hashes")
+            # The time of the first line proves nothing, whoever wrote the line chose it; the anchor's time does. Of
+            # several the newest counts: an earlier one may have been put before the true one.
+            may_be_gone = max(anchor.at, *(other.at for other in others), "") < self._keep_since
+            if seq > last or (seq < first and not may_be_gone):
+                self._report_log(f"number {seq} was anchored, and is not in the log any more")
+            elif (seq >= first or seq in known) and known.get(seq) != anchor.hash:
+                self._report_log(f"number {seq} is not the line that was anchored: the chain was computed anew")
+
+    def _report_log(self, reason: str) -> None:
+        self._issues.append(ChainIssue(0, reason, self._path.name))
 
     def _report(self, segment: Segment, reason: str, line: int | None = None) -> None:
         self._issues.append(ChainIssue(segment.lines if line is None else line, reason, segment.file))
@@ -288,12 +308,16 @@ def _is_older(name: str, than: str, live: str) -> bool:
     return bool(dates[0] and dates[1] and dates[0][1] < dates[1][1])
 
 
-def _opened(file: Path) -> IO[bytes]:
-    if file.suffix not in PACKED:
-        return file.open("rb")
-    from importlib import import_module
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    with os.fdopen(open_regular(file), "rb") as raw:
+        if file.suffix not in PACKED:
+            yield raw
+            return
+        from importlib import import_module
 
-    return cast("IO[bytes]", import_module(PACKED[file.suffix]).open(file, "rb"))
+        with import_module(PACKED[file.suffix]).open(raw, "rb") as unpacked:
+            yield unpacked
 
 
 def lines_of(stream: IO[bytes], size: int | None = None) -> Iterator[bytes]:

@@ -9,9 +9,11 @@ first line of a file names the hash before it as `prev`, so that a chain goes on
 was written although the head file was gone says `"head":"lost"`.
 """
 
+import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -57,6 +59,14 @@ class Tip(NamedTuple):
 GENESIS = Tip(0, b"0" * 64)
 
 
+class Anchor(NamedTuple):
+    """Number and hash of a line, noted elsewhere at a time as in `ts`; the time may be unknown."""
+
+    seq: int
+    hash: bytes
+    at: str = ""
+
+
 class Link(NamedTuple):
     """One line's place in the chain, and the bytes that its hash covers."""
 
@@ -82,6 +92,18 @@ class Head(NamedTuple):
     def encode(self) -> bytes:
         """Return the one line that stands in the head file."""
         return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
+
+
+def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
+    """Open a regular file and return its descriptor; raise OSError for anything else, and never wait for a pipe."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+    if kind == stat.S_IFREG:
+        return descriptor
+    os.close(descriptor)
+    if kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.ENXIO, "it is no regular file")
 
 
 def decode_head(text: bytes) -> Head | None:

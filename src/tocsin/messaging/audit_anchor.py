@@ -7,6 +7,7 @@ were noted elsewhere before then contradict it.
 import asyncio
 import fcntl
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tocsin.core.audit import AuditLog
+from tocsin.core.audit_reader import Anchor, open_regular
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.caller import Caller
 from tocsin.messaging.outbox import Outbox
@@ -21,7 +23,7 @@ from tocsin.messaging.outbox import Outbox
 log = logging.getLogger(__name__)
 
 STATE_FILE = "audit.anchored"
-_ANCHOR = re.compile(rb"^[^ \n]+ ([0-9]{1,18}) ([0-9a-f]{64})$", re.MULTILINE)
+_ANCHOR = re.compile(rb"^([^ \n]+) ([0-9]{1,18}) ([0-9a-f]{64})$", re.MULTILINE)
 SOURCE = "audit"
 
 
@@ -74,12 +76,13 @@ class AuditAnchor:
         await self._outbox.enqueue([new], Caller(SOURCE))
 
     def _last(self) -> int:
-        return max(read_anchors(self._state), default=0)
+        with suppress(FileNotFoundError):
+            return max((anchor.seq for anchor in read_anchors(self._state)), default=0)
+        return 0
 
     @contextmanager
     def _only_one(self) -> Iterator[bool]:
-        self._state.touch(mode=0o600)
-        with self._state.open("ab") as file:
+        with os.fdopen(_open_to_append(self._state), "ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -88,14 +91,25 @@ class AuditAnchor:
             yield True
 
 
-def read_anchors(path: Path) -> dict[int, bytes]:
-    """Return the hashes that a file of anchors holds, by sequence number; none where there is no file."""
-    with suppress(FileNotFoundError):
-        return {int(seq): digest for seq, digest in _ANCHOR.findall(path.read_bytes())}
-    return {}
+def read_anchors(path: Path) -> list[Anchor]:
+    """Return what a file of anchors holds, in its order; raise OSError where it cannot be read."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        return [
+            Anchor(int(seq), digest, at.decode(errors="replace")) for at, seq, digest in _ANCHOR.findall(file.read())
+        ]
 
 
 def _append(path: Path, line: str) -> None:
-    path.touch(mode=0o600)
-    with path.open("a", encoding="ascii") as file:
+    with os.fdopen(_open_to_append(path), "a", encoding="ascii") as file:
         file.write(line)
+
+
+def _open_to_append(path: Path) -> int:
+    """Open a file; a new one is for this user alone, whatever the umask is."""
+    flags = os.O_WRONLY | os.O_APPEND
+    try:
+        new = open_regular(path, flags | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        return open_regular(path, flags)
+    os.fchmod(new, 0o600)
+    return new
