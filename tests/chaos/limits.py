@@ -107,7 +107,7 @@ def survive_a_full_disk(directory: Path, *, rounds: int) -> list[Figure]:
 def _small_disk(place: Path, size: str) -> Iterator[None]:
     place.mkdir(parents=True, exist_ok=True)
     subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tocsin-chaos", place], check=True, capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tocsin-chaos", place], check=True, capture_output=True
     )
     try:
         yield

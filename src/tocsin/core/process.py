@@ -155,6 +155,15 @@ def kill_below(pid: int) -> None:
                 os.kill(process.pid, signal.SIGKILL)
 
 
+async def kill_tree(pid: int) -> None:
+    """Kill all that is below `pid` first, then its group: a reaper that dies before its children loses them."""
+    deadline = asyncio.get_running_loop().time() + _GRACE_S
+    while any(process.pid != pid for process in tree_of(pid)) and asyncio.get_running_loop().time() < deadline:
+        kill_below(pid)
+        await asyncio.sleep(_LOOK_S)
+    kill_group(pid)
+
+
 def kill_group(pid: int) -> None:
     """Kill every process of the group that `pid` leads; there may be none."""
     # No such group, or on macOS one of only dead members: that is what is wanted.

@@ -11,6 +11,7 @@ from tocsin.core.variables import DATA_DIR
 # A first word that so many settings share, such as GATEWAY_, is taken to be ours alone. Words of fewer settings, such
 # as LOG_ and REDIS_, begin the variables of many other programs.
 _SETTINGS_OF_A_PREFIX = 3
+_COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, and by those of others all the same
 # How alike two names are, from 0 to 1, as difflib measures it.
 _NEAR = 0.885  # one mistake in a short name, two in a long one
 _SIMILAR = 0.6
@@ -47,7 +48,7 @@ def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
     known = {form for v in settings.variables for form in ((v.name, f"{v.name}_FILE") if v.secret else (v.name,))}
     words = Counter(variable.name.partition("_")[0] for variable in settings.variables)
     prefixes = {word for word, count in words.items() if count >= _SETTINGS_OF_A_PREFIX}
-    prefixes.add(DATA_DIR.name.partition("_")[0])
+    prefixes = prefixes - _COMMON_WORDS | {DATA_DIR.name.partition("_")[0]}
     for layer in settings.layers:
         for name in sorted(layer.values.keys() - known, key=lambda name: (layer.lines.get(name, 0), name)):
             if not layer.values[name].strip() or _OF_OTHERS.fullmatch(name):

@@ -11,7 +11,7 @@ from tocsin.core.clock import Clock
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.identity import identity_of, is_dead
 from tocsin.core.ids import new_id
-from tocsin.core.process import kill_group
+from tocsin.core.process import kill_tree
 from tocsin.runs.capture import Capture
 from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import TERMINAL, Ended, Line, Order, Output, Run, RunKind, RunStatus
@@ -257,7 +257,7 @@ class Runs:
         run = orphan.run
         pid = orphan.child.partition(":")[0]
         if pid.isdecimal() and identity_of(int(pid)) == orphan.child:
-            kill_group(int(pid))
+            await kill_tree(int(pid))
         path = path_of(self._directory, run.id, run.queued_at)
         output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
