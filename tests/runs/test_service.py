@@ -365,6 +365,7 @@ async def killed(house: House) -> int:
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(house.folder)], cwd=Path(__file__).parents[2])
     leader = await pid_in(house.folder / "leader")
     await until_child_is_recorded(house)
+    await until(lambda: any("up" in log.read_text() for log in (house.folder / "runs").rglob("*.log")))
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     return leader
