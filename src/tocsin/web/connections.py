@@ -17,7 +17,7 @@ CROWD, CALM = 128, 16
 RESERVED_DESCRIPTORS = 128
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """What is limited: one client's connection."""
 
     peer: str  # its address, as the socket tells it
@@ -44,11 +44,11 @@ class ConnectionLimits:
         self._trusted = tuple(trusted_proxies)
         self._total = min(total, descriptors_for_connections())
         self._per_address = per_address
-        self._connections: set[Connection] = set()
+        self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
         self._crowded = False
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: ClientConnection) -> bool:
         """Take `connection` in and return True, or return False where every other one is owed an answer."""
         key = bucket_of(connection.peer)
         limited = self._of_address[key] >= self._per_address and not is_in(address_of(connection.peer), self._trusted)
@@ -61,7 +61,7 @@ class ConnectionLimits:
         self._crowded = self._crowded or len(self._connections) >= CROWD
         return True
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: ClientConnection) -> None:
         """Forget a connection that has ended; one that was not admitted, or is forgotten, is ignored."""
         if connection not in self._connections:
             return
