@@ -8,8 +8,8 @@ from pathlib import Path
 
 from report import Row, absolute
 
-from tocsin.core.audit import AuditLog
-from tocsin.core.redaction import Redactor
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.text.redaction import Redactor
 
 APPENDS = 40_000
 ROUNDS = 5

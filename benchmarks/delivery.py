@@ -25,10 +25,10 @@ from tests.chaos.limits import keep_the_pace
 from tests.chaos.processes import Child, Redis, Town, open_town, wait_for
 from tests.chaos.redis_faults import town_with_redis
 
-from tocsin.core.database import Database
 from tocsin.core.ids import new_id
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_search import index_words
+from tocsin.core.storage.database import Database
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.search import index_words
 
 ROUNDS, ACCEPTS, WARM_UP, CLIENTS = 3, 20_000, 2_000, 64
 ENTRIES = 5_000

@@ -11,10 +11,10 @@ import pytest
 from tests.town_thread import reset, town_on_a_thread
 
 import tocsin
-from tocsin.core.database import DatabaseError
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
-from tocsin.messaging.idempotency import KeyReusedError
-from tocsin.standins import Fault, Town
+from tocsin.core.storage.database import DatabaseError
+from tocsin.messaging.outbound.idempotency import KeyReusedError
+from tocsin_standins import Fault, Town
 
 PROFILES = """\
 oncall:
@@ -279,7 +279,7 @@ def test_a_blocking_notify_raises_for_a_profile_that_is_not_there(town: Town):
 def test_the_package_loads_without_asyncio_and_the_interface_when_it_is_used():
     program = (
         "import sys, tocsin\n"
-        "early = {'asyncio', 'tocsin.api', 'tocsin.app'} & set(sys.modules)\n"
+        "early = {'asyncio', 'tocsin.api', 'tocsin.assembly.program'} & set(sys.modules)\n"
         "tocsin.send\n"
         "sys.exit(bool(early) or 'tocsin.api' not in sys.modules)\n"
     )

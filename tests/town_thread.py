@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Town, open_standins
+from tocsin_standins import Town, open_standins
 
 
 @contextmanager

@@ -18,14 +18,14 @@ from typing import Any
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
-from tocsin.cli.env_template import default_text, env_template
+from tocsin.cli.commands.env_template import default_text, env_template
 from tocsin.cli.main import build_parser
-from tocsin.core import redis_client
-from tocsin.core.ratelimit import SHARE, Rate
-from tocsin.core.text import code_points, escaped_code_points, utf16_units
-from tocsin.core.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.core.storage import redis_client
+from tocsin.core.text.strings import code_points, escaped_code_points, utf16_units
+from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, Policy, Status
-from tocsin.web.problems import PROBLEMS
+from tocsin.web.http.problems import PROBLEMS
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tocsin"

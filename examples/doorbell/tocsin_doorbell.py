@@ -9,8 +9,8 @@ import json
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, MessageKind, RejectedError, WebhookRequest
 from tocsin.channels.replies import unusable
-from tocsin.core.untrusted import identifier, json_object, named, written
-from tocsin.core.variables import Variable, base_url, token
+from tocsin.core.config.variables import Variable, base_url, token
+from tocsin.core.reading.untrusted import identifier, json_object, named, written
 
 URL = Variable("DOORBELL_URL", base_url, "", "Address of the bell.", required=True)
 SECRET = Variable(

@@ -10,8 +10,8 @@ from typing import Any
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.variables import Variable, base_url, token
 
 TOKEN = Variable("WEBHOOKCHAT_TOKEN", token, "", "Access token `tk_…` of the account.", secret=True, required=True)
 URL = Variable("WEBHOOKCHAT_URL", base_url, "https://ntfy.sh", "Address of the ntfy server.")

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tocsin.app import App, direct_transport, load_settings, open_app
+from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.channels.contract import SendResult
 from tocsin.core.errors import TocsinError
-from tocsin.core.http import Transport
+from tocsin.core.http.transport import Transport
 from tocsin.delivery.model import Delivery
-from tocsin.messaging.idempotency import KeyReusedError
-from tocsin.messaging.messenger import Caller, NotifyResult
+from tocsin.messaging.outbound.idempotency import KeyReusedError
+from tocsin.messaging.outbound.messenger import Caller, NotifyResult
 
 __all__ = ["NotifyResult", "SendResult", "Tocsin", "notify", "open", "run", "send"]
 

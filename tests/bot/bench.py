@@ -10,15 +10,15 @@ from typing import Any
 from tocsin.bot.assembly import Bot, BotParts, build_bot
 from tocsin.bot.commands import Abilities
 from tocsin.bot.contract import Prepared, ShownMessage, SkillInfo, SkillResult
-from tocsin.bot.rules import Rules
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.sessions import Sessions
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.audit import AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import READERS, Database
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.core.storage.database import READERS, Database
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
 from tocsin.providers.contract import Completion, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
 

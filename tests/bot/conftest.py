@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.bot.bench import ADMIN, Bench
 
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
 
 MakeBench = Callable[..., Bench]
 

@@ -8,16 +8,16 @@ import pytest
 from tests.bot.bench import ADMIN, Bench, silent, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot.access import Access, AccessError
-from tocsin.bot.access_store import AccessStore, Standing
-from tocsin.bot.arrivals import Arrivals
+from tocsin.bot.door.access import Access, AccessError
+from tocsin.bot.door.access_store import AccessStore, Standing
 from tocsin.bot.handler import BotAccessHandler
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.sequencer import Arrivals
 from tocsin.channels.inbound import MessageKind
-from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import UnknownChannelError
-from tocsin.messaging.caller import Caller
-from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Verdict
+from tocsin.messaging.outbound.caller import Caller
 
 CLI = Caller("cli")
 

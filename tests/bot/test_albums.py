@@ -2,10 +2,10 @@
 
 import asyncio
 
-from tocsin.bot.albums import Albums
 from tocsin.bot.contract import answered
+from tocsin.bot.talk.albums import Albums
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
-from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Verdict
 from tocsin.testing import FakeClock
 
 

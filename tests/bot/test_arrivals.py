@@ -8,10 +8,10 @@ from tests.bot.bench import Bench, SteppedClock
 from tests.bot.conftest import MakeBench
 from tests.waiting import PATIENCE_S
 
-from tocsin.bot.arrivals import LONGEST_S, MAX_CHATS, Arrivals
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.sequencer import LONGEST_S, MAX_CHATS, Arrivals
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.messaging.handling import Received
+from tocsin.messaging.inbound.handling import Received
 
 
 def received(id: str, chat: str = "7") -> Received:  # noqa: A002

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tocsin.bot.attachments import Attachments
-from tocsin.bot.reading import read_in_child
-from tocsin.bot.speech import BASE_EN, Speech, SpeechModel, digest_of
+from tocsin.bot.files.attachments import Attachments
+from tocsin.bot.files.reading import read_in_child
+from tocsin.bot.files.speech import BASE_EN, Speech, SpeechModel, digest_of
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ChannelError
 

@@ -7,13 +7,13 @@ from tests.bot.bench import ADMIN, Bench, buttons_of, silent, text_of
 from tests.bot.conftest import MakeBench
 
 from tocsin.bot.contract import Mode, Prepared
-from tocsin.bot.desk import TOO_MANY, Work
+from tocsin.bot.executor import TOO_MANY, Work
 from tocsin.bot.registration import register_commands
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import PLAIN
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
 from tocsin.runs.model import RunStatus
 
 SPECIFIED = ["start", "help", "status", "skills", "run", "mode", "history", "reset", "cancel"]

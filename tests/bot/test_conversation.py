@@ -9,14 +9,15 @@ import pytest
 from tests.bot.bench import Bench, ScriptedProvider, silent, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot import conversation, desk
+from tocsin.bot import executor as desk
 from tocsin.bot.contract import Prepared
-from tocsin.bot.desk import TOO_MANY, UNREADABLE
-from tocsin.bot.rules import Rules
+from tocsin.bot.executor import TOO_MANY, UNREADABLE
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk import conversation
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ConfigError, FailureKind, TocsinError
-from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Verdict
 from tocsin.providers.contract import Image, ProviderError
 
 Running = asyncio.Task[Verdict]

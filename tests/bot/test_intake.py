@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
-from tocsin.bot.desk import TOO_MANY, Desk, Work
+from tocsin.bot.executor import TOO_MANY, Desk, Work
 from tocsin.bot.gate import Gate
-from tocsin.bot.intake import GONE, NOTHING_FITS, Intake
-from tocsin.bot.memory import Memory
-from tocsin.bot.plans import KEPT_S, Plans
-from tocsin.bot.preview import Previews
-from tocsin.bot.requirements import match_steps
+from tocsin.bot.persistence import Memory
 from tocsin.bot.schema import SCHEMAS
+from tocsin.bot.skill_mode.plans import KEPT_S, Plans
+from tocsin.bot.skill_mode.skill_matching import match_steps
+from tocsin.bot.skill_mode.skill_planner import GONE, NOTHING_FITS, Intake
+from tocsin.bot.talk.preview import Previews
+from tocsin.bot.talk.sequencer import Arrivals
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.audit import AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError, RemoteError, TocsinError
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.core.storage.database import Database
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
 from tocsin.providers.contract import Completion, ProviderError, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
 from tocsin.testing import FakeClock

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tocsin.bot.jobs import JobCancelledError, Jobs
+from tocsin.bot.chat_tasks import JobCancelledError, Jobs
 
 
 async def started(jobs: Jobs, work, id: str = "job") -> asyncio.Task[object]:  # noqa: A002

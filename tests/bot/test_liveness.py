@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from tocsin.bot.halt import Halt
-from tocsin.bot.liveness import Liveness, Status
+from tocsin.channels.botchat.receiving.liveness import Liveness, Status
+from tocsin.core.stop_event import Halt
 from tocsin.testing import FakeClock
 
 

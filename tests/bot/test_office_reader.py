@@ -7,11 +7,11 @@ from zipfile import ZIP_BZIP2, ZipFile
 import pytest
 from tests.bot.office_files import MIME, archive, docx, odt, paragraph, pptx, relations, row, xlsx
 
-from tocsin.bot.attachments import Attachments
 from tocsin.bot.contract import Prepared
-from tocsin.bot.file_reader import MAX_CHARS, MAX_PAGES, READERS, Reading
-from tocsin.bot.reading import read_in_child
-from tocsin.bot.speech import Speech
+from tocsin.bot.files.attachments import Attachments
+from tocsin.bot.files.file_reader import MAX_CHARS, MAX_PAGES, READERS, Reading
+from tocsin.bot.files.reading import read_in_child
+from tocsin.bot.files.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
 
 HUGE = 80 * 1024 * 1024  # more than is unpacked

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tocsin.bot.liveness import Status
-from tocsin.bot.patience import Patience
 from tocsin.channels.botchat.api import BotApiError
+from tocsin.channels.botchat.receiving.liveness import Status
+from tocsin.channels.botchat.receiving.poll_backoff import Patience
 from tocsin.core.errors import ChannelError, StoreUnavailableError
-from tocsin.core.http import connect_failed, outcome_unknown
+from tocsin.core.http.transport import connect_failed, outcome_unknown
 
 CONFLICT = BotApiError(409, "Conflict: terminated by other getUpdates request")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tocsin.bot.attachments import Attachments
 from tocsin.bot.contract import Prepared
-from tocsin.bot.picture_reader import MAX_BYTES, SCALED_BYTES, fitted
-from tocsin.bot.pictures import fit
-from tocsin.bot.reading import UnreadableFileError, read_in_child
-from tocsin.bot.speech import Speech
+from tocsin.bot.files.attachments import Attachments
+from tocsin.bot.files.picture_reader import MAX_BYTES, SCALED_BYTES, fitted
+from tocsin.bot.files.pictures import fit
+from tocsin.bot.files.reading import UnreadableFileError, read_in_child
+from tocsin.bot.files.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
 
 pytest.importorskip("PIL")  # of the extra `chat`

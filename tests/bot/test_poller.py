@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin.bot.liveness import Status
-from tocsin.bot.poller import Poller
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.inbound import BotchatInbound
+from tocsin.channels.botchat.receiving.liveness import Status
+from tocsin.channels.botchat.receiving.poller import Poller
 from tocsin.channels.contract import Tools
 from tocsin.channels.inbound import InboundMessage
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.http import Reply, Transport, connect_failed
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.settings import Settings
-from tocsin.standins.botchat import TOKEN, BotChat
-from tocsin.standins.botchat_updates import OTHER_POLLER
-from tocsin.standins.botchat_world import BOT_USERNAME
-from tocsin.standins.faults import Fault
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Reply, Transport, connect_failed
 from tocsin.testing import FakeClock
+from tocsin_standins.botchat.server import TOKEN, BotChat
+from tocsin_standins.botchat.updates import OTHER_POLLER
+from tocsin_standins.botchat.world import BOT_USERNAME
+from tocsin_standins.faults import Fault
 
 BOT_ID = TOKEN.partition(":")[0]
 CONFLICT = Fault.error(OTHER_POLLER, http_status=409).only("getUpdates")

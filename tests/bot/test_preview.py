@@ -6,14 +6,14 @@ import pytest
 from tests.bot.bench import Bench, Call, ScriptedProvider, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot.preview import EVERY_S, FIRST_AFTER_S
-from tocsin.bot.preview_text import rendered
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.preview import EVERY_S, FIRST_AFTER_S
+from tocsin.bot.talk.preview_text import rendered
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import COMMONMARK
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.text import utf16_units
-from tocsin.messaging.handling import Ending, Verdict
+from tocsin.core.text.strings import utf16_units
+from tocsin.messaging.inbound.handling import Ending, Verdict
 
 FLOOD = BotApiError(429, "Too Many Requests", {"retry_after": 7})
 

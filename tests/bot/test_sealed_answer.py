@@ -4,14 +4,14 @@ import asyncio
 
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot.preview import EVERY_S, FIRST_AFTER_S
-from tocsin.bot.rules import Rules
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.preview import EVERY_S, FIRST_AFTER_S
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.contract import Outgoing
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.standins.botchat import TOKEN, BotChat
+from tocsin.core.http.pooled import PooledTransport
 from tocsin.testing.parts import build_adapter
+from tocsin_standins.botchat.server import TOKEN, BotChat
 
 CHAT = 1001
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.conftest import RedisServer
 
-from tocsin.bot.redis_sessions import RedisSessions
-from tocsin.bot.sessions import AWAY_S, MAX_IDS, MemorySessions, SessionEntry, Sessions, SessionStore
-from tocsin.core.redis_client import RedisClient, open_redis
+from tocsin.bot.talk.redis_sessions import RedisSessions
+from tocsin.bot.talk.sessions import AWAY_S, MAX_IDS, MemorySessions, SessionEntry, Sessions, SessionStore
+from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.testing import FakeClock
 
 TTL_S, WINDOW = 3600, 4
@@ -292,7 +292,7 @@ async def other(mortal: RedisServer) -> AsyncIterator[RedisSessions]:
 async def test_a_chat_goes_on_where_it_was_when_redis_is_lost_and_moves_back_when_it_returns(
     shared, mortal, other, clock, caplog
 ):
-    caplog.set_level(logging.INFO, "tocsin.bot.sessions")
+    caplog.set_level(logging.INFO, "tocsin.bot.talk.sessions")
     await shared.add("1", "user", "before", "41")
     mortal.kill()
     await shared.add_exchange("1", "during", "meanwhile", "u1")

@@ -12,16 +12,16 @@ import pytest
 from aiohttp import web
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin.bot.liveness import Status
-from tocsin.bot.webhook import Hook, WebhookRegistration, hook_of
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
+from tocsin.channels.botchat.receiving.liveness import Status
+from tocsin.channels.botchat.receiving.webhook import Hook, WebhookRegistration, hook_of
+from tocsin.core.config.settings import Settings, Values
 from tocsin.core.errors import ConfigError
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.settings import Settings, Values
-from tocsin.standins.botchat import TOKEN, BotChat
-from tocsin.standins.faults import Fault
+from tocsin.core.http.pooled import PooledTransport
 from tocsin.testing import FakeClock, ScriptedTransport
+from tocsin_standins.botchat.server import TOKEN, BotChat
+from tocsin_standins.faults import Fault
 
 URL = "http://127.0.0.1:9/webhook/botchat"
 SECRET = "a-secret"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from tocsin.channels.inbound import Handshake, InboundAdapter, InboundMessage, RejectedError, WebhookRequest
-from tocsin.core.clock import Clock
+from tocsin.core.time.clock import Clock
 
 
 @dataclass(slots=True)

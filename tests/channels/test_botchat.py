@@ -15,13 +15,14 @@ from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.adapter import without_tags
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, StoreUnavailableError
-from tocsin.core.http import Transport, connect_failed, outcome_unknown
-from tocsin.core.http_direct import DirectTransport
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.text import utf16_units
-from tocsin.standins.botchat import TOKEN as STANDIN_TOKEN
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.botchat_world import (
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
+from tocsin.core.text.strings import utf16_units
+from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
+from tocsin_standins.botchat.server import TOKEN as STANDIN_TOKEN
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.world import (
     BLOCKED_CHAT,
     BOT_USERNAME,
     DEACTIVATED_CHAT,
@@ -32,8 +33,7 @@ from tocsin.standins.botchat_world import (
     NEW_CHAT,
     NOT_STARTED_CHAT,
 )
-from tocsin.standins.faults import Fault
-from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
+from tocsin_standins.faults import Fault
 
 TOKEN = "123456789:AAexampleEXAMPLE_example-example"
 ENV = {"BOTCHAT_BOT_TOKEN": TOKEN}

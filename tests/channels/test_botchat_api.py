@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tocsin.channels.botchat.api import BotApi, BotApiError, bot_token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
-from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply
+from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply
 from tocsin.testing import ScriptedTransport
 
 TOKEN = "123456789:AAexampleEXAMPLE_example-example"

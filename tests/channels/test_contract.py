@@ -21,8 +21,8 @@ from tocsin.channels.contract import (
     SendResult,
     within_limit,
 )
+from tocsin.core.config.variables import Variable, password
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
-from tocsin.core.variables import Variable, password
 from tocsin.testing import FakeClock, build_adapter
 
 SECRET = "s3cret made up"

@@ -21,11 +21,11 @@ from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.email import EmailAdapter
 from tocsin.channels.email.message import GENERIC_SUBJECT, Mailbox, compose, read_address, split_subject
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
-from tocsin.standins import mail
-from tocsin.standins.faults import Fault
-from tocsin.standins.mail import MailServer, Mode
-from tocsin.standins.recorder import Received
 from tocsin.testing import FakeClock, build_adapter
+from tocsin_standins import mail
+from tocsin_standins.faults import Fault
+from tocsin_standins.mail import MailServer, Mode
+from tocsin_standins.recorder import Received
 
 USER, PASSWORD = mail.USER, mail.PASSWORD
 READER = "reader@example.org"

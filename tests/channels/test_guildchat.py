@@ -14,12 +14,12 @@ from tocsin import __version__
 from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
 from tocsin.channels.guildchat.adapter import ADVICE, GuildchatAdapter, nonce
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http import Transport, connect_failed, outcome_unknown
-from tocsin.core.http_direct import DirectTransport
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.standins.faults import Fault
-from tocsin.standins.guildchat import GENERAL, HIDDEN, OPS, TOKEN, GuildChat
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
 from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
+from tocsin_standins.faults import Fault
+from tocsin_standins.guildchat.server import GENERAL, HIDDEN, OPS, TOKEN, GuildChat
 
 CHANNEL, OTHER = "100000000000000001", "100000000000000002"
 URL = f"https://discord.com/api/v10/channels/{CHANNEL}/messages"

@@ -10,7 +10,7 @@ from tocsin.channels.inbound import (
     as_channel_error,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
-from tocsin.core.http import connect_failed, outcome_unknown
+from tocsin.core.http.transport import connect_failed, outcome_unknown
 
 URL = "https://provider.example/secret"
 

@@ -6,9 +6,9 @@ import pytest
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.registry import Registry, discover
+from tocsin.core.config.settings import platform
+from tocsin.core.config.variables import Variable, base_url, text
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError
-from tocsin.core.settings import platform
-from tocsin.core.variables import Variable, base_url, text
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.parts import settings_of
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.teamchat.adapter import ADVICE, THROTTLED, TRANSIENT, TeamchatAdapter, escape
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
-from tocsin.core.http import Reply, Transport, connect_failed, outcome_unknown
-from tocsin.core.http_direct import DirectTransport
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.text import escaped_code_points
-from tocsin.standins.faults import Fault
-from tocsin.standins.teamchat import TOKEN, TeamChat
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Reply, Transport, connect_failed, outcome_unknown
+from tocsin.core.text.strings import escaped_code_points
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
+from tocsin_standins.faults import Fault
+from tocsin_standins.teamchat.server import TOKEN, TeamChat
 
 URL = "https://slack.com/api/chat.postMessage"
 POSTED = {"ok": True, "channel": "C0GENERAL", "ts": "1503435956.000247", "message": {"text": "hello"}}

@@ -17,12 +17,12 @@ from typing import Any, Self, TypeVar
 from aiohttp import web
 from tests.chaos.processes import PATIENCE_S, ChaosError, wait_for
 
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.botchat_updates import OTHER_POLLER
-from tocsin.standins.chatmodel import MODEL, ChatModel
-from tocsin.standins.faults import Fault
-from tocsin.standins.recorder import Received, Recorder
-from tocsin.standins.serving import RefusalError
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.updates import OTHER_POLLER
+from tocsin_standins.chatmodel.server import MODEL, ChatModel
+from tocsin_standins.faults import Fault
+from tocsin_standins.recorder import Received, Recorder
+from tocsin_standins.serving import RefusalError
 
 POLL = "getUpdates"
 SEND = "sendMessage"

@@ -10,12 +10,12 @@ from tests.chaos.markdown_corpus import documents
 
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, Outgoing
-from tocsin.core.markup import Shown
-from tocsin.core.text import utf16_units
-from tocsin.standins.botchat import TOKEN
-from tocsin.standins.botchat_world import MAX_TEXT, formatted
-from tocsin.standins.serving import RefusalError
+from tocsin.core.text.markup import Shown
+from tocsin.core.text.strings import utf16_units
 from tocsin.testing.parts import build_adapter
+from tocsin_standins.botchat.server import TOKEN
+from tocsin_standins.botchat.world import MAX_TEXT, formatted
+from tocsin_standins.serving import RefusalError
 
 MOST_MS = 15.0
 # A line that no message holds is cut.

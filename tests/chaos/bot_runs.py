@@ -15,7 +15,7 @@ from tests.chaos.bot_api import CONFLICT, SEND, Asked, ChatApp
 from tests.chaos.figures import Figure, none_of
 from tests.chaos.processes import TOCSIN, Child, Town, open_town, wait_for
 
-from tocsin.standins.faults import Fault
+from tocsin_standins.faults import Fault
 
 FIRST_CHAT = 5_000_001
 CHATS = 40

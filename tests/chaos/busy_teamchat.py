@@ -8,7 +8,7 @@ import asyncio
 import signal
 import sys
 
-from tocsin.standins.teamchat import Place, TeamChat
+from tocsin_standins.teamchat.server import Place, TeamChat
 
 
 def channel(number: int) -> str:

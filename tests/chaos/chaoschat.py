@@ -7,7 +7,7 @@ import json
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.replies import rate_limited, refused, unusable
-from tocsin.core.variables import Variable, base_url, token
+from tocsin.core.config.variables import Variable, base_url, token
 
 TOKEN = Variable("CHAOSCHAT_TOKEN", token, "", "Any text.", secret=True, required=True)
 URL = Variable("CHAOSCHAT_URL", base_url, "http://127.0.0.1:1", "Address of the recording provider.")

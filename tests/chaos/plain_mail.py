@@ -6,7 +6,7 @@ The first line of its output is its port; when its standard input ends, it write
 import asyncio
 import sys
 
-from tocsin.standins.mail import MailServer
+from tocsin_standins.mail import MailServer
 
 
 async def main() -> None:

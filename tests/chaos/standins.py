@@ -12,7 +12,7 @@ class StandIns:
     """All stand-ins; from now on the town's processes send to them."""
 
     def __init__(self, town: Town, *, paced: bool = False) -> None:
-        command = [sys.executable, "-m", "tocsin.standins", *(["--paced"] if paced else [])]
+        command = [sys.executable, "-m", "tocsin_standins", *(["--paced"] if paced else [])]
         ready = json.loads(town.run(command, "standins", pipes=True).first_line())
         town.environment |= ready["environment"]
         self._control: dict[str, str] = ready["control"]

@@ -20,7 +20,7 @@ from tests.chaos.busy_teamchat import channel
 from tests.chaos.figures import Figure, none_of, percentile
 from tests.chaos.processes import HERE, PATIENCE_S, Child, Town, ask, open_town, wait_for
 
-from tocsin.standins.teamchat import SIGNING_SECRET, TOKEN
+from tocsin_standins.teamchat.server import SIGNING_SECRET, TOKEN
 
 RATE = 200.0
 AGAIN_S = 0.25

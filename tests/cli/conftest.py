@@ -16,7 +16,7 @@ from tests import ports, waiting
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Town
+from tocsin_standins import Town
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 

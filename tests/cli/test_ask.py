@@ -10,8 +10,8 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_terminal import SPINNER, on_terminal, run
 
-from tocsin.standins import Fault, Town
-from tocsin.standins.chatmodel import CAPABLE, MODEL
+from tocsin_standins import Fault, Town
+from tocsin_standins.chatmodel.server import CAPABLE, MODEL
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

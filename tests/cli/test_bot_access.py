@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Cli
 
-from tocsin.app import DATABASE_FILE
-from tocsin.bot.access_store import AccessStore
+from tocsin.assembly.program import DATABASE_FILE
+from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.schema import SCHEMAS
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
 from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Delivery, Policy, Status
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 
 TOKEN = "123456:abcdefghijklmnopqrstuvwxyzABCDEFGHI"
 

@@ -15,7 +15,7 @@ from tests.cli.conftest import Cli, end
 from tests.delivery.conftest import RedisServer
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 Until = Callable[[Callable[[], Any]], Any]
 UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, Done
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 MAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "ops@example.org", "SMTP_PASS": "made-up"}
 LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}

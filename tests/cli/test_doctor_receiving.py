@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.app import DATABASE_FILE, direct_transport, load_settings, open_app
+from tocsin.assembly.program import DATABASE_FILE, direct_transport, load_settings, open_app
 from tocsin.bot.assembly import build_access
-from tocsin.bot.rules import Rules
-from tocsin.bot.token_lock import TokenLock
+from tocsin.bot.settings import Rules
+from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.cli.doctor import examine
-from tocsin.cli.doctor_findings import Finding
-from tocsin.cli.doctor_machine import (
+from tocsin.cli.doctor.command import examine
+from tocsin.cli.doctor.findings import Finding
+from tocsin.cli.doctor.machine import (
     NEEDED_PACKAGES,
     check_packages,
     check_processes,
     check_sandbox,
 )
-from tocsin.cli.packages import EXTRAS
-from tocsin.core.sandbox import Sandbox
-from tocsin.messaging.caller import Caller
-from tocsin.messaging.inbox_store import InboxStore
-from tocsin.standins.botchat import TOKEN, BotChat
+from tocsin.core.process.sandbox import Sandbox
+from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.terminal.packages import EXTRAS
 from tocsin.testing import FakeClock
+from tocsin_standins.botchat.server import TOKEN, BotChat
 
 BOT = {"BOTCHAT_BOT_TOKEN": TOKEN}
 HOOK = "https://example.org/webhook/botchat"

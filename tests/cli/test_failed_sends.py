@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.cli.failed_sends import what_next
+from tocsin.cli.commands.failed_sends import what_next
 from tocsin.core.errors import FailureKind, RemoteError
 
 REPLAY = "send the rest: tocsin deliveries replay 01a"

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli, end
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 Until = Callable[[Callable[[], Any]], Any]
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Town
+from tocsin_standins import Town
 
 PARTS = 21
 TEXT = ("word " * 799 + "\n\n") * PARTS  # 4,000 characters make one message

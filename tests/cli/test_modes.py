@@ -11,10 +11,10 @@ from tests.cli.conftest import Cli, end
 from tests.cli.test_receiving import ended, environment, report
 from tests.cli.test_serve import wait_until_it_listens
 
-from tocsin.cli.demo_files import write_files
-from tocsin.core.audit import AuditLog
-from tocsin.messaging.audit_anchor import STATE_FILE
-from tocsin.standins import Town
+from tocsin.cli.demo.files import write_files
+from tocsin.core.audit.log import AuditLog
+from tocsin.messaging.outbound.audit_anchor import STATE_FILE
+from tocsin_standins import Town
 
 
 def modes(place: Path) -> dict[str, str]:

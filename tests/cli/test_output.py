@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, end
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
 
 CHANNEL = """
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
-from tocsin.core.variables import Variable
+from tocsin.core.config.variables import Variable
 
 class Adapter(OutboundAdapter):
     spec = ChannelSpec(kind="bell", label="Bell", product="Bell", target_format="a tower"{more})

@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli
 from tests.waiting import until
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 GOOD = """\
 oncall:

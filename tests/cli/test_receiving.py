@@ -16,10 +16,10 @@ from tests.cli.test_serve import wait_until_it_listens
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.messaging.inbox_schema import MIGRATIONS
-from tocsin.messaging.inbox_store import InboxStore
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
+from tocsin.messaging.inbound.schema import MIGRATIONS
+from tocsin.messaging.inbound.store import InboxStore
 
 SECRET = "a-secret-for-tests-000000"
 UPDATE = {
@@ -84,7 +84,7 @@ def test_a_gateway_takes_in_what_is_signed_and_works_it_off(
 def test_what_a_process_had_accepted_that_is_dead_another_one_works_off(
     wired: Cli, free_port: int, until: Callable[..., Any], command: str
 ):
-    tell = "from tocsin.core.identity import own_identity; print(own_identity())"
+    tell = "from tocsin.core.process.identity import own_identity; print(own_identity())"
     dead = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True).stdout.strip()
     asyncio.run(leave_behind(wired, dead))
     with wired.running(command, env=environment(free_port)) as child:

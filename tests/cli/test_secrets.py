@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_serve import post, wait_until_it_listens
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 CANARIES = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-canary-example-teamchat",
@@ -149,7 +149,7 @@ def test_no_secret_is_in_the_log_or_an_answer_of_the_gateway(guarded: Cli, town:
 def test_a_plug_in_that_raises_its_secret_does_not_show_it(guarded: Cli, tmp_path: Path):
     module = """
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
-from tocsin.core.variables import Variable, password
+from tocsin.core.config.variables import Variable, password
 
 SECRET = Variable("LOUD_SECRET", password, "", "A secret.", secret=True, required=True)
 

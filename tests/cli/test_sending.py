@@ -6,8 +6,8 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Fault, Town
-from tocsin.standins.mail import LOGIN_REFUSED
+from tocsin_standins import Fault, Town
+from tocsin_standins.mail import LOGIN_REFUSED
 
 NETWORK = ("botchat", "email", "guildchat", "teamchat")
 RESULT = ["ok", "channel", "target", "message", "error"]

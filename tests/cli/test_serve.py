@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.waiting import PATIENCE_S, until
 
-from tocsin.standins import Fault, Town
+from tocsin_standins import Fault, Town
 
 
 def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:

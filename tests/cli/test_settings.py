@@ -9,7 +9,7 @@ import pytest
 from dotenv import dotenv_values
 from tests.cli.conftest import Cli
 
-from tocsin.standins import Town
+from tocsin_standins import Town
 
 TOKEN = "xoxb-100000000001-example-example-example"
 

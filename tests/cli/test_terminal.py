@@ -16,8 +16,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin.cli.output import Output
-from tocsin.standins import Fault, Town
+from tocsin.terminal.output import Output
+from tocsin_standins import Fault, Town
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SPINNER = re.compile("[\u2800-\u28ff]")

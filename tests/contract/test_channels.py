@@ -16,9 +16,9 @@ from tocsin.channels.email import EmailAdapter
 from tocsin.channels.guildchat import GuildchatAdapter
 from tocsin.channels.registry import discover
 from tocsin.channels.teamchat import TeamchatAdapter
-from tocsin.standins.mail import PASSWORD, USER, MailServer
 from tocsin.testing.channel_contract import ChannelContract
 from tocsin.testing.http_channel_contract import HttpChannelContract
+from tocsin_standins.mail import PASSWORD, USER, MailServer
 
 __all__ = ["TestWebhookchat"]  # the example's own suite, collected here
 

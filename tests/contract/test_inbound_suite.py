@@ -18,8 +18,8 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
 )
-from tocsin.core.untrusted import identifier, json_object, written
-from tocsin.core.variables import Variable, token
+from tocsin.core.config.variables import Variable, token
+from tocsin.core.reading.untrusted import identifier, json_object, written
 from tocsin.testing.inbound_contract import InboundContract
 
 SECRET = Variable("BELL_SECRET", token, "", "Secret of the bell.", secret=True)

@@ -13,8 +13,8 @@ import pytest
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, SendResult
 from tocsin.channels.replies import unusable
+from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError
-from tocsin.core.variables import Variable, base_url, token
 from tocsin.testing.http_channel_contract import HttpChannelContract
 
 TOKEN = Variable("BELL_TOKEN", token, "", "Token of the bell.", secret=True, required=True)

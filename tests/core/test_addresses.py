@@ -1,7 +1,7 @@
 import pytest
 
-from tocsin.core.addresses import is_private, refuse_clear_text
 from tocsin.core.errors import ConfigError
+from tocsin.core.http.addresses import is_private, refuse_clear_text
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.core import audit_reader
-from tocsin.core.audit import AuditEntry, AuditError, AuditLog
+from tocsin.core.audit import reader as audit_reader
+from tocsin.core.audit.log import AuditEntry, AuditError, AuditLog
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 ANY_VALUE = st.recursive(
@@ -32,7 +32,7 @@ ANY_METADATA = st.dictionaries(ANY_TEXT.filter(lambda key: key != "chain"), ANY_
 APPENDER = """
 import sys
 from pathlib import Path
-from tocsin.core.audit import AuditLog
+from tocsin.core.audit.log import AuditLog
 log = AuditLog(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
     log.append("msg.send", f"{sys.argv[2]} {number}", source="cli", metadata={"number": number})
@@ -572,7 +572,7 @@ def test_a_full_disk_leaves_no_torn_line_and_appends_go_on_when_space_returns(lo
     script = """
 import resource, sys
 from pathlib import Path
-from tocsin.core.audit import AuditError, AuditLog
+from tocsin.core.audit.log import AuditError, AuditLog
 log = AuditLog(Path(sys.argv[1]))
 failed = 0
 resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, resource.RLIM_INFINITY))
@@ -670,7 +670,7 @@ def test_each_line_is_one_write(path: Path) -> None:
 
 
 def test_importing_the_log_loads_neither_asyncio_nor_logging() -> None:
-    script = "import sys, tocsin.core.audit; print({'asyncio', 'logging', 'uuid', 'pathlib'} & set(sys.modules))"
+    script = "import sys, tocsin.core.audit.log; print({'asyncio', 'logging', 'uuid', 'pathlib'} & set(sys.modules))"
     command = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, 'src'); {script}"]
     root = Path(__file__).parents[2]
     assert subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout == "set()\n"

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.core.audit import AuditError, AuditLog
-from tocsin.core.audit_reader import GENESIS, Anchor, Head, Tip, link_of
+from tocsin.core.audit.log import AuditError, AuditLog
+from tocsin.core.audit.reader import GENESIS, Anchor, Head, Tip, link_of
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tocsin.core.batching import Batcher
+from tocsin.core.storage.batching import Batcher
 
 
 class Office:

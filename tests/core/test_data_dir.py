@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tocsin.core.data_dir import id_of, require_usable
+from tocsin.core.config.data_dir import id_of, require_usable
 from tocsin.core.errors import ConfigError
 
 NOBODY = 65534

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from tests.waiting import PATIENCE_S
 
-from tocsin.core.database import MAX_BATCH, Database, DatabaseError
+from tocsin.core.storage.database import MAX_BATCH, Database, DatabaseError
 
 SCHEMA = {"notes": ("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);",)}
 PRELUDE = f"""
 import asyncio, resource, sys
 from pathlib import Path
-from tocsin.core.database import Database, DatabaseError
+from tocsin.core.storage.database import Database, DatabaseError
 path = Path(sys.argv[1])
 schema = {SCHEMA!r}
 def add(text):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.waiting import PATIENCE_S
 
-from tocsin.core.database import Database, DatabaseError
-from tocsin.core.database_lazy import LazyDatabase
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.core.storage.database_lazy import LazyDatabase
 
 SCHEMA = {"notes": ("CREATE TABLE notes (text TEXT NOT NULL);",)}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tocsin.core.download import DownloadError, download
+from tocsin.core.http.download import DownloadError, download
 
 CONTENT = bytes(range(256)) * 10_000
 DIGEST = sha256(CONTENT).hexdigest()

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import GONE_AFTER_S, WatchedFile, WriteError, read_limited, refuse_others, write_atomically
+from tocsin.core.storage.files import (
+    GONE_AFTER_S,
+    WatchedFile,
+    WriteError,
+    read_limited,
+    refuse_others,
+    write_atomically,
+)
 from tocsin.testing.parts import FakeClock
 
 as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
-from tocsin.core.departure import watch
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.http import MAX_BODY_BYTES, Reply, Transport, host_of, origin_of, proxy_for, reason_of
-from tocsin.core.http_direct import DirectTransport
-from tocsin.core.http_pooled import PooledTransport
+from tocsin.core.http.departure import watch
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import MAX_BODY_BYTES, Reply, Transport, host_of, origin_of, proxy_for, reason_of
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Make = Callable[..., Transport]

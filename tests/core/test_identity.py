@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tocsin.core.identity import boot_id, is_alive, is_dead, own_identity
+from tocsin.core.process.identity import boot_id, is_alive, is_dead, own_identity
 
-TELL = "from tocsin.core.identity import own_identity; print(own_identity(), flush=True); input()"
+TELL = "from tocsin.core.process.identity import own_identity; print(own_identity(), flush=True); input()"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the proof is read from /proc")
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tocsin.core.settings import Settings
-from tocsin.core.variables import GATEWAY_TOKEN, Variable, text
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import GATEWAY_TOKEN, Variable, text
 
 OURS = Variable("TEAM_TOKEN", text, "", "A token of a channel.", secret=True)
 

@@ -9,7 +9,7 @@ from io import StringIO
 import pytest
 
 from tocsin.core.log import configure
-from tocsin.core.redaction import Redactor
+from tocsin.core.text.redaction import Redactor
 
 SECRET = 'canary-"secret"-for-test'
 

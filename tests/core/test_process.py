@@ -12,7 +12,7 @@ import uvloop
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process import MAX_OUTPUT_BYTES, ProcessTimeoutError, run
+from tocsin.core.process.starting import MAX_OUTPUT_BYTES, ProcessTimeoutError, run
 
 
 def on_each_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

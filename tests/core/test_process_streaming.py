@@ -8,8 +8,8 @@ from tests.core.test_process import alive, gone, on_each_loop, pid_in
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process import kill_group, run, streaming
-from tocsin.core.process_tree import tree_of
+from tocsin.core.process.starting import kill_group, run, streaming
+from tocsin.core.process.tree import tree_of
 
 Output = list[tuple[str, bytes]]
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.ratelimit import IDLE_S, RateLimiter
+from tocsin.core.time.ratelimit import IDLE_S, RateLimiter
 from tocsin.testing.parts import FakeClock
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import eventually
 
-from tocsin.core.process import SUPERVISES, Child, streaming
+from tocsin.core.process.starting import SUPERVISES, Child, streaming
 
 pytestmark = pytest.mark.skipif(not SUPERVISES, reason="only Linux has subreapers")
 
@@ -146,7 +146,7 @@ async def test_where_the_program_that_started_it_is_killed_everything_ends(tmp_p
     (tmp_path / "daemon.py").write_text(DAEMON)
     script = f"""
 import asyncio
-from tocsin.core.process import streaming
+from tocsin.core.process.starting import streaming
 async def main():
     command = ["/bin/sh", "-c", "{sys.executable} daemon.py pid & sleep 600"]
     async with streaming(command, lambda *_: None, supervised=True) as child:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tocsin.core.redaction import MASK, SHORTEST_SECRET, Redactor
+from tocsin.core.text.redaction import MASK, SHORTEST_SECRET, Redactor
 
 printable = st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 secrets = st.one_of(

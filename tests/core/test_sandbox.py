@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin.core.process import Finished, run, streaming
-from tocsin.core.process_tree import tree_of
-from tocsin.core.sandbox import SYSTEM_PATH, Level, Limits, Room, Sandbox
+from tocsin.core.process.sandbox import SYSTEM_PATH, Level, Limits, Room, Sandbox
+from tocsin.core.process.starting import Finished, run, streaming
+from tocsin.core.process.tree import tree_of
 
 SECRET = "correct-horse-battery"
 MARK = "987654.321"  # seconds that only our victim sleeps

@@ -3,9 +3,9 @@
 import pytest
 
 from tocsin.channels.registry import discover
+from tocsin.core.config.security import check_gateway_bind, is_loopback, validate_security
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
-from tocsin.core.security import check_gateway_bind, is_loopback, validate_security
-from tocsin.core.settings import Settings
 
 GOOD = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password", "TOCSIN_DATA_DIR": "/nonexistent"}
 CHANNEL_VARIABLES = [variable for channel in discover().classes for variable in channel.spec.variables]

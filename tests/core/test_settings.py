@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.errors import ConfigError
-from tocsin.core.settings import Settings, default_data_dir, read_env_file
-from tocsin.core.variables import (
+from tocsin.core.config.settings import Settings, default_data_dir, read_env_file
+from tocsin.core.config.variables import (
     CORE_VARIABLES,
     DASHBOARD_PASS,
     DASHBOARD_USER,
@@ -29,6 +28,7 @@ from tocsin.core.variables import (
     text,
     token,
 )
+from tocsin.core.errors import ConfigError
 
 API_URL = Variable("SAMPLE_API_URL", base_url, "https://api.example", "Where the sample lives.")
 API_TOKEN = Variable("SAMPLE_TOKEN", token, "", "The sample's token.", secret=True, required=True)

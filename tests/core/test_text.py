@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.text import (
+from tocsin.core.text.strings import (
     code_points,
     escaped_code_points,
     normalise,
@@ -160,8 +160,8 @@ def test_shortened_text_fits_and_begins_like_the_text(text, limit, measure):
 
 def test_a_short_text_is_handled_without_loading_the_splitter_or_regex():
     script = (
-        "import sys; from tocsin.core.text import split, truncate; split('a short text', 50); truncate('a' * 99, 50); "
-        "print(sorted({'regex', 'tocsin.core.splitting', 'dataclasses', 'inspect'} & set(sys.modules)))"
+        "import sys; from tocsin.core.text.strings import split, truncate; split('a short text', 50); truncate('a' * 99, 50); "
+        "print(sorted({'regex', 'tocsin.core.text.splitting', 'dataclasses', 'inspect'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.app import load_settings
-from tocsin.core.unknown_settings import UnknownSetting, unknown_settings
+from tocsin.assembly.program import load_settings
+from tocsin.core.config.unknown_settings import UnknownSetting, unknown_settings
 
 # What shells, sessions, CI, containers, orchestrators and other people's programs set.
 ORDINARY = """

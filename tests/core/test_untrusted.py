@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.untrusted import form_fields, identifier, json_object, named, objects, whole, within, written
+from tocsin.core.reading.untrusted import form_fields, identifier, json_object, named, objects, whole, within, written
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.just("\ud800"),

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import MAX_FILE_BYTES
-from tocsin.core.yaml_file import MAX_DEPTH, load_yaml, parse_yaml
-from tocsin.core.yaml_node import MAX_PROBLEMS, Node, YamlError
+from tocsin.core.reading.yaml_file import MAX_DEPTH, load_yaml, parse_yaml
+from tocsin.core.reading.yaml_node import MAX_PROBLEMS, Node, YamlError
+from tocsin.core.storage.files import MAX_FILE_BYTES
 
 PATH = Path("rules.yaml")
 
@@ -327,5 +327,5 @@ def test_a_huge_key_does_not_make_a_huge_error():
 
 
 def test_the_yaml_library_is_loaded_only_when_a_file_is_read():
-    program = "import sys, tocsin.core.yaml_file, tocsin.core.files; sys.exit('ruamel' in str(sys.modules.keys()))"
+    program = "import sys, tocsin.core.reading.yaml_file, tocsin.core.storage.files; sys.exit('ruamel' in str(sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from tocsin.core.clock import Clock
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError
 from tocsin.core.ids import new_id
+from tocsin.core.time.clock import Clock
 from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,

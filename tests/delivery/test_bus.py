@@ -22,9 +22,9 @@ from tests.waiting import eventually as until
 
 from tocsin.core.errors import ChannelError, ConfigError, StoreUnavailableError, UnknownChannelError
 from tocsin.core.ids import new_id
-from tocsin.core.redis_client import RedisClient, open_redis
-from tocsin.delivery.bus import BRIDGE, Bus, Pace, publish
-from tocsin.delivery.bus_entry import GROUP, MAX_BYTES, MAX_REJECTED, REJECTED, BusEntry, rejected
+from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.delivery.bus.bus import BRIDGE, Bus, Pace, publish
+from tocsin.delivery.bus.entry import GROUP, MAX_BYTES, MAX_REJECTED, REJECTED, BusEntry, rejected
 from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
 
 KINDS = {"email": "email", "teamchat": "teamchat", "slack": "teamchat", "botchat": "botchat", "guildchat": "guildchat"}
@@ -610,8 +610,8 @@ async def until_consumers(client: RedisClient, names: set[str]) -> None:
 
 CHILD = """
 import asyncio, sys
-from tocsin.core.redis_client import Script, open_redis
-from tocsin.delivery.bus import Bus, Pace
+from tocsin.core.storage.redis_client import Script, open_redis
+from tocsin.delivery.bus.bus import Bus, Pace
 from tocsin.delivery.model import Delivery, NewDelivery, Status
 
 url, record_url, record, pace, name = sys.argv[1:]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tocsin.delivery.bus_entry import MAX_BYTES, BusEntry, EntryError, parse_entry
+from tocsin.delivery.bus.entry import MAX_BYTES, BusEntry, EntryError, parse_entry
 
 
 def words(fields: Mapping[str, str]) -> list[bytes]:

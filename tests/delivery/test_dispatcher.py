@@ -17,21 +17,21 @@ from tocsin.channels.contract import COMMONMARK, ChannelSpec, OutboundAdapter, P
 from tocsin.channels.guildchat import GuildchatAdapter
 from tocsin.channels.registry import Registry
 from tocsin.channels.teamchat import TeamchatAdapter
-from tocsin.core.database import Database, DatabaseError
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http_direct import DirectTransport
-from tocsin.core.ratelimit import SHARE
-from tocsin.core.variables import Variable
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.dispatcher import DRAIN_S, LONGEST_PAUSE_S, Dispatcher
 from tocsin.delivery.model import HEARTBEAT_S, LEASE_S, SCHEDULE_S, Delivery, NewDelivery, Outcome, Policy, Rate, Status
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.standins import Town, open_standins
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.faults import Fault
-from tocsin.standins.guildchat import ANNOUNCEMENTS, GENERAL, OPS, GuildChat
-from tocsin.standins.teamchat import TeamChat
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.testing.parts import settings_of
+from tocsin_standins import Town, open_standins
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.faults import Fault
+from tocsin_standins.guildchat.server import ANNOUNCEMENTS, GENERAL, OPS, GuildChat
+from tocsin_standins.teamchat.server import TeamChat
 
 NOTHING_HAPPENS_FOR = 25  # turns of the event loop: then all tasks wait for time, or for the test
 TINY_S = 1e-6

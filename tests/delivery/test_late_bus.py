@@ -13,14 +13,14 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.waiting import eventually
 
-from tocsin.app import App, assemble, load_settings, open_storage
+from tocsin.assembly.program import App, assemble, load_settings, open_storage
+from tocsin.assembly.receiving import Receiving, inbox_of
+from tocsin.assembly.services import _bus
 from tocsin.channels.contract import Tools
-from tocsin.core.redis_client import open_redis
-from tocsin.core.variables import REDIS_URL
-from tocsin.delivery.bus import publish
+from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.store import Query
-from tocsin.receiving import Receiving, inbox_of
-from tocsin.serving import _bus
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 
 

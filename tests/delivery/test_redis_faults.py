@@ -23,11 +23,11 @@ from tests.delivery.store_contract import (
 )
 from tests.waiting import eventually
 
-from tocsin.core.clock import SystemClock
 from tocsin.core.errors import ConfigError, StoreUnavailableError
-from tocsin.core.redis_client import RedisClient, open_redis, without_password
+from tocsin.core.storage.redis_client import RedisClient, open_redis, without_password
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import LEASE_S, Policy, Rate, Status
-from tocsin.delivery.redis_store import SCAN_LIMIT, RedisStore
+from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
 from tocsin.delivery.store import ChannelRules, Query
 
 SHORT_S = 0.5

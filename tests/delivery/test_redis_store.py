@@ -7,10 +7,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.delivery.store_contract import OpenStore, StoreContract
 
-from tocsin.core.clock import Clock
 from tocsin.core.ids import new_id
-from tocsin.core.redis_client import open_redis
-from tocsin.delivery.redis_store import RedisStore
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
 
 

@@ -28,14 +28,14 @@ from tests.delivery.store_contract import (
 )
 from tests.delivery.store_machine import StoreMachine
 
-from tocsin.core.clock import Clock
-from tocsin.core.database import Database, DatabaseError
 from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import LEASE_S, SCHEDULE_S, Policy, Rate, Status
-from tocsin.delivery.sqlite_lanes import FULL_S, TIDY_BATCH, Now, seconds_to_next
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_search import search
-from tocsin.delivery.sqlite_store import UNWELL_S, SqliteStore
+from tocsin.delivery.sqlite.lanes import FULL_S, TIDY_BATCH, Now, seconds_to_next
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.search import search
+from tocsin.delivery.sqlite.store import UNWELL_S, SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
 
 SCHEMA = {"delivery": MIGRATIONS}

@@ -10,8 +10,8 @@ from tests.delivery.store_contract import TwoClocks
 from tests.delivery.store_machine import StoreMachine
 
 from tocsin.core.ids import new_id
-from tocsin.core.redis_client import open_redis
-from tocsin.delivery.redis_store import RedisStore
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
 
 SETTINGS = settings(

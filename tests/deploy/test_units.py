@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.sandbox import Level, Room, Sandbox, State
+from tocsin.core.process.sandbox import Level, Room, Sandbox, State
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "systemd"

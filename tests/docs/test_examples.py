@@ -8,9 +8,9 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, Block, as_pattern, blocks, commands, name_of
 
 from tocsin.cli.main import build_parser
-from tocsin.cli.parsing import UsageError
+from tocsin.terminal.parsing import UsageError
 from tocsin.testing.parts import ScriptedTransport, build_adapter
-from tocsin.web.openapi import describe_gateway
+from tocsin.web.gateway.openapi import describe_gateway
 
 SHELL = list(blocks("sh"))
 PYTHON = list(blocks("python"))

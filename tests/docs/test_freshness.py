@@ -7,15 +7,15 @@ from tests.docs.pages import PAGES, ROOT, as_pattern, name_of
 from tools import docs
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
-from tocsin.bot.desk import TOO_MANY
+from tocsin.bot.executor import TOO_MANY
 from tocsin.bot.handler import PENDING
 from tocsin.channels.registry import discover
 from tocsin.cli.main import COMMANDS
-from tocsin.core.variables import CORE_VARIABLES
-from tocsin.messaging.inbox_model import Backlog
-from tocsin.web.metrics import Metrics
-from tocsin.web.openapi import describe_gateway
-from tocsin.web.problems import PROBLEMS
+from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.messaging.inbound.model import Backlog
+from tocsin.web.gateway.metrics import Metrics
+from tocsin.web.gateway.openapi import describe_gateway
+from tocsin.web.http.problems import PROBLEMS
 
 DOCS = {name_of(page): page.read_text("utf-8") for page in PAGES}
 CHANNELS = [adapter.spec for adapter in discover().classes]

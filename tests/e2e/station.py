@@ -18,7 +18,9 @@ from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
 
-from tocsin.standins import Town, guildchat_calls, teamchat_calls
+from tocsin_standins import Town
+from tocsin_standins.guildchat import calls as guildchat_calls
+from tocsin_standins.teamchat import calls as teamchat_calls
 
 T = TypeVar("T")
 

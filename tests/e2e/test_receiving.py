@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.station import WEBHOOK_SECRET, Station, open_station, until
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import teamchat_calls
-from tocsin.standins.botchat_world import FORUM_CHAT
-from tocsin.standins.guildchat import APPLICATION_ID, GENERAL
+from tocsin_standins.botchat.world import FORUM_CHAT
+from tocsin_standins.guildchat.server import APPLICATION_ID, GENERAL
+from tocsin_standins.teamchat import calls as teamchat_calls
 
 AT_ONCE = 32  # messages of one chat that are worked off side by side
 

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 # What only receiving and answering need.
-OF_RECEIVING = ("tocsin.channels.inbound", "tocsin.messaging.handling", "tocsin.messaging.inbox", "tocsin.receiving")
+OF_RECEIVING = (
+    "tocsin.channels.inbound",
+    "tocsin.messaging.inbound.handling",
+    "tocsin.messaging.inbound.inbox",
+    "tocsin.assembly.receiving",
+)
 SHARED = {"tocsin.bot", "tocsin.bot.schema"}  # the tables of the database, which are text
 COMMAND = """
 import json, sys
@@ -18,10 +23,10 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 SERVICE = """
 import asyncio, json, sys
-import tocsin.core.log, tocsin.serving, tocsin.web.gateway, tocsin.web.serving
+import tocsin.core.log, tocsin.assembly.services, tocsin.web.gateway.app, tocsin.web.http.serving
 from contextlib import AsyncExitStack
-from tocsin.app import direct_transport, load_settings, open_app
-from tocsin.receiving import open_receiving
+from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.receiving import open_receiving
 
 async def main():
     settings, discovery = load_settings(environ=json.loads(sys.argv[1]))

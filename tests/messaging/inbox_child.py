@@ -15,19 +15,19 @@ from tests.messaging.inbox_hall import SCHEMAS, Bell, message
 
 from tocsin.channels.contract import Part, Tools
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.dispatcher import Dispatcher
 from tocsin.delivery.model import Status
-from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.messaging.brake import ReplyBrake
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
-from tocsin.messaging.inbox import Inbox
-from tocsin.messaging.inbox_store import InboxStore
-from tocsin.messaging.inbox_work import Duties, InboxWork
-from tocsin.messaging.outbox import Outbox
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.loop_guard import ReplyBrake
+from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.work import Duties, InboxWork
+from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.parts import ScriptedTransport, settings_of
 
 CHATS = 10

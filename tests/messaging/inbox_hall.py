@@ -21,22 +21,22 @@ from tocsin.channels.inbound import (
     WebhookRequest,
 )
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditEntry, AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError
-from tocsin.delivery import sqlite_schema
+from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Delivery
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite import schema as sqlite_schema
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import Query
-from tocsin.messaging import inbox_schema
-from tocsin.messaging.brake import ReplyBrake
-from tocsin.messaging.handling import Ending, Handler, Received, Reply, Verdict
-from tocsin.messaging.inbox import Inbox, Others
-from tocsin.messaging.inbox_model import Entry
-from tocsin.messaging.inbox_store import InboxStore
-from tocsin.messaging.inbox_work import Duties, InboxWork
-from tocsin.messaging.outbox import Outbox
+from tocsin.messaging.inbound import schema as inbox_schema
+from tocsin.messaging.inbound.handling import Ending, Handler, Received, Reply, Verdict
+from tocsin.messaging.inbound.inbox import Inbox, Others
+from tocsin.messaging.inbound.loop_guard import ReplyBrake
+from tocsin.messaging.inbound.model import Entry
+from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.work import Duties, InboxWork
+from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
 SCHEMAS = {"delivery": sqlite_schema.MIGRATIONS, "inbox": inbox_schema.MIGRATIONS}

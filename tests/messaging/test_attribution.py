@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
-from tocsin.messaging.attribution import attributed, quotation
+from tocsin.messaging.inbound.attribution import attributed, quotation
 
 BOB = Quote("Bob", "bob", "5", text="Let us meet at 8.\nOr 9?")
 

@@ -10,15 +10,15 @@ from tests.messaging.test_outbox import Bell
 
 from tocsin.channels.contract import Tools
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditLog
-from tocsin.core.audit_reader import Anchor
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.reader import Anchor
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.storage.database import Database
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import Query
-from tocsin.messaging.audit_anchor import AuditAnchor, read_anchors
-from tocsin.messaging.outbox import Outbox
+from tocsin.messaging.outbound.audit_anchor import AuditAnchor, read_anchors
+from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
 

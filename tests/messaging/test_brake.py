@@ -1,7 +1,7 @@
 """A chat where a program answers a program is muted (channel fact book, section 8)."""
 
-from tocsin.messaging import brake
-from tocsin.messaging.brake import ReplyBrake
+from tocsin.messaging.inbound import loop_guard as brake
+from tocsin.messaging.inbound.loop_guard import ReplyBrake
 from tocsin.testing.parts import FakeClock
 
 CHAT, OTHER = ("bell", "tower"), ("bell", "gate")

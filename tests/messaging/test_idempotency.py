@@ -12,11 +12,11 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.waiting import PATIENCE_S
 
-from tocsin.core.database import Database
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.redis_client import RedisClient, open_redis
-from tocsin.messaging.idempotency import (
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.messaging.outbound.idempotency import (
     KEPT_S,
     LEASE_S,
     MIGRATIONS,
@@ -28,7 +28,7 @@ from tocsin.messaging.idempotency import (
     StillRunningError,
     held,
 )
-from tocsin.messaging.redis_idempotency import LEASE, PREFIX, RedisKeys
+from tocsin.messaging.outbound.redis_idempotency import LEASE, PREFIX, RedisKeys
 from tocsin.testing.parts import FakeClock
 
 

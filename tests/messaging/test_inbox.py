@@ -24,12 +24,12 @@ from tests.waiting import eventually as until
 
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.database import DatabaseError
 from tocsin.core.errors import ChannelError, StoreUnavailableError
-from tocsin.messaging.handling import Ending, Handler, Received, Reply, Verdict
-from tocsin.messaging.inbox import DRAIN_S, SILENCE_S, SWEEP_S
-from tocsin.messaging.inbox_lanes import OF_ONE_CHAT
-from tocsin.messaging.inbox_work import BROKEN, GIVEN_UP, MAX_ATTEMPTS
+from tocsin.core.storage.database import DatabaseError
+from tocsin.messaging.inbound.handling import Ending, Handler, Received, Reply, Verdict
+from tocsin.messaging.inbound.inbox import DRAIN_S, SILENCE_S, SWEEP_S
+from tocsin.messaging.inbound.lanes import OF_ONE_CHAT
+from tocsin.messaging.inbound.work import BROKEN, GIVEN_UP, MAX_ATTEMPTS
 
 CONTEXT = {"token": "for one answer"}
 

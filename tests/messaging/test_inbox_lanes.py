@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.messaging.inbox_lanes import OF_ONE_CHAT, ORDINARY_PLACES, URGENT_PLACES, Lanes
-from tocsin.messaging.inbox_model import Ticket
+from tocsin.messaging.inbound.lanes import OF_ONE_CHAT, ORDINARY_PLACES, URGENT_PLACES, Lanes
+from tocsin.messaging.inbound.model import Ticket
 
 
 def ticket(seq: int, chat: str = "a", *, urgent: bool = False) -> Ticket:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.messaging.inbox_hall import SCHEMAS, SteppedClock, message, statuses, texts
 
 from tocsin.channels.inbound import Attachment, MessageKind
-from tocsin.core.database import Database, DatabaseError
-from tocsin.messaging.handling import Ending, Reply
-from tocsin.messaging.inbox_model import Backlog, InboxStatus
-from tocsin.messaging.inbox_store import BODIES_KEPT_S, KEYS_KEPT_S, InboxStore
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.messaging.inbound.handling import Ending, Reply
+from tocsin.messaging.inbound.model import Backlog, InboxStatus
+from tocsin.messaging.inbound.store import BODIES_KEPT_S, KEYS_KEPT_S, InboxStore
 
 
 @pytest.fixture

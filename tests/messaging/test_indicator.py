@@ -7,7 +7,7 @@ from tests.messaging.inbox_hall import Bell, Ear, SteppedClock, message
 from tests.waiting import eventually as until
 
 from tocsin.channels.contract import Tools
-from tocsin.messaging.indicator import indicating
+from tocsin.messaging.inbound.indicator import indicating
 from tocsin.testing.parts import ScriptedTransport, settings_of
 
 

@@ -11,21 +11,21 @@ from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditEntry, AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database
-from tocsin.core.departure import note_departure
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable, text
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, UnknownProfileError
-from tocsin.core.settings import Values
-from tocsin.core.variables import Variable, text
+from tocsin.core.http.departure import note_departure
+from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Delivery
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import Query
-from tocsin.messaging.channel_watch import ChannelWatch
-from tocsin.messaging.messenger import Caller, Messenger
-from tocsin.messaging.outbox import Outbox
-from tocsin.messaging.profiles import Profiles
+from tocsin.messaging.outbound.channel_watch import ChannelWatch
+from tocsin.messaging.outbound.messenger import Caller, Messenger
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.profiles import Profiles
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
 TEST = Caller("test", {"actor": "tester", "request_id": "r1"})

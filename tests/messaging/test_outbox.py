@@ -10,9 +10,8 @@ import pytest
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditEntry, AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database, DatabaseError
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import (
     ChannelError,
     ConfigError,
@@ -21,14 +20,15 @@ from tocsin.core.errors import (
     UnknownChannelError,
     UnknownProfileError,
 )
+from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.delivery.model import Delivery, Outcome, Policy, Status
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import Query, TransitionError, UnknownDeliveryError
-from tocsin.messaging.handling import Reply
-from tocsin.messaging.messenger import Caller, Messenger
-from tocsin.messaging.outbox import Outbox
-from tocsin.messaging.profiles import Profiles
+from tocsin.messaging.inbound.handling import Reply
+from tocsin.messaging.outbound.messenger import Caller, Messenger
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.profiles import Profiles
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
 TEST = Caller("test", {"actor": "tester", "request_id": "r1"})

@@ -8,9 +8,9 @@ from threading import Thread
 import pytest
 
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
-from tocsin.core.files import write_atomically
-from tocsin.core.yaml_node import YamlError
-from tocsin.messaging.profiles import Profile, ProfileEntry, Profiles
+from tocsin.core.reading.yaml_node import YamlError
+from tocsin.core.storage.files import write_atomically
+from tocsin.messaging.outbound.profiles import Profile, ProfileEntry, Profiles
 
 KINDS = ("bell", "horn")
 GOOD = """\

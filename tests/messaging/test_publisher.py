@@ -10,19 +10,19 @@ from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # 
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.registry import Registry
-from tocsin.core.audit import AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database, DatabaseError
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, UnknownChannelError
-from tocsin.core.redis_client import RedisClient, open_redis
-from tocsin.delivery.bus_entry import BusEntry
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.delivery.bus.entry import BusEntry
 from tocsin.delivery.model import Policy
-from tocsin.delivery.sqlite_schema import MIGRATIONS
-from tocsin.delivery.sqlite_store import SqliteStore
+from tocsin.delivery.sqlite.schema import MIGRATIONS
+from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import Query
-from tocsin.messaging.caller import Caller
-from tocsin.messaging.outbox import Outbox
-from tocsin.messaging.publisher import Publisher
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.publisher import Publisher
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
 TEST = Caller("test")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tocsin.core.redaction import Redactor
-from tocsin.core.settings import Settings
+from tocsin.core.config.settings import Settings
+from tocsin.core.text.redaction import Redactor
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ChatProvider, Question, Turn
 from tocsin.providers.remote import Limits
-from tocsin.standins.chatmodel import MODEL, ChatModel
 from tocsin.testing import FakeClock
+from tocsin_standins.chatmodel.server import MODEL, ChatModel
 
 PATIENT = Limits(connect_s=60.0, first_piece_s=60.0, between_pieces_s=60.0, whole_s=120.0)
 

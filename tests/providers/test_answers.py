@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from tests.providers.conftest import question
 
 from tocsin.providers.contract import Image, ProviderError, Question, Turn
-from tocsin.standins import Fault
-from tocsin.standins.chatmodel import CAPABLE, FAST, MODEL
+from tocsin_standins import Fault
+from tocsin_standins.chatmodel.server import CAPABLE, FAST, MODEL
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

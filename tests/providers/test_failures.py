@@ -18,8 +18,8 @@ from tests.waiting import eventually
 from tocsin.core.errors import FailureKind
 from tocsin.providers.contract import ProviderError
 from tocsin.providers.remote import Limits
-from tocsin.standins import Fault
-from tocsin.standins.chatmodel import KEY
+from tocsin_standins import Fault
+from tocsin_standins.chatmodel.server import KEY
 
 IMPATIENT = Limits(first_piece_s=10, between_pieces_s=1.0, whole_s=60)
 MIDDLE = ("cut", "unfinished", "hang", "broken_event", "error_event")

@@ -6,8 +6,8 @@ from tests.providers.conftest import question
 
 from tocsin.providers.contract import ProviderError
 from tocsin.providers.fallback import Fallback
-from tocsin.standins import Fault
-from tocsin.standins.chatmodel import CAPABLE, MODEL, ChatModel
+from tocsin_standins import Fault
+from tocsin_standins.chatmodel.server import CAPABLE, MODEL, ChatModel
 
 SECOND = {"CHAT_FALLBACK_PROVIDER": "anthropic", "CHAT_FALLBACK_MODEL": CAPABLE}
 

@@ -9,8 +9,8 @@ import pytest
 from tests.providers.conftest import question
 from tests.waiting import PATIENCE_S
 
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
-from tocsin.core.settings import Settings
 from tocsin.providers.chat import open_chat
 from tocsin.testing import FakeClock
 
@@ -69,7 +69,7 @@ def test_an_address_that_is_none_is_refused_with_what_is_accepted(url):
 
 OPENING = """
 import asyncio, json, sys
-from tocsin.core.settings import Settings
+from tocsin.core.config.settings import Settings
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ProviderError, Question, Turn
 from tocsin.testing.parts import FakeClock

@@ -4,12 +4,12 @@ import pytest
 from tests.providers.conftest import Desk, question
 
 from tocsin.core.errors import ConfigError, FailureKind, UnknownChannelError
-from tocsin.core.redaction import Redactor
+from tocsin.core.text.redaction import Redactor
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ChatProvider, ProviderError
 from tocsin.providers.watch import ModelWatch
-from tocsin.standins.chatmodel import MODEL
-from tocsin.standins.faults import Fault
+from tocsin_standins.chatmodel.server import MODEL
+from tocsin_standins.faults import Fault
 
 REFUSED = ProviderError("Example refuses the key (401)", hint="set EXAMPLE_KEY", needs_operator=True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.database import Database
-from tocsin.core.identity import own_identity
+from tocsin.core.process.identity import own_identity
+from tocsin.core.storage.database import Database
 from tocsin.runs.model import Command, Order, RunKind, RunTrigger
 from tocsin.runs.recorder import Work, command
 from tocsin.runs.schema import MIGRATIONS

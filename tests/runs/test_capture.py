@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.redaction import Redactor
+from tocsin.core.text.redaction import Redactor
 from tocsin.runs.capture import MAX_LINE_BYTES, REFRESH_S, Capture
 from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import Line

@@ -14,10 +14,10 @@ from tests.runs.conftest import ENV, House, order, shell
 from tests.waiting import LIMITS_S, PATIENCE_S
 from tests.waiting import eventually as until
 
-from tocsin.core.database import Database
 from tocsin.core.errors import ConfigError, StoreUnavailableError
-from tocsin.core.identity import identity_of, own_identity
-from tocsin.core.redaction import Redactor
+from tocsin.core.process.identity import identity_of, own_identity
+from tocsin.core.storage.database import Database
+from tocsin.core.text.redaction import Redactor
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.model import TERMINAL, Command, Ended, Run, RunKind, RunStatus
 from tocsin.runs.recorder import Recorder, command
@@ -342,9 +342,9 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from tests.runs.conftest import order, shell
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.core.identity import own_identity
+from tocsin.core.time.clock import SystemClock
+from tocsin.core.storage.database import Database
+from tocsin.core.process.identity import own_identity
 from tocsin.runs.service import Runs
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.store import RunStore

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin.standins import Town, open_standins
+from tocsin_standins import Town, open_standins
 
 
 class Clock:

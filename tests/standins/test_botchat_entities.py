@@ -2,8 +2,8 @@
 
 import pytest
 
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.botchat_entities import MOST_ENTITIES, cleaned, mistake
+from tocsin_standins.botchat.entities import MOST_ENTITIES, cleaned, mistake
+from tocsin_standins.botchat.server import BotChat
 
 TEXT = "one two three"
 

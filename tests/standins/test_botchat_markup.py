@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.standins.botchat_markup import MarkupError, parse
+from tocsin_standins.botchat.markup import MarkupError, parse
 
 
 def shown(text, mode):

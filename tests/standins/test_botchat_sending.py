@@ -1,9 +1,9 @@
 import pytest
 
-from tocsin.standins import Fault
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.botchat_world import FORUM_CHAT, GROUP_CHAT, MIGRATED_CHAT, NEW_CHAT
-from tocsin.standins.pacing import BURST
+from tocsin_standins import Fault
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.world import FORUM_CHAT, GROUP_CHAT, MIGRATED_CHAT, NEW_CHAT
+from tocsin_standins.pacing import BURST
 
 
 @pytest.fixture

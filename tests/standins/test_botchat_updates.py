@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import web
 
-from tocsin.standins.botchat import BotChat
-from tocsin.standins.botchat_world import FORUM_CHAT
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.world import FORUM_CHAT
 
 
 @pytest.fixture

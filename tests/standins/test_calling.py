@@ -11,10 +11,11 @@ from aiohttp import web
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from tocsin.standins import guildchat_calls, teamchat_calls
-from tocsin.standins.calling import Call
-from tocsin.standins.guildchat import ALICE, APPLICATION_ID, GENERAL, GuildChat
-from tocsin.standins.teamchat import BOT_USER_ID, SIGNING_SECRET, TeamChat
+from tocsin_standins.calling import Call
+from tocsin_standins.guildchat import calls as guildchat_calls
+from tocsin_standins.guildchat.server import ALICE, APPLICATION_ID, GENERAL, GuildChat
+from tocsin_standins.teamchat import calls as teamchat_calls
+from tocsin_standins.teamchat.server import BOT_USER_ID, SIGNING_SECRET, TeamChat
 
 
 class Hook:

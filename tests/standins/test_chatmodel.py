@@ -6,9 +6,9 @@ import json
 import aiohttp
 import pytest
 
-from tocsin.standins import Fault
-from tocsin.standins.chatmodel import KEY, MODEL, ChatModel
-from tocsin.standins.chatmodel_wire import Prompt, example_of
+from tocsin_standins import Fault
+from tocsin_standins.chatmodel.server import KEY, MODEL, ChatModel
+from tocsin_standins.chatmodel.wire import Prompt, example_of
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 SCHEMA = {

@@ -6,7 +6,7 @@ import json
 import aiohttp
 import pytest
 
-from tocsin.standins import Fault
+from tocsin_standins import Fault
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_an_endless_body_outgrows_any_limit(town, post):
 
 
 async def test_stopping_does_not_wait_for_a_stalled_answer(http, until):
-    from tocsin.standins.teamchat import TeamChat
+    from tocsin_standins.teamchat.server import TeamChat
 
     async with TeamChat() as teamchat:
         teamchat.faults.push(Fault.stall(86_400))

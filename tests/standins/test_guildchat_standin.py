@@ -1,7 +1,7 @@
 import pytest
 
-from tocsin.standins import Fault
-from tocsin.standins.guildchat import (
+from tocsin_standins import Fault
+from tocsin_standins.guildchat.server import (
     ALICE,
     APPLICATION_ID,
     CLOSED_DMS,

@@ -6,8 +6,8 @@ from email.message import EmailMessage
 import pytest
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Fault, mail
-from tocsin.standins.mail import MailServer
+from tocsin_standins import Fault, mail
+from tocsin_standins.mail import MailServer
 
 
 @pytest.fixture

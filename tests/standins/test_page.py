@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from nacl.signing import VerifyKey
 
-from tocsin.standins.guildchat_calls import PUBLIC_KEY
-from tocsin.standins.page_source import page_source
+from tocsin_standins.guildchat.calls import PUBLIC_KEY
+from tocsin_standins.page.source import page_source
 
 GROUP = -3001
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.standins.botchat import METHODS, BotChat
-from tocsin.standins.botchat_methods import ACTIONS, REACTIONS
-from tocsin.standins.guildchat import ALICE, APPLICATION_ID, GENERAL, GuildChat
+from tocsin_standins.botchat.methods import ACTIONS, REACTIONS
+from tocsin_standins.botchat.server import METHODS, BotChat
+from tocsin_standins.guildchat.server import ALICE, APPLICATION_ID, GENERAL, GuildChat
 
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "peers-data"
 

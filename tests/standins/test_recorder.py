@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from tocsin.standins import Fault, FaultScript, Recorder
+from tocsin_standins import Fault, FaultScript, Recorder
 
 
 async def test_waiting_ends_when_enough_messages_have_come():

@@ -1,8 +1,8 @@
 import pytest
 
-from tocsin.standins import Fault
-from tocsin.standins.pacing import BURST
-from tocsin.standins.teamchat import TeamChat
+from tocsin_standins import Fault
+from tocsin_standins.pacing import BURST
+from tocsin_standins.teamchat.server import TeamChat
 
 
 @pytest.fixture

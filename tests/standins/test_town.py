@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from tests.waiting import PATIENCE_S
 
-from tocsin.standins import Recorder, open_standins
-from tocsin.standins.teamchat import TeamChat
+from tocsin_standins import Recorder, open_standins
+from tocsin_standins.teamchat.server import TeamChat
 
 
 def send_mail(town):
@@ -148,7 +148,7 @@ async def test_an_outage_ends_on_the_same_port_with_the_same_state(town, http):
 
 
 def test_the_stand_ins_run_as_a_process_of_their_own():
-    process = subprocess.Popen([sys.executable, "-m", "tocsin.standins"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "tocsin_standins"], stdout=subprocess.PIPE, text=True)
     try:
         told = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
@@ -162,5 +162,5 @@ def test_the_stand_ins_run_as_a_process_of_their_own():
 
 
 def test_the_stand_ins_load_without_the_mail_packages():
-    script = "import sys; sys.modules['aiosmtpd'] = sys.modules['trustme'] = None; import tocsin.standins"
+    script = "import sys; sys.modules['aiosmtpd'] = sys.modules['trustme'] = None; import tocsin_standins"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

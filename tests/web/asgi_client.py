@@ -9,7 +9,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message
 
 from tocsin.channels.registry import discover
-from tocsin.web.openapi import describe_gateway
+from tocsin.web.gateway.openapi import describe_gateway
 
 DOCUMENT = describe_gateway([adapter.spec.kind for adapter in discover().classes])
 JSON = ("Content-Type", "application/json")

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.app import App, Storage, assemble, load_settings, schemas
+from tocsin.assembly.program import App, Storage, assemble, load_settings, schemas
+from tocsin.assembly.receiving import inbox_of
 from tocsin.channels.contract import Tools
-from tocsin.core.audit import AuditEntry
-from tocsin.core.clock import Clock
-from tocsin.core.database import Database
-from tocsin.core.http import Reply, Transport
-from tocsin.core.http_direct import DirectTransport
-from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.messaging.idempotency import SqliteKeys
-from tocsin.receiving import inbox_of
-from tocsin.standins import Town, open_standins
+from tocsin.core.audit.log import AuditEntry
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.transport import Reply, Transport
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
-from tocsin.web.gateway import Parts, build_gateway
+from tocsin.web.gateway.app import Parts, build_gateway
+from tocsin_standins import Town, open_standins
 
 TOKEN = "gateway-token-for-test-000000"
 TEAMCHAT = {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}

@@ -5,7 +5,7 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.web.clients import bucket_of, is_local_name
+from tocsin.web.http.clients import bucket_of, is_local_name
 
 
 async def drain(client: Client, times: int, *headers: tuple[str, str], peer: str = "") -> list[int]:

@@ -5,8 +5,8 @@ import resource
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
-from tocsin.web.asgi import LargeBodies
-from tocsin.web.connections import MAX_CONNECTIONS, ConnectionLimits, descriptors_for_connections
+from tocsin.web.http.asgi import LargeBodies
+from tocsin.web.http.connections import MAX_CONNECTIONS, ConnectionLimits, descriptors_for_connections
 
 
 @dataclass(eq=False)

@@ -9,8 +9,8 @@ from tests.web.asgi_client import DOCUMENT
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.core.database import Database
-from tocsin.core.http import Reply
+from tocsin.core.http.transport import Reply
+from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Outcome, Status
 from tocsin.delivery.store import ChannelRules
 

@@ -15,8 +15,8 @@ from tests.web.conftest import TOKEN, MakeGateway
 from tests.web.framing import AMBIGUOUS, FORGED, TRAILERS
 from tests.web.test_serving import exchange
 
-from tocsin.web.serving import Service, listen
-from tocsin.web.serving import _server as server_of
+from tocsin.web.http.serving import Service, listen
+from tocsin.web.http.serving import _server as server_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 BEHIND_A_PROXY = {"GATEWAY_TOKEN": TOKEN, "TRUSTED_PROXIES": "127.0.0.1", "FORCE_HTTPS": "true"}

@@ -12,10 +12,10 @@ import pytest
 from tests.web.conftest import GOOD, TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, free_port, request
 
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.core.http import Reply
-from tocsin.serving import serve
+from tocsin.assembly.services import serve
+from tocsin.core.http.transport import Reply
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
 from tocsin.testing.parts import ScriptedTransport
 
 
@@ -35,14 +35,16 @@ async def test_an_outage_is_two_lines_in_the_log_and_a_field_of_health(
         _, health = await exchange(port, request("GET", "/health"))
         return list(json.loads(health).get("failing", {}))
 
-    with caplog.at_level(logging.WARNING, "tocsin.messaging.channel_watch"):
+    with caplog.at_level(logging.WARNING, "tocsin.messaging.outbound.channel_watch"):
         for _ in range(3):
             await exchange(port, sent)
         assert await failing() == ["teamchat"]
         transport.script = [accepted()]
         await exchange(port, sent)
         assert await failing() == []
-    told = [record.getMessage() for record in caplog.records if record.name == "tocsin.messaging.channel_watch"]
+    told = [
+        record.getMessage() for record in caplog.records if record.name == "tocsin.messaging.outbound.channel_watch"
+    ]
     assert told == ["a channel does not deliver", "a channel delivers again"]
     os.kill(os.getpid(), signal.SIGTERM)
     await program

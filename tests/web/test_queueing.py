@@ -16,21 +16,21 @@ from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.app import Storage, assemble, load_settings
+from tocsin.assembly.program import Storage, assemble, load_settings
 from tocsin.channels.contract import Tools
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
-from tocsin.core.http import Reply
-from tocsin.core.redis_client import open_redis
+from tocsin.core.http.transport import Reply
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Delivery, Status
-from tocsin.delivery.redis_store import RedisStore
+from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import Query
-from tocsin.messaging.idempotency import LEASE_S
-from tocsin.messaging.redis_idempotency import RedisKeys
+from tocsin.messaging.outbound.idempotency import LEASE_S
+from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
-from tocsin.web.gateway import build_gateway
+from tocsin.web.gateway.app import build_gateway
 
 ASYNC = ("Prefer", "respond-async")
 KEY = ("Idempotency-Key", "order-1")

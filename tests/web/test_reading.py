@@ -10,18 +10,18 @@ from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_a
 from tests.web.test_send import check_problem
 
 from tocsin import __version__
-from tocsin.core.data_dir import id_of
-from tocsin.core.database import Database
-from tocsin.core.http import Reply
-from tocsin.core.http_direct import DirectTransport
+from tocsin.core.config.data_dir import id_of
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.transport import Reply
+from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Outcome, Status
 from tocsin.delivery.store import ChannelRules
-from tocsin.messaging.channel_watch import ChannelTroubles
-from tocsin.standins import Town
+from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.testing.parts import FakeClock
-from tocsin.web.gateway import Gateway as GatewayHandlers
-from tocsin.web.gateway import build_gateway, routes
-from tocsin.web.metrics import Metrics
+from tocsin.web.gateway.app import Gateway as GatewayHandlers
+from tocsin.web.gateway.app import build_gateway, routes
+from tocsin.web.gateway.metrics import Metrics
+from tocsin_standins import Town
 
 
 def audit_file(gateway: Gateway) -> Path:

@@ -11,9 +11,9 @@ import pytest
 from tests.web.conftest import BEARER, GOOD, TOKEN, MakeGateway
 
 from tocsin.core.errors import RemoteError
-from tocsin.core.http import Reply
+from tocsin.core.http.transport import Reply
 from tocsin.core.log import configure
-from tocsin.core.redaction import Redactor
+from tocsin.core.text.redaction import Redactor
 
 CANARY = "xoxb-test-000000-canary+in/every=form"
 ENV = {"TEAMCHAT_BOT_TOKEN": CANARY, "GATEWAY_TOKEN": TOKEN}

@@ -8,13 +8,13 @@ import pytest
 from tests.web.asgi_client import JSON, Answer, Client
 from tests.web.conftest import GOOD, Gateway, MakeGateway
 
-from tocsin.app import App
+from tocsin.assembly.program import App
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.http import Reply
+from tocsin.core.http.transport import Reply
 from tocsin.delivery.store import Query
-from tocsin.standins import Town
-from tocsin.web.asgi import LargeBodies, read_body
-from tocsin.web.problems import Problem
+from tocsin.web.http.asgi import LargeBodies, read_body
+from tocsin.web.http.problems import Problem
+from tocsin_standins import Town
 
 MIB = 1024 * 1024
 FIELDS = ["ok", "channel", "target", "message", "error"]

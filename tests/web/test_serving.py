@@ -17,13 +17,13 @@ from tests.waiting import PATIENCE_S
 from tests.web.asgi_client import DOCUMENT
 from tests.web.conftest import GOOD, TEAMCHAT, TOKEN, Gateway
 
-from tocsin.core.audit import AuditLog
+from tocsin.core.audit.log import AuditLog
 from tocsin.core.errors import ConfigError
-from tocsin.standins import Town
-from tocsin.standins.faults import Fault
-from tocsin.web.asgi import RequestScope
-from tocsin.web.protocol import BoundedProtocol
-from tocsin.web.serving import Service, listen, serve
+from tocsin.web.http.asgi import RequestScope
+from tocsin.web.http.protocol import BoundedProtocol
+from tocsin.web.http.serving import Service, listen, serve
+from tocsin_standins import Town
+from tocsin_standins.faults import Fault
 
 MIB = 1024 * 1024
 COMMAND = str(Path(sys.executable).with_name("tocsin"))

@@ -15,13 +15,13 @@ from tests.waiting import eventually
 from tests.web.conftest import TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, request
 
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.core.http import Reply
+from tocsin.assembly.services import serve as serve_program
+from tocsin.core.http.transport import Reply
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Status
-from tocsin.messaging.caller import Caller
-from tocsin.serving import serve as serve_program
-from tocsin.web.serving import Service, serve
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.web.http.serving import Service, serve
 
 JSON = "Content-Type: application/json"
 

@@ -13,7 +13,7 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.app import App, Storage, assemble
+from tocsin.assembly.program import App, Storage, assemble
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import Answer as ProductAnswer
 from tocsin.channels.inbound import (
@@ -25,16 +25,16 @@ from tocsin.channels.inbound import (
     WebhookRequest,
 )
 from tocsin.channels.registry import Discovery
-from tocsin.core.database import Database
-from tocsin.core.settings import Settings
-from tocsin.core.variables import Variable, base_url
-from tocsin.delivery.sqlite_store import SqliteStore
-from tocsin.messaging.idempotency import SqliteKeys
-from tocsin.messaging.inbox_model import Entry
-from tocsin.messaging.inbox_store import KEYS_KEPT_S
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import Variable, base_url
+from tocsin.core.storage.database import Database
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.messaging.inbound.model import Entry
+from tocsin.messaging.inbound.store import KEYS_KEPT_S
+from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
-from tocsin.web.gateway import build_gateway
-from tocsin.web.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
+from tocsin.web.gateway.app import build_gateway
+from tocsin.web.gateway.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
 
 SIGNED = ("X-Bell-Signature", "good")
 FORGED = ("X-Bell-Signature", "forged")

@@ -24,19 +24,19 @@ from tests.web.conftest import SCHEMAS, make_app
 from tests.web.webhook_calls import Call, Stranger
 from tests.web.webhook_products import PRODUCTS, Product
 
-from tocsin.app import App
-from tocsin.core.clock import Clock
-from tocsin.core.database import Database
-from tocsin.core.http import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S
-from tocsin.core.http import Reply as HttpReply
-from tocsin.core.variables import REPLY_BRAKE
-from tocsin.messaging.brake import ReplyBrake
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
-from tocsin.messaging.inbox import Inbox
-from tocsin.messaging.inbox_store import InboxStore
-from tocsin.messaging.inbox_work import Duties, InboxWork
+from tocsin.assembly.program import App
+from tocsin.core.config.variables import REPLY_BRAKE
+from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S
+from tocsin.core.http.transport import Reply as HttpReply
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.loop_guard import ReplyBrake
+from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.work import Duties, InboxWork
 from tocsin.testing.parts import FakeClock
-from tocsin.web.gateway import Parts, build_gateway
+from tocsin.web.gateway.app import Parts, build_gateway
 
 BLOCK = 250
 # Of a block: this many are forged, so many are good, the others are signed and hostile.

@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 from tests.channels.guildchat import calls as guildchat
 from tests.channels.teamchat import calls as teamchat
 
-from tocsin.standins.botchat import TOKEN
+from tocsin_standins.botchat.server import TOKEN
 
 Header = tuple[bytes, bytes]
 

@@ -4,10 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tocsin.bot.access import Access
-from tocsin.bot.access_store import AccessStore
-from tocsin.bot.albums import Albums
-from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.commands import Abilities, Commands, is_for_others
 from tocsin.bot.contract import (
     CHANNEL,
@@ -23,24 +19,28 @@ from tocsin.bot.contract import (
     Tell,
     text_only,
 )
-from tocsin.bot.conversation import Conversation
-from tocsin.bot.desk import Desk, FreeForm, Indicating
+from tocsin.bot.door.access import Access
+from tocsin.bot.door.access_store import AccessStore
+from tocsin.bot.executor import Desk, FreeForm, Indicating
 from tocsin.bot.gate import Gate
 from tocsin.bot.handler import BotAccessHandler, BotHandler, Talk
-from tocsin.bot.memory import Memory
-from tocsin.bot.preview import Previews
+from tocsin.bot.persistence import Memory
 from tocsin.bot.registration import register_commands
-from tocsin.bot.rules import Rules
-from tocsin.bot.window import Window
+from tocsin.bot.settings import Rules
+from tocsin.bot.talk.albums import Albums
+from tocsin.bot.talk.conversation import Conversation
+from tocsin.bot.talk.conversation_buffer import Window
+from tocsin.bot.talk.preview import Previews
+from tocsin.bot.talk.sequencer import Arrivals
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.clock import Clock
-from tocsin.core.database import Database
-from tocsin.core.database_lazy import LazyDatabase
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.time.clock import Clock
 from tocsin.delivery.store import UnknownDeliveryError
-from tocsin.messaging.caller import Caller
-from tocsin.messaging.handling import Reply
-from tocsin.messaging.outbox import Outbox
+from tocsin.messaging.inbound.handling import Reply
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.outbox import Outbox
 
 TargetOf = Callable[[InboundMessage], str]
 
@@ -61,7 +61,7 @@ class BotParts:
     provider: FindProvider
     shown_as: ShownAs | None = None
     hold: Hold | None = None  # the queue's
-    indicating: Indicating | None = None  # `messaging/indicator.py`, with the inbound adapter
+    indicating: Indicating | None = None  # `messaging/inbound/indicator.py`, with the inbound adapter
     prepare: Prepare = text_only
     free_form: Mapping[Mode, FreeForm] = field(default_factory=dict)  # of every mode but chat
     on_button: OnButton | None = None  # `confirm:` and `cancel:` buttons that are not the bot's own

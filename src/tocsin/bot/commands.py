@@ -22,14 +22,14 @@ from tocsin.bot.contract import (
     history_key,
     ignored,
 )
-from tocsin.bot.desk import Desk, Work, was_turned_away
-from tocsin.bot.memory import Memory
+from tocsin.bot.executor import Desk, Work, was_turned_away
+from tocsin.bot.persistence import Memory
 from tocsin.bot.pressed import in_place, show_progress
-from tocsin.bot.window import Window
+from tocsin.bot.talk.conversation_buffer import Window
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
-from tocsin.core.text import truncate
-from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.core.text.strings import truncate
+from tocsin.messaging.inbound.handling import Ending, Received, Verdict
 
 log = logging.getLogger(__name__)
 

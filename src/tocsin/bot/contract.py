@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
-from tocsin.messaging.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
 from tocsin.providers.contract import ChatProvider, Image
 from tocsin.runs.model import Run
 

@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 
 from tocsin.bot import keyboards
-from tocsin.bot.access import Access, Change, Listed
-from tocsin.bot.access_store import Standing
-from tocsin.bot.albums import Albums
-from tocsin.bot.arrivals import Arrivals
 from tocsin.bot.commands import Command, Commands
 from tocsin.bot.contract import (
     CHANNEL,
@@ -23,16 +19,20 @@ from tocsin.bot.contract import (
     history_key,
     ignored,
 )
-from tocsin.bot.conversation import Conversation
-from tocsin.bot.desk import Desk, FreeForm, prepared
-from tocsin.bot.memory import Memory
+from tocsin.bot.door.access import Access, Change, Listed
+from tocsin.bot.door.access_store import Standing
+from tocsin.bot.executor import Desk, FreeForm, prepared
+from tocsin.bot.persistence import Memory
 from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
-from tocsin.bot.prompt import memory_of
-from tocsin.bot.rules import read_chat_id
-from tocsin.bot.window import Window
+from tocsin.bot.settings import read_chat_id
+from tocsin.bot.talk.albums import Albums
+from tocsin.bot.talk.conversation import Conversation
+from tocsin.bot.talk.conversation_buffer import Window
+from tocsin.bot.talk.prompt import memory_of
+from tocsin.bot.talk.sequencer import Arrivals
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.messaging.caller import Caller
-from tocsin.messaging.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import Received, Verdict
+from tocsin.messaging.outbound.caller import Caller
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tocsin.bot.contract import BotCalls
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import RemoteError
-from tocsin.messaging.handling import Verdict
+from tocsin.messaging.inbound.handling import Verdict
 
 log = logging.getLogger(__name__)
 

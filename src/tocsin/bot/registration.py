@@ -4,8 +4,8 @@ import logging
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.bot.contract import BotCalls
-from tocsin.core.clock import Clock
 from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -3,20 +3,20 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from tocsin.bot.attachments import Fetch
 from tocsin.bot.contract import CHANNEL
-from tocsin.bot.liveness import TellAdmin
-from tocsin.bot.poller import Inbox, Poller
-from tocsin.bot.sessions import Sessions
-from tocsin.bot.webhook import WebhookRegistration, hook_of
+from tocsin.bot.files.attachments import Fetch
+from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN
 from tocsin.channels.botchat.files import BotFiles
 from tocsin.channels.botchat.inbound import BotchatInbound
+from tocsin.channels.botchat.receiving.liveness import TellAdmin
+from tocsin.channels.botchat.receiving.poller import Inbox, Poller
+from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, hook_of
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR, MAX_HISTORY, MODE, SESSION_TTL_S
 from tocsin.channels.registry import Registry
-from tocsin.core.clock import Clock
-from tocsin.core.settings import Values
+from tocsin.core.config.settings import Values
+from tocsin.core.time.clock import Clock
 
 Source = Poller | WebhookRegistration
 
@@ -52,8 +52,8 @@ def use_redis(sessions: Sessions, settings: Values, url: str, stack: AsyncExitSt
     """Keep the histories in the Redis at `url` from now on; once they are, nothing changes."""
     if sessions.uses_redis:
         return
-    from tocsin.bot.redis_sessions import RedisSessions
-    from tocsin.core.redis_client import open_redis
+    from tocsin.bot.talk.redis_sessions import RedisSessions
+    from tocsin.core.storage.redis_client import open_redis
 
     client = open_redis(url)
     stack.push_async_callback(client.aclose)

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tocsin.core.departure import Departure
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
-from tocsin.core.text import readable
+from tocsin.core.http.departure import Departure
+from tocsin.core.text.strings import readable
 
 BetweenParts = Callable[[int, int], Awaitable[None]]
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, failure_of
-from tocsin.core.departure import watch
+from tocsin.core.config.variables import MAX_PARTS, Variable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
-from tocsin.core.ratelimit import Rate
-from tocsin.core.text import Measure, code_points, normalise, readable, split
-from tocsin.core.variables import MAX_PARTS, Variable
+from tocsin.core.http.departure import watch
+from tocsin.core.text.strings import Measure, code_points, normalise, readable, split
+from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.clock import Clock
-    from tocsin.core.http import Transport
-    from tocsin.core.markup import Dialect
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import Transport
+    from tocsin.core.text.markup import Dialect
+    from tocsin.core.time.clock import Clock
 
 
 # The parse mode that every channel takes: Markdown as models and people write it, shown as well as it can.
@@ -183,7 +183,7 @@ class OutboundAdapter(ABC):
         self.clock = tools.clock
         self._max_parts = tools.max_parts
         # Knowing what channels there are needs no redaction, and its patterns take time to compile.
-        from tocsin.core.redaction import Redactor
+        from tocsin.core.text.redaction import Redactor
 
         self._redact = tools.redact or Redactor(config.secrets())
 
@@ -221,7 +221,7 @@ class OutboundAdapter(ABC):
 
     def dialect(self, parse_mode: str) -> "Dialect":
         """Return how the channel shows text in `COMMONMARK` or `PLAIN`: here, without any formatting."""
-        from tocsin.core.markup import PlainText
+        from tocsin.core.text.markup import PlainText
 
         return PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
 
@@ -229,7 +229,7 @@ class OutboundAdapter(ABC):
         """Return `text` as it is shown, in parts that fit; raise ChannelError when it cannot be sent."""
         if parse_mode not in {COMMONMARK, PLAIN}:
             return [(part, ()) for part in self.split_text(text)]
-        from tocsin.core.markup import literal, render
+        from tocsin.core.text.markup import literal, render
 
         show = literal if parse_mode == PLAIN else render
         return show(visible(text), self.dialect(parse_mode))

@@ -4,12 +4,12 @@ import re
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
+from tocsin.core.config.settings import platform
+from tocsin.core.config.variables import Variable, choice, text
 from tocsin.core.errors import ChannelError, FailureKind, ProcessError
-from tocsin.core.settings import platform
-from tocsin.core.variables import Variable, choice, text
 
 if TYPE_CHECKING:
-    from tocsin.core.process import Finished
+    from tocsin.core.process.starting import Finished
 
 PLATFORM = Variable("DEVICEMSG_PLATFORM", text, "", "Pretend to be this platform (`darwin`), for tests.")
 OSASCRIPT = Variable("DEVICEMSG_OSASCRIPT", text, "osascript", "Command that runs AppleScript.")
@@ -157,7 +157,7 @@ class DevicemsgAdapter(OutboundAdapter):
         return await self._run(OSASCRIPT, "-l", "AppleScript", "-", *arguments, stdin=script)
 
     async def _run(self, command: Variable[str], *arguments: str, stdin: str = "") -> "Finished":
-        from tocsin.core.process import ProcessTimeoutError, run
+        from tocsin.core.process.starting import ProcessTimeoutError, run
 
         if (here := self.config[PLATFORM] or platform()) != self.spec.platform:
             raise ChannelError(f"Messages exists on macOS only, this is {here}", hint="run Tocsin on a Mac")

@@ -13,12 +13,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tocsin.channels.contract import PLAIN
-from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.time.clock import Clock
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
 
 log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.channels
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Tools
-from tocsin.core.addresses import refuse_clear_text
+from tocsin.core.config.settings import Settings, Values, platform
+from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
-from tocsin.core.settings import Settings, Values, platform
-from tocsin.core.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
+from tocsin.core.http.addresses import refuse_clear_text
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -75,7 +75,7 @@ class Registry:
         kind = self.kind_of(name)
         if kind not in self._classes:
             # Costs 2 ms to import and is needed only where there is a mistake.
-            from tocsin.core.yaml_node import shorten, suggestion
+            from tocsin.core.reading.yaml_node import shorten, suggestion
 
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind
 
 if TYPE_CHECKING:
-    from tocsin.core.http import Reply
+    from tocsin.core.http.transport import Reply
 
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:

@@ -11,36 +11,39 @@ from importlib import import_module
 from typing import NoReturn
 
 from tocsin import __version__
-from tocsin.cli.options import Options, add_global_options, options_of
-from tocsin.cli.output import DONE, FAILED, MISUSED, Output, close_outputs
-from tocsin.cli.parsing import Parser, UsageError, asks_for_json
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.terminal.options import Options, add_global_options, options_of
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Output, close_outputs
+from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
 INTERRUPTED = 130  # as a shell reports Ctrl-C
 
 # name: the module that defines `configure_<name>(parser)`, and what `tocsin --help` says.
 COMMANDS = {
-    "init": ("setup", "write a .env with a random dashboard password and name the next steps"),
-    "doctor": ("doctor", "check the installation and name cause and fix of every finding"),
-    "config": ("setup", "show the effective settings and where each one comes from"),
-    "channels": ("channels", "list the channels and what each one still needs"),
-    "test": ("messaging", "verify a channel's credentials without sending"),
-    "send": ("messaging", "send a message to one target"),
-    "profiles": ("messaging", "list the notification profiles"),
-    "notify": ("messaging", "send a message to every target of a profile"),
-    "deliveries": ("deliveries", "list, show, replay, retry and cancel queued messages"),
-    "publish": ("deliveries", "put a message on the bus"),
-    "triggers": ("triggers", "list the trigger rules and tell which one a message would fire"),
-    "skills": ("skills", "list, check, show and run skills"),
-    "bot": ("bot", "run the bot, and decide who may talk to it"),
-    "voice": ("voice", "install the speech model for voice messages"),
-    "ask": ("ask", "ask the configured chat model a question"),
-    "audit": ("audit", "read, search and verify the audit log"),
-    "up": ("serve", "run every service that is configured, in one process"),
-    "gateway": ("serve", "run the HTTP gateway"),
-    "worker": ("serve", "run a worker for the queue, received messages and the bus; any number of them may run"),
-    "demo": ("demo", "run everything against built-in stand-ins; needs no account"),
-    "completion": ("setup", "print the completion script of a shell"),
+    "init": ("commands.setup", "write a .env with a random dashboard password and name the next steps"),
+    "doctor": ("doctor.command", "check the installation and name cause and fix of every finding"),
+    "config": ("commands.setup", "show the effective settings and where each one comes from"),
+    "channels": ("commands.channels", "list the channels and what each one still needs"),
+    "test": ("commands.messaging", "verify a channel's credentials without sending"),
+    "send": ("commands.messaging", "send a message to one target"),
+    "profiles": ("commands.messaging", "list the notification profiles"),
+    "notify": ("commands.messaging", "send a message to every target of a profile"),
+    "deliveries": ("commands.deliveries", "list, show, replay, retry and cancel queued messages"),
+    "publish": ("commands.deliveries", "put a message on the bus"),
+    "triggers": ("commands.triggers", "list the trigger rules and tell which one a message would fire"),
+    "skills": ("commands.skills", "list, check, show and run skills"),
+    "bot": ("commands.bot", "run the bot, and decide who may talk to it"),
+    "voice": ("commands.voice", "install the speech model for voice messages"),
+    "ask": ("commands.ask", "ask the configured chat model a question"),
+    "audit": ("commands.audit", "read, search and verify the audit log"),
+    "up": ("commands.services", "run every service that is configured, in one process"),
+    "gateway": ("commands.services", "run the HTTP gateway"),
+    "worker": (
+        "commands.services",
+        "run a worker for the queue, received messages and the bus; any number of them may run",
+    ),
+    "demo": ("demo.command", "run everything against built-in stand-ins; needs no account"),
+    "completion": ("commands.setup", "print the completion script of a shell"),
 }
 
 
@@ -90,7 +93,7 @@ def _run(argv: Sequence[str], out: Output) -> int:
 
 
 def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
-    from tocsin.cli.packages import not_installed
+    from tocsin.terminal.packages import not_installed
 
     return not_installed(error)
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from tocsin.app import App, load_settings
+from tocsin.assembly.program import App, load_settings
 from tocsin.channels.registry import Discovery
-from tocsin.cli.options import Options
-from tocsin.cli.output import Output
-from tocsin.core.redaction import Redactor
-from tocsin.core.settings import Settings
-from tocsin.core.variables import DELIVERY_BACKEND
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DELIVERY_BACKEND
+from tocsin.core.text.redaction import Redactor
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import Output
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def open_settings(options: Options, out: Output) -> tuple[Settings, Discovery]:
 
 
 def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
-    from tocsin.core.unknown_settings import unknown_settings
+    from tocsin.core.config.unknown_settings import unknown_settings
 
     return ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
 
@@ -48,9 +48,9 @@ def with_app(
     With `writes`, which is for commands that are nothing without the database, it raises ConfigError where this user
     cannot write in the data directory.
     """
-    from tocsin.app import direct_transport, open_app
-    from tocsin.cli.signals import run_until_signal
-    from tocsin.core.data_dir import require_usable
+    from tocsin.assembly.program import direct_transport, open_app
+    from tocsin.core.config.data_dir import require_usable
+    from tocsin.terminal.signals import run_until_signal
 
     settings, discovery = open_settings(options, out)
     if writes and settings[DELIVERY_BACKEND] == "sqlite":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import Any, TextIO
 
-from tocsin.core.visible import one_line, visible
+from tocsin.core.text.visible import one_line, visible
 
 
 @contextmanager

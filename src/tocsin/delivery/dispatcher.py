@@ -15,10 +15,10 @@ from random import random
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
-from tocsin.core.clock import Clock, rest
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.ratelimit import SHARE
+from tocsin.core.time.clock import Clock, rest
+from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import HEARTBEAT_S, Delivery, Failure, Outcome, Status, judge
 from tocsin.delivery.store import ChannelRules, DeliveryStore
 
@@ -136,7 +136,7 @@ class Dispatcher:
         return 0.0 if claimed else LEAST_WAIT_S
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """See `tocsin.core.clock.rest`."""
+        """See `tocsin.core.time.clock.rest`."""
         await rest(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
-from tocsin.core.ratelimit import Rate
+from tocsin.core.time.ratelimit import Rate
 
 __all__ = [
     "OPEN",

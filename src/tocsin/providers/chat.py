@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from tocsin.core.clock import Clock
-from tocsin.core.settings import Values
-from tocsin.core.variables import (
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import (
     CHAT_FALLBACK_MODEL,
     CHAT_FALLBACK_PROVIDER,
     CHAT_MODEL,
@@ -12,6 +11,7 @@ from tocsin.core.variables import (
     CHAT_MODEL_FAST,
     CHAT_PROVIDER,
 )
+from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
 from tocsin.providers.endpoint import endpoint_of
 from tocsin.providers.fallback import Fallback

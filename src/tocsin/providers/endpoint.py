@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.core.addresses import refuse_clear_text
-from tocsin.core.errors import ConfigError
-from tocsin.core.http import host_of
-from tocsin.core.settings import Values
-from tocsin.core.variables import (
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import (
     ALLOW_INSECURE_API_URL,
     ANTHROPIC_API_KEY,
     ANTHROPIC_BASE_URL,
@@ -15,6 +12,9 @@ from tocsin.core.variables import (
     OPENAI_BASE_URL,
     Variable,
 )
+from tocsin.core.errors import ConfigError
+from tocsin.core.http.addresses import refuse_clear_text
+from tocsin.core.http.transport import host_of
 
 _PRODUCTS = {
     "anthropic": ("Anthropic", ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL),

@@ -20,7 +20,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tocsin.core.errors import FailureKind
-from tocsin.core.http import host_of, reason_of
+from tocsin.core.http.transport import host_of, reason_of
 from tocsin.providers.contract import ProviderError
 from tocsin.providers.endpoint import Endpoint
 from tocsin.providers.remote import refused_key

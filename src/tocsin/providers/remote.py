@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tocsin.core.clock import Clock
 from tocsin.core.errors import FailureKind
-from tocsin.core.redaction import Redactor
+from tocsin.core.text.redaction import Redactor
+from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import Endpoint
 from tocsin.providers.showing import Showing

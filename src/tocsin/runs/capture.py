@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.core.clock import Clock
-from tocsin.core.files import make_directory
+from tocsin.core.storage.files import make_directory
+from tocsin.core.time.clock import Clock
 from tocsin.runs.log_file import SYSTEM, TAIL_LINES, encode, tail_of
 from tocsin.runs.model import Line, Output
 

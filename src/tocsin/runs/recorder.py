@@ -5,9 +5,9 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from tocsin.core.identity import identity_of
-from tocsin.core.process import Child, streaming
-from tocsin.core.process_tree import tree_of
+from tocsin.core.process.identity import identity_of
+from tocsin.core.process.starting import Child, streaming
+from tocsin.core.process.tree import tree_of
 from tocsin.runs.capture import Capture
 from tocsin.runs.model import Command, Ended, RunStatus
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from tocsin.core.cancellation import to_the_end
 from tocsin.core.errors import TocsinError
+from tocsin.core.process.cancellation import to_the_end
 from tocsin.runs.capture import Capture
 from tocsin.runs.model import Ended, Run, RunStatus
 from tocsin.runs.recorder import Recorder, Work

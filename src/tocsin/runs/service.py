@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tocsin.core.clock import Clock
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.identity import identity_of, is_dead
 from tocsin.core.ids import new_id
-from tocsin.core.process import kill_tree
+from tocsin.core.process.identity import identity_of, is_dead
+from tocsin.core.process.starting import kill_tree
+from tocsin.core.time.clock import Clock
 from tocsin.runs.capture import Capture
 from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import TERMINAL, Ended, Line, Order, Output, Run, RunKind, RunStatus

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tocsin.core.database import Database
-from tocsin.core.database_lazy import LazyDatabase
 from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.runs.model import ACTIVE, TERMINAL, Ended, Output, Run, RunKind, RunStatus, RunTrigger
 
 MAX_PAGE = 200

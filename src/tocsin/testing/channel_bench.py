@@ -10,8 +10,8 @@ from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 from tocsin.channels.contract import OutboundAdapter, Part, SendResult
-from tocsin.core.clock import Clock
-from tocsin.core.http import Reply, Transport, connect_failed
+from tocsin.core.http.transport import Reply, Transport, connect_failed
+from tocsin.core.time.clock import Clock
 from tocsin.testing.parts import build_adapter
 
 Deliver = Callable[[Part], Awaitable[str]]

@@ -29,9 +29,9 @@ import pytest
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing, Part, RetryPolicy, SendResult
 from tocsin.channels.registry import discover
+from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.text import widest
-from tocsin.core.variables import CORE_VARIABLES
+from tocsin.core.text.strings import widest
 from tocsin.testing.channel_bench import (
     ACCIDENTS,
     HOSTILE_TARGETS,

@@ -22,7 +22,7 @@ import pytest
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.http import Reply, outcome_unknown
+from tocsin.core.http.transport import Reply, outcome_unknown
 from tocsin.testing.channel_bench import (
     ACCIDENTS,
     NO_SUCCESS,

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.channels.inbound import InboundAdapter
-from tocsin.core.clock import Clock
-from tocsin.core.http import Transport
-from tocsin.core.settings import Settings
+from tocsin.core.config.settings import Settings
+from tocsin.core.http.transport import Transport
+from tocsin.core.time.clock import Clock
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 
 T = TypeVar("T")

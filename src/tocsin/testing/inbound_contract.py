@@ -36,9 +36,9 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
 )
-from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError
-from tocsin.core.http import Reply, Transport, connect_failed
+from tocsin.core.http.transport import Reply, Transport, connect_failed
+from tocsin.core.time.clock import Clock
 from tocsin.testing.inbound_bench import HOSTILE_BODIES, NOT_ASCII, build_receiver, deformed, replaced, run, spoilt
 from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
 

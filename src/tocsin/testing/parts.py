@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tocsin.channels.contract import OutboundAdapter, Tools
-from tocsin.core.clock import Clock
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import RemoteError
-from tocsin.core.http import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, Reply, Transport
-from tocsin.core.settings import Settings
+from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.time.clock import Clock
 
 A = TypeVar("A", bound=OutboundAdapter)
 

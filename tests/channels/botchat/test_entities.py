@@ -8,10 +8,10 @@ from tests.chaos.figures import must_be_met
 from tests.core.markup.soup import markdown_soup
 
 from tocsin.channels.botchat.entities import LONGEST_URL, MOST_ENTITIES, Entities
-from tocsin.core.markup import literal, render
-from tocsin.core.text import normalise, utf16_units
-from tocsin.standins.botchat_entities import mistake, shown_by
-from tocsin.standins.botchat_world import formatted
+from tocsin.core.text.markup import literal, render
+from tocsin.core.text.strings import normalise, utf16_units
+from tocsin_standins.botchat.entities import mistake, shown_by
+from tocsin_standins.botchat.world import formatted
 
 Shown = list[tuple[str, str]]
 

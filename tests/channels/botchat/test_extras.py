@@ -6,11 +6,11 @@ import pytest
 
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt
-from tocsin.core.http import Transport
-from tocsin.core.http_direct import DirectTransport
-from tocsin.standins.botchat import TOKEN, BotChat
-from tocsin.standins.botchat_world import FORUM_CHAT
+from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.transport import Transport
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
+from tocsin_standins.botchat.server import TOKEN, BotChat
+from tocsin_standins.botchat.world import FORUM_CHAT
 
 BUTTONS = [[["Yes", "confirm:1"], ["No", "cancel:1"]], [["Später", "später"]]]
 KEYBOARD = {

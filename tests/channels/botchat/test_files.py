@@ -8,7 +8,7 @@ from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.files import MAX_FILE_BYTES, BotFiles
 from tocsin.channels.inbound import Attachment
 from tocsin.core.errors import ChannelError
-from tocsin.core.http import Reply, outcome_unknown
+from tocsin.core.http.transport import Reply, outcome_unknown
 from tocsin.testing import FakeClock, ScriptedTransport
 
 BASE, TOKEN = "https://api.example", "123456:abcdefghijklmnopqrstuvwxyz012345678"

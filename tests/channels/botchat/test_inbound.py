@@ -13,15 +13,15 @@ from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.contract import Tools
 from tocsin.channels.inbound import Answer, InboundMessage, MessageKind, RejectedError, WebhookRequest
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ChannelError
-from tocsin.core.http import Transport, connect_failed
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.settings import Settings
-from tocsin.standins.botchat import TOKEN, BotChat
-from tocsin.standins.botchat_world import BOT_USERNAME, FORUM_CHAT, GROUP_CHAT
-from tocsin.standins.faults import Fault
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Transport, connect_failed
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_contract import InboundContract
+from tocsin_standins.botchat.server import TOKEN, BotChat
+from tocsin_standins.botchat.world import BOT_USERNAME, FORUM_CHAT, GROUP_CHAT
+from tocsin_standins.faults import Fault
 
 SECRET = "a-Secret_0123456789"
 HEADER = "x-telegram-bot-api-secret-token"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tocsin.channels.botchat.addressing import BotIdentity
-from tocsin.channels.botchat.updates import read_update
+from tocsin.channels.botchat.messages.addressing import BotIdentity
+from tocsin.channels.botchat.messages.updates import read_update
 from tocsin.channels.inbound import InboundMessage
 
 BOT = BotIdentity(7, "Tocsin_bot")

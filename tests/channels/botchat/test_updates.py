@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.channels.botchat.addressing import BotIdentity
-from tocsin.channels.botchat.updates import moved_chat, needs_username, read_update
+from tocsin.channels.botchat.messages.addressing import BotIdentity
+from tocsin.channels.botchat.messages.updates import moved_chat, needs_username, read_update
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 BOT = BotIdentity(7, "Tocsin_bot")

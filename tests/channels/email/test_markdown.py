@@ -11,8 +11,8 @@ from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing
 from tocsin.channels.email import EmailAdapter
 from tocsin.channels.email.markdown import mail_from
 from tocsin.channels.email.message import GENERIC_SUBJECT, Mailbox, compose
-from tocsin.standins.mail import PASSWORD, USER, MailServer
 from tocsin.testing import FakeClock, build_adapter
+from tocsin_standins.mail import PASSWORD, USER, MailServer
 
 READER = Mailbox("reader", "example.org")
 SENDER = Mailbox("tocsin", "mail.example")

@@ -16,14 +16,14 @@ from tocsin.channels.guildchat.direct import escaped_at_most
 from tocsin.channels.guildchat.direct import shown as as_shown
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http import connect_failed, outcome_unknown
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.core.markup import PlainText, literal
-from tocsin.standins.faults import Fault
-from tocsin.standins.guildchat import GENERAL, GuildChat
-from tocsin.standins.guildchat_calls import PUBLIC_KEY, Caller
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import connect_failed, outcome_unknown
+from tocsin.core.text.markup import PlainText, literal
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
+from tocsin_standins.faults import Fault
+from tocsin_standins.guildchat.calls import PUBLIC_KEY, Caller
+from tocsin_standins.guildchat.server import GENERAL, GuildChat
 
 URL = "https://discord.com/api/v10"
 TOKEN = "aW50ZXJhY3Rpb246bWFkZXVw"

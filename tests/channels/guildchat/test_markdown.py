@@ -8,7 +8,7 @@ from tests.core.markup.soup import markdown_soup
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt
 from tocsin.channels.guildchat import GuildchatAdapter
 from tocsin.channels.guildchat.markdown import GuildMarkdown
-from tocsin.core.markup import literal, render
+from tocsin.core.text.markup import literal, render
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 
 ENV = {"GUILDCHAT_BOT_TOKEN": "MTAwMDAwexampleMDAw.Gexamp.exampleexampleexample"}

@@ -12,13 +12,13 @@ from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http import Transport, connect_failed, outcome_unknown
-from tocsin.core.http_pooled import PooledTransport
-from tocsin.standins.faults import Fault
-from tocsin.standins.teamchat import APP_ID, BOT_USER_ID, SIGNING_SECRET, TeamChat
-from tocsin.standins.teamchat_calls import Caller
+from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
+from tocsin_standins.faults import Fault
+from tocsin_standins.teamchat.calls import Caller
+from tocsin_standins.teamchat.server import APP_ID, BOT_USER_ID, SIGNING_SECRET, TeamChat
 
 HOOK = "https://hooks.slack.com/commands/T0ACME/1/abc"
 

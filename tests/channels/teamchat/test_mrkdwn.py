@@ -10,7 +10,7 @@ from tests.core.markup.soup import markdown_soup
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt
 from tocsin.channels.teamchat import TeamchatAdapter
 from tocsin.channels.teamchat.mrkdwn import LiteralMrkdwn, Mrkdwn
-from tocsin.core.markup import literal, render
+from tocsin.core.text.markup import literal, render
 from tocsin.testing import ScriptedTransport, build_adapter
 
 ENV = {"TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-example-example-example"}

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from tocsin.core.text import normalise
+from tocsin.core.text.strings import normalise
 
 PIECES = (
     *("*", "**", "_", "__", "~~", "`", "``", "```", "```py\n", "\n```\n", "\n~~~\n", "[", "](", ")", "![", "]"),

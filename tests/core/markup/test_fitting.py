@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.markup.soup import markdown_soup
 
-from tocsin.core.markup import PlainText, literal, render
-from tocsin.core.text import Measure, code_points, normalise, utf16_units
+from tocsin.core.text.markup import PlainText, literal, render
+from tocsin.core.text.strings import Measure, code_points, normalise, utf16_units
 
 
 def cut(source: str, limit: int, measure: Measure = code_points) -> list[str]:

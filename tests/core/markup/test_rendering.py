@@ -2,11 +2,11 @@
 
 import pytest
 
-from tocsin.core.markup import BOLD, CODE, ITALIC, Block, Dialect, PlainText, Run, Shown, literal, render
-from tocsin.core.markup.inline import settle
-from tocsin.core.markup.parsing import MAX_BRACKETS, MAX_SOURCE, RULE, parse
-from tocsin.core.markup.tables import display_width
-from tocsin.core.text import utf16_units
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, Block, Dialect, PlainText, Run, Shown, literal, render
+from tocsin.core.text.markup.inline import settle
+from tocsin.core.text.markup.parsing import MAX_BRACKETS, MAX_SOURCE, RULE, parse
+from tocsin.core.text.markup.tables import display_width
+from tocsin.core.text.strings import utf16_units
 
 
 class Aligned(PlainText):

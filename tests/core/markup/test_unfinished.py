@@ -3,8 +3,8 @@
 import pytest
 
 from tocsin.channels.botchat.entities import Entities
-from tocsin.core.markup import render
-from tocsin.core.markup.unfinished import completed
+from tocsin.core.text.markup import render
+from tocsin.core.text.markup.unfinished import completed
 
 WHOLE = [
     "A **bold** word, *italic* and _so_ is this, `code` and ``a ` b``, ~~gone~~ and [a link](https://example.org/x_y).",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.audit import AuditEntry, AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.database import Database
-from tocsin.core.identity import own_identity
-from tocsin.core.sandbox import Level, Limits, Sandbox
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.identity import own_identity
+from tocsin.core.process.sandbox import Level, Limits, Sandbox
+from tocsin.core.storage.database import Database
 from tocsin.features.skills.model import Mode
 from tocsin.features.skills.service import Call, Skills
 from tocsin.features.skills.snapshot import Workplace

@@ -18,8 +18,8 @@ from tests.features.skills.conftest import SECRET, Workshop, call
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.process import SUPERVISES
-from tocsin.core.sandbox import Level, Limits, Sandbox
+from tocsin.core.process.sandbox import Level, Limits, Sandbox
+from tocsin.core.process.starting import SUPERVISES
 from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
 from tocsin.features.skills.snapshot import MAX_FILES, digest_of, drop_set_uid
 from tocsin.runs.model import Run, RunStatus, RunTrigger
@@ -37,7 +37,7 @@ def names(output: str, shells: frozenset[str] = SHELLS) -> set[str]:
 # --- what a skill gets
 
 
-IDENTITY = "from tocsin.core.identity import own_identity; print(own_identity(), end='')"
+IDENTITY = "from tocsin.core.process.identity import own_identity; print(own_identity(), end='')"
 DAEMON = """\
 import os, time
 if not os.fork():

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.audit import AuditEntry, AuditLog
-from tocsin.core.audit_trail import AuditTrail
-from tocsin.core.clock import SystemClock
-from tocsin.core.database import Database
-from tocsin.core.identity import own_identity
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.identity import own_identity
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import SystemClock
 from tocsin.features.triggers.actions import Means
 from tocsin.features.triggers.rules import Triggers
 from tocsin.features.triggers.service import TriggerHandler
-from tocsin.messaging.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import Received, Verdict
 from tocsin.runs.model import Run
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.triggers.conftest import Triggered, received
 
-from tocsin.core.settings import Settings
+from tocsin.core.config.settings import Settings
 from tocsin.features.triggers.actions import (
     MAX_CAPTURES_BYTES,
     MAX_VALUE_BYTES,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.yaml_node import YamlError
+from tocsin.core.reading.yaml_node import YamlError
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import MAX_GROUPS, MAX_LENGTH, Pattern, PatternError, searchable
 from tocsin.features.triggers.rules import Action, Match, Outcome, Triggers

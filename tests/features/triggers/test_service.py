@@ -15,7 +15,7 @@ from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.triggers.service import no_rule
-from tocsin.messaging.handling import Ending, Reply
+from tocsin.messaging.inbound.handling import Ending, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Ended, Order, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.recorder import Recorder

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ChannelError, TocsinError
-from tocsin.core.ratelimit import Rate
-from tocsin.core.settings import Values
-from tocsin.core.text import utf16_units
-from tocsin.core.variables import Variable
+from tocsin.core.text.strings import utf16_units
+from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tocsin.channels.botchat.extras import Keyboard
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.markup import Dialect
+    from tocsin.core.text.markup import Dialect
 
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
 LARGEST_THREAD_ID = 2**31 - 1

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.channels.replies import unusable, wait_of
+from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
-from tocsin.core.http import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
-from tocsin.core.redaction import Redactor
-from tocsin.core.variables import Variable, base_url
+from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.text.redaction import Redactor
 
 # A token is part of every URL, so it is made of characters that mean nothing there.
 _TOKEN = r"[0-9]+:[A-Za-z0-9_-]+"  # noqa: S105  # the shape of one

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tocsin.core.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Mark, Run, Shown
-from tocsin.core.markup.inline import link_of, settle, with_mark
-from tocsin.core.text import utf16_units
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Mark, Run, Shown
+from tocsin.core.text.markup.inline import link_of, settle, with_mark
+from tocsin.core.text.strings import utf16_units
 
 MOST_ENTITIES = 100  # of one message take effect
 LONGEST_URL = 2_048

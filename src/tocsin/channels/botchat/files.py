@@ -8,10 +8,10 @@ from tocsin.channels.botchat.api import API_URL, BotApi
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR
 from tocsin.channels.inbound import Attachment
 from tocsin.channels.replies import unusable
-from tocsin.core.clock import Clock
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError
-from tocsin.core.files import read_limited
-from tocsin.core.http import Transport
+from tocsin.core.http.transport import Transport
+from tocsin.core.storage.files import read_limited
+from tocsin.core.time.clock import Clock
 
 MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the cloud server hands out no larger ones
 DOWNLOAD_TIMEOUT_S = 120.0

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tocsin.channels.botchat.addressing import BotIdentity
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
-from tocsin.channels.botchat.fields import number, record, words
+from tocsin.channels.botchat.messages.addressing import BotIdentity
+from tocsin.channels.botchat.messages.fields import number, record, words
+from tocsin.channels.botchat.messages.updates import moved_chat, needs_username, read_update
 from tocsin.channels.botchat.settings import WEBHOOK_SECRET
-from tocsin.channels.botchat.updates import moved_chat, needs_username, read_update
 from tocsin.channels.inbound import (
     Answer,
     AskedOnce,
@@ -24,7 +24,7 @@ from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
 
 log = logging.getLogger(__name__)
 

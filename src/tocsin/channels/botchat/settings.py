@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tocsin.core.variables import Variable, boolean, choice, directory, integer
+from tocsin.core.config.variables import Variable, boolean, choice, directory, integer
 
 LARGEST_CHAT_ID = 2**52 - 1  # Bot API: identifiers have at most 52 significant bits
 SHORTEST_WEBHOOK_SECRET = 16  # characters; fewer can be guessed

@@ -18,9 +18,9 @@ from tocsin.channels.contract import (
     visible,
 )
 from tocsin.channels.email.message import ONE_ADDRESS, Mailbox, compose, read_address, read_mailbox
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable, choice, directory, password, port, text
 from tocsin.core.errors import ChannelError
-from tocsin.core.settings import Values
-from tocsin.core.variables import Variable, choice, directory, password, port, text
 
 if TYPE_CHECKING:
     import ssl

@@ -8,7 +8,7 @@ from aiosmtplib import SMTPResponseException
 
 from tocsin.channels.email.session import Session
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http import reason_of
+from tocsin.core.http.transport import reason_of
 
 # By reply code, or reply code and enhanced code (RFC 3463); the longer entry wins.
 ADVICE = {

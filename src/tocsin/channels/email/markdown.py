@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tocsin.channels.email.message import GENERIC_SUBJECT, split_subject
-from tocsin.core.markup import Block, PlainText, Shown, render
-from tocsin.core.markup.html import html_of
-from tocsin.core.markup.tables import display_width
+from tocsin.core.text.markup import Block, PlainText, Shown, render
+from tocsin.core.text.markup.html import html_of
+from tocsin.core.text.markup.tables import display_width
 
 PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body>\n{}</body></html>\n'
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tocsin.core.text import normalise
+from tocsin.core.text.strings import normalise
 
 if TYPE_CHECKING:
     from email.message import EmailMessage

@@ -14,9 +14,9 @@ from typing import cast
 
 import aiosmtplib
 
-from tocsin.core.departure import note_departure
 from tocsin.core.errors import ChannelError
-from tocsin.core.http import CONNECT_TIMEOUT_S
+from tocsin.core.http.departure import note_departure
+from tocsin.core.http.transport import CONNECT_TIMEOUT_S
 
 QUIT_TIMEOUT_S = 1.0
 CHUNK_BYTES = 65_536

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 from tocsin import __version__
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import Variable, base_url, boolean, token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
-from tocsin.core.ratelimit import Rate
-from tocsin.core.settings import Values
-from tocsin.core.variables import Variable, base_url, boolean, token
+from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.http import Reply
-    from tocsin.core.markup import Dialect
+    from tocsin.core.http.transport import Reply
+    from tocsin.core.text.markup import Dialect
 
 
 def _public_key(value: str) -> str:

@@ -12,12 +12,12 @@ from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
-from tocsin.core.markup import Block, PlainText, Run, literal, render
+from tocsin.core.text.markup import Block, PlainText, Run, literal, render
 
 if TYPE_CHECKING:
-    from tocsin.core.clock import Clock
-    from tocsin.core.http import Reply, Transport
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import Reply, Transport
+    from tocsin.core.time.clock import Clock
 
 EPHEMERAL = 64  # only the person who asked sees it
 LIFE_S = 15 * 60 - 10.0  # of a token; the provider's clock began before ours

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.channels.guildchat.interactions import made_at, sender_name, snowflake
 from tocsin.channels.inbound import MAX_QUOTE_CHARS, InboundMessage, MessageKind, Quote
-from tocsin.core.untrusted import named, within, written
+from tocsin.core.reading.untrusted import named, within, written
 
 
 def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:

@@ -17,11 +17,11 @@ from tocsin.channels.inbound import (
     MessageKind,
     WebhookRequest,
 )
-from tocsin.core.untrusted import json_object
+from tocsin.core.reading.untrusted import json_object
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
 
 UNREADABLE = "This could not be read. Please try again, or tell whoever runs this bot."
 

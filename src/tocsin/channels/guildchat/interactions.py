@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
-from tocsin.core.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
+from tocsin.core.reading.untrusted import (
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
+    identifier,
+    named,
+    objects,
+    whole,
+    within,
+    written,
+)
 
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 

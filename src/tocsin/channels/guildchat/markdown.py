@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from tocsin.core.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
-from tocsin.core.markup.inline import BORDER, Piece, Role, settle, weave, with_mark
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
+from tocsin.core.text.markup.inline import BORDER, Piece, Role, settle, weave, with_mark
 
 FENCE = "```"
 LARGEST_HEADING = 3  # what is deeper is bold

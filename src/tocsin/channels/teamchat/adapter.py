@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.config.variables import Variable, base_url, boolean, integer, token
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.ratelimit import Rate
-from tocsin.core.text import escaped_code_points
-from tocsin.core.variables import Variable, base_url, boolean, integer, token
+from tocsin.core.text.strings import escaped_code_points
+from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.http import Reply
-    from tocsin.core.markup import Dialect
+    from tocsin.core.http.transport import Reply
+    from tocsin.core.text.markup import Dialect
 
 BOT_TOKEN = Variable(
     "TEAMCHAT_BOT_TOKEN",

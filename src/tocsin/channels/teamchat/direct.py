@@ -11,15 +11,15 @@ from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.channels.teamchat.adapter import ADVICE, API_URL, BOT_TOKEN, THROTTLED, escape
 from tocsin.channels.teamchat.mrkdwn import Mrkdwn
 from tocsin.core.errors import ChannelError, RemoteError
-from tocsin.core.http import origin_of
-from tocsin.core.markup import PlainText, literal, render
-from tocsin.core.text import escaped_code_points
-from tocsin.core.untrusted import identifier
+from tocsin.core.http.transport import origin_of
+from tocsin.core.reading.untrusted import identifier
+from tocsin.core.text.markup import PlainText, literal, render
+from tocsin.core.text.strings import escaped_code_points
 
 if TYPE_CHECKING:
-    from tocsin.core.clock import Clock
-    from tocsin.core.http import Reply, Transport
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import Reply, Transport
+    from tocsin.core.time.clock import Clock
 
 MAX_USES = 5  # of a response_url, in 30 minutes
 LIFE_S = 1_790.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote
 from tocsin.channels.teamchat.wording import readable, without_mention
-from tocsin.core.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
+from tocsin.core.reading.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
 
 _TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
 

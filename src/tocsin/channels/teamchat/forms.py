@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.channels.teamchat.events import chat_id_of, chat_type_of, timestamp
 from tocsin.channels.teamchat.wording import readable
-from tocsin.core.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, identifier, named, objects, within, written
+from tocsin.core.reading.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, identifier, named, objects, within, written
 
 _PRIVATE_NAMES = {"directmessage": "private", "privategroup": "group"}
 _INTERACTIONS = (

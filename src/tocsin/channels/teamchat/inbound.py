@@ -22,11 +22,11 @@ from tocsin.channels.teamchat.direct import ResponseUrl, own_ids, react
 from tocsin.channels.teamchat.events import Threads, message_of, own_ids_in, timestamp
 from tocsin.channels.teamchat.forms import command_of, interaction_of
 from tocsin.core.errors import ChannelError
-from tocsin.core.untrusted import form_fields, json_object, written
+from tocsin.core.reading.untrusted import form_fields, json_object, written
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
-    from tocsin.core.settings import Values
+    from tocsin.core.config.settings import Values
 
 REMEMBERED = 1_000  # messages with 👀; the second call for one comes within seconds
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from tocsin.channels.teamchat.adapter import escape
-from tocsin.core.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
-from tocsin.core.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
-from tocsin.core.markup.model import plain_text
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
+from tocsin.core.text.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
+from tocsin.core.text.markup.model import plain_text
 
 FENCE = "```"
 _MARKS = {BOLD.kind: "*", ITALIC.kind: "_", STRIKE.kind: "~", CODE.kind: "`"}

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.yaml_node import Node, Problem, shorten
+from tocsin.core.reading.yaml_node import Node, Problem, shorten
 from tocsin.features.skills.front_matter import Definition
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"

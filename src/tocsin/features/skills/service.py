@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
-from tocsin.core.redaction import Redactor
-from tocsin.core.sandbox import SYSTEM_PATH, Room, Sandbox, State
+from tocsin.core.process.sandbox import SYSTEM_PATH, Room, Sandbox, State
+from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.model import (
     MANIFEST,
     MAX_TIMEOUT_S,

@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import make_directory
-from tocsin.core.identity import is_dead
 from tocsin.core.ids import new_id
+from tocsin.core.process.identity import is_dead
+from tocsin.core.storage.files import make_directory
 
 MAX_FILES = 10_000
 MAX_BYTES = 256 * 1024**2

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import read_limited, refuse_others
-from tocsin.core.yaml_file import parse_yaml
-from tocsin.core.yaml_node import TOP, Problem, YamlError, shorten, suggestion
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_node import TOP, Problem, YamlError, shorten, suggestion
+from tocsin.core.storage.files import read_limited, refuse_others
 from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
 from tocsin.features.skills.model import (
     INSTRUCTIONS,

@@ -11,12 +11,12 @@ from pathlib import Path
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
-from tocsin.core.text import storable, truncate
+from tocsin.core.text.strings import storable, truncate
 from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
-from tocsin.messaging.attribution import quotation
-from tocsin.messaging.handling import Received, Reply
+from tocsin.messaging.inbound.attribution import quotation
+from tocsin.messaging.inbound.handling import Received, Reply
 from tocsin.runs.model import Command, Ended, Order, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.recorder import Recorder, command
 from tocsin.runs.service import Runs

@@ -2,7 +2,7 @@
 
 import re
 
-from tocsin.core.text import normalise, split, truncate
+from tocsin.core.text.strings import normalise, split, truncate
 from tocsin.runs.model import Run, RunStatus
 
 MAX_ANSWER = 4_000  # code points

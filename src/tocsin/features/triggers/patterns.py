@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tocsin.core.text import storable
-from tocsin.core.yaml_node import shorten
+from tocsin.core.reading.yaml_node import shorten
+from tocsin.core.text.strings import storable
 
 MAX_LENGTH = 1_000  # characters
 MAX_GROUPS = 99

@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.files import WatchedFile
-from tocsin.core.yaml_file import parse_yaml
-from tocsin.core.yaml_node import Node
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_node import Node
+from tocsin.core.storage.files import WatchedFile
 from tocsin.features.triggers.patterns import Pattern, PatternError, searchable
 
 FILE_NAME = "triggers.yaml"

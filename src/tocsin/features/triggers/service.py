@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.audit_trail import AuditTrail
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.triggers.actions import Actions, Firing, Means
 from tocsin.features.triggers.rules import Match, Triggers
-from tocsin.messaging.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import Ending, Received, Verdict
 from tocsin.runs.model import Run, RunStatus
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,226 @@
+"""The composition root of the services: what runs beside what, and in which order it stops."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from tocsin.assembly.program import App, publisher_of, skills_of
+from tocsin.core.config.security import check_gateway_bind
+from tocsin.core.config.variables import (
+    AUDIT_ANCHOR,
+    AUDIT_ANCHOR_EVERY,
+    DELIVERY_KEEP_DAYS,
+    DELIVERY_WORKERS,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    REDIS_URL,
+    TRUSTED_PROXIES,
+)
+from tocsin.core.errors import ConfigError, TocsinError
+
+if TYPE_CHECKING:
+    from tocsin.assembly.receiving import Receiving
+    from tocsin.delivery.bus.late_bus import LateBus
+    from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.messaging.outbound.channel_watch import ChannelWatch
+    from tocsin.web.http.serving import Service
+
+TIDY_EVERY_S = 2.0
+ANCHOR_EVERY_S = 10.0
+PRUNE_EVERY_S = 3600.0
+
+
+async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
+    """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
+
+    Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
+    """
+    import asyncio
+
+    from tocsin.assembly.receiving import open_receiving
+    from tocsin.messaging.outbound.channel_watch import ChannelWatch
+    from tocsin.web.http.serving import serve as run_services
+
+    if not parts and not app.settings[DELIVERY_WORKERS]:
+        raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
+    watch = ChannelWatch(app.clock)
+    app.messenger.observe(watch.note)
+    app.outbox.observe(watch.note)
+    await _tell_queue_problems(app)
+    await _recover_runs(app)
+    try:
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            receiving = await open_receiving(app, stack, fetch="bot" in parts)
+            bus = _bus(app, receiving, stack)
+            if "bot" in parts and receiving.source is None:
+                _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
+            services = [_gateway(app, receiving, bus, watch)] if "gateway" in parts else []
+            # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
+            running = [part for part in (bus, receiving.source, receiving.inbox, _dispatcher(app)) if part]
+            for part in running:
+                group.create_task(part.run())
+
+            def stop() -> None:
+                for part in running:
+                    part.stop()
+
+            beside = [
+                group.create_task(_keep_house(app)),
+                group.create_task(_anchor_audit_log(app)),
+                group.create_task(receiving.introduce()),
+                group.create_task(_tell_sandbox(app)),
+            ]
+            try:
+                # At the signal, and not when the last request has ended: all have the same 5 s to finish.
+                await run_services(services, ready=ready, stopping=stop)
+            finally:
+                for task in beside:
+                    task.cancel()
+                stop()
+    except* Exception as problems:  # noqa: BLE001  # raised again, alone
+        # One sentence for whoever started the program, not a tree of them.
+        failure = _first(problems)
+    else:
+        return
+    raise failure
+
+
+def _first(problems: BaseException) -> BaseException:
+    return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
+
+
+def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "ChannelWatch") -> "Service":
+    from logging import getLogger
+
+    from tocsin.web.gateway.app import Parts, build_gateway
+    from tocsin.web.http.serving import Service
+
+    host = app.settings[GATEWAY_HOST]
+    for warning in check_gateway_bind(app.settings, host):
+        getLogger(__name__).warning(warning)
+
+    def bus_state() -> str:
+        return "off" if bus is None else bus.state
+
+    def parts(draining: Callable[[], bool]) -> Parts:
+        handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
+        return Parts(*handed, receiving.inbox, bus_state, draining, watch.troubles, receiving.state)
+
+    return Service(
+        "the gateway",
+        host,
+        app.settings[GATEWAY_PORT],
+        GATEWAY_PORT.name,
+        lambda draining: build_gateway(parts(draining)),
+        app.settings[TRUSTED_PROXIES],
+    )
+
+
+def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
+    from logging import getLogger
+
+    from tocsin.bot.contract import CHANNEL
+
+    missing = next(", ".join(state.missing) for state in app.registry.states() if state.spec.kind == CHANNEL)
+    if needed:
+        raise ConfigError("the bot cannot run", hint=f"set {missing}")
+    getLogger(__name__).info("the bot is off", extra={"missing": missing})
+
+
+async def _tell_sandbox(app: App) -> None:
+    """Log how far skills are confined: under the limits of a unit or container that may differ from a shell's."""
+    from logging import getLogger
+
+    state = await skills_of(app).sandbox_state()
+    facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
+    getLogger(__name__).info("skills are confined", extra=facts)
+
+
+async def _recover_runs(app: App) -> None:
+    from logging import getLogger
+
+    try:
+        await app.runs().recover()
+    except TocsinError as error:
+        getLogger(__name__).warning("runs of dead processes are not looked at", extra={"reason": error.sentence()})
+
+
+async def _tell_queue_problems(app: App) -> None:
+    from logging import getLogger
+
+    for problem in (await app.outbox.store.health()).problems:
+        getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
+
+
+def _dispatcher(app: App) -> "Dispatcher | None":
+    slots = app.settings[DELIVERY_WORKERS]
+    if not slots:
+        return None
+    from tocsin.delivery.dispatcher import Dispatcher
+
+    dispatcher = Dispatcher(app.outbox.store, app.registry, app.clock, slots=slots)
+    dispatcher.observe(app.outbox.record_attempt)
+    app.outbox.on_queued(dispatcher.wake)
+    return dispatcher
+
+
+def _bus(app: App, receiving: "Receiving", stack: AsyncExitStack) -> "LateBus | None":
+    """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
+    from logging import getLogger
+    from socket import gethostname
+
+    from tocsin.assembly.receiving import is_redis_there
+    from tocsin.core.ids import new_id
+    from tocsin.core.storage.redis_client import open_redis
+    from tocsin.delivery.bus.bus import Bus
+    from tocsin.delivery.bus.late_bus import LateBus
+
+    url = app.settings[REDIS_URL]
+    if not url:
+        return None
+
+    def make() -> Bus:
+        client = open_redis(url)
+        stack.push_async_callback(client.aclose)
+        receiving.use_redis(url)
+        getLogger(__name__).info("Redis is used for the bus and for sessions", extra={"redis": client.where})
+        publisher = publisher_of(app)
+        worker = f"{gethostname()}:{new_id()}"
+        return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
+
+    return LateBus(lambda: is_redis_there(app), make, app.clock)
+
+
+async def _anchor_audit_log(app: App) -> None:
+    """Note the end of the audit chain elsewhere every so often, where AUDIT_ANCHOR says so."""
+    from tocsin.messaging.outbound.audit_anchor import AuditAnchor
+
+    destination, every = app.settings[AUDIT_ANCHOR], app.settings[AUDIT_ANCHOR_EVERY]
+    if not destination:
+        return
+    anchor = AuditAnchor(destination, every, app.audit.log, app.outbox)
+    while True:
+        await anchor.note_if_due()
+        await app.clock.sleep(ANCHOR_EVERY_S)
+
+
+async def _keep_house(app: App) -> None:
+    """Do what the queue puts off, and once an hour forget what finished long ago."""
+    from logging import getLogger
+
+    store, prune_at = app.outbox.store, 0.0
+    while True:
+        try:
+            await store.tidy()
+        except TocsinError:  # whatever needs the queue tells that it is away
+            await app.clock.sleep(TIDY_EVERY_S)
+            continue
+        try:
+            if app.clock.monotonic() >= prune_at:
+                await app.inbox_store().prune()
+                await app.runs().prune()
+                await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+                prune_at = app.clock.monotonic() + PRUNE_EVERY_S
+        except TocsinError as error:
+            getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
+        await app.clock.sleep(TIDY_EVERY_S)

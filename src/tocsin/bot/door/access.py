@@ -1,0 +1,249 @@
+"""Who may talk to the bot: the allowlist, requests, and the admin's decisions (spec 3.2, 5.5)."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.bot.contract import ShownAs, Tell
+from tocsin.bot.door.access_store import AccessStore, Record, Standing
+from tocsin.bot.keyboards import decision_keyboard
+from tocsin.channels.contract import PLAIN
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.inbound.handling import Reply
+from tocsin.messaging.outbound.caller import Caller
+
+log = logging.getLogger(__name__)
+
+MAX_DETAIL = 100  # characters of a name that a stranger chose
+
+
+class AccessError(TocsinError):
+    """A chat's access cannot be changed that way."""
+
+    code = "access-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a decision."""
+
+    chat_id: str
+    before: Standing
+    after: Standing
+
+    @property
+    def sentence(self) -> str:
+        """What happened, for the admin."""
+        if self.before is self.after:
+            return f"chat {self.chat_id} is {self.after} already"
+        return f"chat {self.chat_id} is now {self.after} (was {self.before})"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One chat of the list that `bot access list` shows."""
+
+    chat_id: str
+    standing: Standing
+    origin: str  # setting, runtime
+    details: Mapping[str, str]
+    changed_at: float | None = None
+
+
+class Access:
+    """Decides by what was recorded at run time, then by the setting.
+
+    A chat of the setting that is removed at run time is recorded as unknown: without the record, its next
+    message would let it in again.
+    """
+
+    def __init__(
+        self,
+        store: AccessStore,
+        audit: AuditTrail,
+        listed: frozenset[str],
+        admin: str = "",
+        tell: Tell | None = None,
+        shown_as: ShownAs | None = None,
+    ) -> None:
+        self.admin = admin
+        self._store = store
+        self._audit = audit
+        self._listed = listed
+        self._tell = tell
+        self._shown_as = shown_as
+
+    async def standing(self, chat_id: str) -> Standing:
+        """Return where the chat stands; of a group that moved, both IDs count, its own first."""
+        for id_, record in await self._store.family(chat_id):
+            if record:
+                return record.standing
+            if id_ in self._listed:
+                return Standing.ALLOWED
+        return Standing.UNKNOWN
+
+    async def admits(self, message: InboundMessage) -> bool:
+        """Whether anything of the message may be processed, its acknowledgement included."""
+        return await self.standing(message.chat_id) is Standing.ALLOWED
+
+    async def request(self, message: InboundMessage) -> Standing:
+        """Record that an unknown chat asks for access, and tell the admin once.
+
+        A request that was cut off before the admin was told is completed by the next one.
+        """
+        record, is_new = await self._store.request(message.chat_id, details_of(message))
+        if record is None:
+            log.warning("an access request is dropped, too many wait", extra={"chat_id": message.chat_id})
+            return Standing.UNKNOWN
+        if is_new:
+            self._note("bot.request", f"access requested by chat {record.chat_id}", record.chat_id, Caller("bot"))
+            if not self.admin:
+                log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
+        if record.standing is Standing.PENDING and not record.admin_told:
+            await self._ask_admin(record)
+        return record.standing
+
+    async def approve(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
+        """Let the chat in, and tell it when it had asked; `pressed` is the message whose button decided."""
+        change, record = await self._change(chat_id, Standing.ALLOWED)
+        if change.before is not change.after:
+            if record and change.before is not Standing.UNKNOWN:
+                await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
+            await self._close_request(record, change, pressed)
+            await self._store.decide(chat_id, Standing.ALLOWED)
+            self._note("bot.approve", change.sentence, chat_id, caller)
+        return change
+
+    async def deny(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
+        """Keep the chat out, and tell it when its request waits; `pressed` is the message whose button decided."""
+        change, record = await self._change(chat_id, Standing.DENIED)
+        if change.before is not change.after:
+            if record and change.before is Standing.PENDING:
+                await self._tell_chat(record, change, "Your access request was denied.")
+            await self._close_request(record, change, pressed)
+            await self._store.decide(chat_id, Standing.DENIED)
+            self._note("bot.deny", change.sentence, chat_id, caller)
+        return change
+
+    async def remove(self, chat_id: str, caller: Caller) -> Change:
+        """Take the chat off the allowlist, also where the setting lists it: it is unknown then and may ask anew.
+
+        Raises AccessError when the chat is not known at all.
+        """
+        change, record = await self._change(chat_id, Standing.UNKNOWN)
+        if record is None and change.before is Standing.UNKNOWN:
+            raise AccessError(f"chat {chat_id} is not on the list", hint="see: tocsin bot access list")
+        if change.before is not change.after:
+            await self._close_request(record, change)
+            if await self._allowed_anyway(chat_id):
+                await self._store.decide(chat_id, Standing.UNKNOWN)
+            else:
+                await self._store.forget(chat_id)
+            self._note("bot.remove", change.sentence, chat_id, caller)
+        return change
+
+    async def outcome(self, chat_id: str) -> str:
+        """Return what takes the place of the admin's buttons: where the chat stands, and what is known of it."""
+        record = (await self._store.family(chat_id))[0][1]
+        return outcome_text(chat_id, await self.standing(chat_id), record.details if record else {})
+
+    async def record_move(self, old_id: str, new_id: str) -> None:
+        """Keep that a group became another chat; from then on both IDs count."""
+        await self._store.record_move(old_id, new_id)
+
+    async def listing(self) -> list[Listed]:
+        """Return every chat that is known, those that wait first."""
+        records = await self._store.records()
+        decided = {record.chat_id for record in records}
+        listed = [Listed(id_, Standing.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
+        return [Listed(r.chat_id, r.standing, "runtime", r.details, r.changed_at) for r in records] + listed
+
+    async def _change(self, chat_id: str, after: Standing) -> tuple[Change, Record | None]:
+        record = (await self._store.family(chat_id))[0][1]
+        before = record.standing if record else await self.standing(chat_id)
+        return Change(chat_id, before, after), record
+
+    async def _allowed_anyway(self, chat_id: str) -> bool:
+        """Whether the chat is let in without a record of its own: by the setting, or by another ID of the group."""
+        others = (await self._store.family(chat_id))[1:]
+        return chat_id in self._listed or any(
+            record.standing is Standing.ALLOWED if record else id_ in self._listed for id_, record in others
+        )
+
+    async def _ask_admin(self, record: Record) -> None:
+        if not self.admin:
+            return
+        key = f"access:{record.chat_id}:request:{record.changed_at:.6f}"
+        buttons = [[list(button) for button in row] for row in decision_keyboard(record.chat_id)]
+        notice = await self._queue(self.admin, request_text(record), key, {"buttons": buttons})
+        if notice is not None:
+            await self._store.admin_was_told(record.chat_id, notice)
+
+    async def _close_request(self, record: Record | None, change: Change, pressed: int | None = None) -> None:
+        """Put the outcome in the place of the admin's buttons, unless the answer to their press does."""
+        if record is None or not record.notice or self._shown_as is None:
+            return
+        shown = await self._shown_as(record.notice)
+        if shown is not None and shown.id != pressed:
+            text = outcome_text(change.chat_id, change.after, record.details)
+            key = f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}:notice"
+            await self._queue(shown.target, text, key, {"edit_message_id": shown.id})
+
+    async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
+        # Before the decision is stored, and under a key: a repetition after a crash tells nobody twice.
+        await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}")
+
+    async def _queue(self, chat_id: str, text: str, key: str, extra: Mapping[str, Any] | None = None) -> str | None:
+        """Queue a text and return its delivery, or `None` where that is not possible."""
+        if self._tell is None:
+            return None
+        try:
+            return await self._tell(chat_id, Reply(text, PLAIN, extra or {}), key)
+        except TocsinError as error:  # a chat that cannot be told must not stop the decision
+            log.warning("a chat cannot be told", extra={"chat_id": chat_id, "reason": error.sentence()})
+            return None
+
+    def _note(self, action: str, detail: str, chat_id: str, caller: Caller) -> None:
+        self._audit.record(action, detail, source=caller.source, metadata={"chat_id": chat_id, **caller.facts})
+
+
+def details_of(message: InboundMessage) -> dict[str, str]:
+    """Return what is known of who asks, each on one line and short: strangers choose these words."""
+    is_group = message.chat_type != "private"
+    facts = {
+        "title": message.chat_title if is_group else None,
+        "kind": message.chat_type if is_group else None,
+        "name": message.sender_name,
+        "username": message.sender_username,
+        "language": message.sender_language,
+        "user": message.sender_id if message.sender_id != message.chat_id else None,
+    }
+    return {name: line for name, value in facts.items() if value and (line := _one_line(str(value)))}
+
+
+def request_text(record: Record) -> str:
+    """Return what the admin reads."""
+    lines = [f"Access requested by chat {record.chat_id}: /approve {record.chat_id}"]
+    lines += labelled(record.details)
+    return "\n".join([*lines, f"Or keep it out: /deny {record.chat_id}"] if record.details else lines)
+
+
+def outcome_text(chat_id: str, standing: Standing, details: Mapping[str, str]) -> str:
+    """Return what the admin reads in the place of a request that is decided."""
+    other = f"To keep it out: /deny {chat_id}" if standing is Standing.ALLOWED else f"To let it in: /approve {chat_id}"
+    return "\n".join([f"Chat {chat_id} is {standing}.", *labelled(details), other])
+
+
+def labelled(details: Mapping[str, str]) -> list[str]:
+    """Return what is known of a chat, a label before each fact; of a group, the name is that of who asked."""
+    labels = {"name": "asked by"} if "kind" in details else {}
+    return [f"{labels.get(name, name)}: {value}" for name, value in details.items()]
+
+
+def _one_line(value: str) -> str:
+    visible = "".join(character if character.isprintable() else " " for character in value)
+    line = " ".join(visible.split())
+    return line if len(line) <= MAX_DETAIL else line[: MAX_DETAIL - 1] + "…"

@@ -1,0 +1,158 @@
+"""Where the bot works: behind the gate, visibly, cancellable, with one answer at the end."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+
+from tocsin.bot.chat_tasks import JobCancelledError, Jobs
+from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
+from tocsin.bot.files.attachments import ACCEPTED
+from tocsin.bot.gate import Gate, GateFullError
+from tocsin.bot.pressed import message_pressed
+from tocsin.bot.talk.preview import Preview, Previews
+from tocsin.bot.talk.sequencer import Arrivals
+from tocsin.channels.contract import COMMONMARK
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.markup import completed
+from tocsin.core.text.strings import normalise
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+
+log = logging.getLogger(__name__)
+
+TOO_MANY = "Too many requests -- please wait for current jobs to finish."  # spec 7
+CANCELLED = "(cancelled)"
+# Reasons of verdicts.
+TURNED_AWAY = "too many requests"
+BY_PERSON = "cancelled"
+BROKEN = "Something went wrong here, and the answer is not finished. The log has the details."
+NOTHING_TO_READ = f"I find nothing in your message that I can read. {ACCEPTED}."
+UNREADABLE = "I could not read that message. Please try again, or send it as text."
+
+
+# Shows the chat that somebody works for it, while the block runs.
+Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
+
+
+class Work:
+    """One piece of work while it goes on."""
+
+    def __init__(self, received: Received, preview: Preview, tell: Tell, target: str) -> None:
+        self.received = received
+        self.preview = preview
+        self._tell = tell
+        self._target = target
+        self._said = 0
+
+    async def say(self, reply: Reply) -> None:
+        """Tell the chat how far the work is, before its end; a repeated attempt does not say it twice."""
+        self._said += 1
+        await self._tell(self._target, reply, f"bot:{self.received.id}:progress:{self._said}")
+
+
+Task = Callable[[Work], Awaitable[Verdict]]
+# What a mode does with a free-form message.
+FreeForm = Callable[[Work, Prepared], Awaitable[Verdict]]
+
+
+class Desk:
+    """Does work for chats, as much at the same time as the gate lets through."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        previews: Previews,
+        arrivals: Arrivals,
+        *,
+        tell: Tell,
+        target_of: Callable[[InboundMessage], str],
+        indicating: Indicating | None = None,
+    ) -> None:
+        self.gate = gate
+        self.jobs = Jobs()
+        self._previews = previews
+        self._arrivals = arrivals
+        self._tell = tell
+        self._target_of = target_of
+        self._indicating = indicating or (lambda _: nullcontext())
+
+    async def do(self, received: Received, task: Task) -> Verdict:
+        """Do `task` in a slot of the chat; the last reply takes the place of the preview, if there is one."""
+        message = received.message
+        preview = await self._previews.open(received)
+        work = Work(received, preview, self._tell, self._target_of(message))
+        # Who was promised an answer before a crash is not turned away after it.
+        patient = received.backlog or received.attempt > 1
+        await self._arrivals.turn(received)  # from here to the gate nothing is awaited
+        try:
+            with self.jobs.running(message.chat_id, received.id):
+                async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
+                    await received.begin()
+                    verdict = await task(work)
+        except GateFullError:
+            verdict = failed(TOO_MANY, TURNED_AWAY)
+        except JobCancelledError:
+            verdict = cancelled(preview, message)
+        except Exception as error:
+            if preview.message_id is None:
+                raise
+            # Half an answer must not stay there beside the message that it failed.
+            log.exception("work that was shown has failed", extra={"event": received.id})
+            verdict = failed(BROKEN, f"unexpected {type(error).__name__}")
+        await preview.settled()
+        return self._sealed(verdict, received, preview)
+
+    def _sealed(self, verdict: Verdict, received: Received, preview: Preview) -> Verdict:
+        """Let the last reply take the preview's place."""
+        if preview.message_id is None or not verdict.replies:
+            return verdict
+        *before, last = verdict.replies
+        last = replace(last, extra={**last.extra, "edit_message_id": preview.message_id})
+
+        async def done() -> None:
+            if verdict.done:
+                await verdict.done()
+            await self._previews.forget(received)
+
+        return replace(verdict, replies=(*before, last), done=done)
+
+
+def cancelled(preview: Preview, message: InboundMessage) -> Verdict:
+    """Return how a cancelled message ends: silent, but for a preview or a message with buttons, which is closed."""
+    if preview.message_id is not None:
+        written = completed(normalise(preview.text))
+        return Verdict(Ending.ANSWERED, (Reply(f"{written}\n\n{CANCELLED}".strip(), COMMONMARK),), BY_PERSON)
+    replies = (Reply(CANCELLED),) if message_pressed(message) is not None else ()
+    return Verdict(Ending.ANSWERED, replies, BY_PERSON)
+
+
+def was_turned_away(verdict: Verdict) -> bool:
+    """Whether the work has not begun, because too much waits already."""
+    return verdict.reason == TURNED_AWAY
+
+
+def was_cancelled(verdict: Verdict) -> bool:
+    """Whether a person cancelled the work."""
+    return verdict.reason == BY_PERSON
+
+
+def has_content(message: InboundMessage, ready: Prepared) -> bool:
+    """Whether there is anything to answer but that files could not be read."""
+    # A mention of the bot in answer to somebody is about what that one wrote.
+    return bool(ready.text.strip() or ready.images or (message.quote and not ready.notes))
+
+
+async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
+    """Read the message's attachments, then handle it; what was found out about them is told first."""
+    try:
+        ready = await prepare(work.received.message)
+    except TocsinError as error:
+        log.warning("a message cannot be prepared", extra={"reason": error.sentence()})
+        return failed(UNREADABLE, error.sentence())
+    notes = tuple(Reply(note) for note in ready.notes)
+    if not has_content(work.received.message, ready):
+        return Verdict(Ending.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
+    for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
+        await work.say(note)
+    return await handle(work, ready)

@@ -1,0 +1,1 @@
+"""Attachments: what files of strangers say, read in child processes."""

@@ -1,0 +1,127 @@
+"""What a message says once its files are read: text, pictures for the model, and remarks for the person.
+
+Every file is opened in a child process of its own (see `file_reader` and `speech_reader`).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tocsin.bot.contract import Prepared
+from tocsin.bot.files.pictures import PICTURE_TYPES, fit
+from tocsin.bot.files.reading import UnreadableFileError, read_in_child
+from tocsin.bot.files.speech import Speech
+from tocsin.channels.inbound import Attachment, InboundMessage
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.inbound.attribution import name_of
+from tocsin.providers.contract import Image
+
+Fetch = Callable[[Attachment], Awaitable[bytes]]
+
+# Spec 4.4.
+TEXT_TYPES = frozenset(
+    {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
+)
+PICTURE = "picture"
+# What each type is: a picture, or what `file_reader` calls that kind of document.
+KINDS = {
+    **dict.fromkeys(PICTURE_TYPES, PICTURE),
+    **dict.fromkeys(TEXT_TYPES, "text"),
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+}
+# Where the product does not know the type either, the end of the name says it.
+UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "application/x-zip-compressed"})
+BY_SUFFIX = {
+    **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},
+    **dict.fromkeys((".txt", ".csv", ".html", ".md", ".json", ".xml"), "text"),
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp"), PICTURE),
+}
+MAX_IMAGES = 10
+READ_TIMEOUT_S = 30.0
+ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages"
+
+
+class Attachments:
+    """Fetches and reads what comes with a message."""
+
+    def __init__(self, fetch: Fetch, speech: Speech) -> None:
+        self._fetch = fetch
+        self._speech = speech
+
+    async def prepare(self, message: InboundMessage) -> Prepared:
+        """Read all files of `message`; one that cannot be read holds up nothing, and person and model are told."""
+        taken = _Taken([message.text] if message.text else [])
+        taken.texts += [f"[{thing}]" for thing in message.things]
+        await self._take_all(message.attachments, taken)
+        # What somebody else sent is for the model: the person who answers it needs no remarks.
+        answered = _Taken([], taken.images, came_with="With the message that this one answers")
+        await self._take_all(message.quote.attachments if message.quote else (), answered)
+        return Prepared(
+            "\n\n".join(taken.texts),
+            tuple(taken.images),
+            tuple(taken.notes),
+            quoted=tuple(answered.texts),
+            unread=(*taken.unread, *answered.unread),
+        )
+
+    async def _take_all(self, attachments: tuple[Attachment, ...], taken: "_Taken") -> None:
+        for attachment in attachments:
+            try:
+                await self._take(attachment, taken)
+            except TocsinError as error:
+                taken.refuse(attachment, error)
+
+    async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
+        mime = attachment.mime.partition(";")[0].strip().lower()
+        kind = _kind(attachment.name, mime)
+        if not attachment.file_id:
+            raise UnreadableFileError("its content is not shown to bots", hint=ACCEPTED)
+        if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
+            said = await self._speech.words_of(await self._fetch(attachment))
+            taken.notes.append(f"“{said}”" if said else "I could not hear any words in it.")
+            taken.texts += [said] if said else []
+        elif attachment.kind == "photo" or kind == PICTURE:
+            if len(taken.images) >= MAX_IMAGES:
+                raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
+            data = await self._fetch(attachment)
+            # What is sent as a photo, the product has made itself, and made it small.
+            taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
+        elif kind:
+            taken.texts.append(await _document(attachment, kind, await self._fetch(attachment)))
+        elif attachment.kind == "video" or mime.startswith("video/"):
+            raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
+        else:
+            raise UnreadableFileError("I cannot open files of this kind", hint=ACCEPTED)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What was found in a message so far."""
+
+    texts: list[str]
+    images: list[Image] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    came_with: str = "With this"
+
+    def refuse(self, attachment: Attachment, error: TocsinError) -> None:
+        """Note for the person, and for the model, that a file cannot be read and why."""
+        name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
+        self.notes.append(f"I could not read {name}: {error}.{hint}")
+        self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")
+
+
+def _kind(name: str, mime: str) -> str | None:
+    return BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else KINDS.get(mime)
+
+
+async def _document(attachment: Attachment, kind: str, data: bytes) -> str:
+    reading = await read_in_child("tocsin.bot.files.file_reader", [kind], data, READ_TIMEOUT_S)
+    if refused := reading.get("refused"):
+        raise UnreadableFileError(str(refused))
+    cut = "\n[The file goes on; only its beginning is shown.]" if reading.get("cut") else ""
+    return f"[File {name_of(attachment)}]\n{reading.get('text', '')}{cut}"

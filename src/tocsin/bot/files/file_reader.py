@@ -1,0 +1,105 @@
+"""A program that opens one file of a stranger and prints its text: `python -m tocsin.bot.files.file_reader <kind> <path>`.
+
+It runs as a child with limited memory and time, so that a hostile file can end nothing but it. What it
+prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypedDict
+
+from tocsin.core.process.limited import limit_this_process
+
+MAX_CHARS = 10_000  # spec 8
+MAX_PAGES = 20  # of a PDF; sheets of a workbook, slides of a presentation
+MEMORY_BYTES = 768 * 1024 * 1024
+CPU_S = 20
+
+
+class Reading(TypedDict, total=False):
+    """What was found."""
+
+    text: str
+    cut: bool  # there is more than `text` has
+    refused: str  # why there is nothing
+
+
+def main() -> None:
+    """Read the file that the arguments name."""
+    kind, path = sys.argv[1:3]
+    limit_this_process(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S)
+    try:
+        reading = READERS[kind](Path(path))
+    except MemoryError:
+        reading = {"refused": "it needs too much memory to open"}
+    sys.stdout.write(json.dumps(reading))
+
+
+def read_text(path: Path) -> Reading:
+    """Return the first characters of a text; what is no UTF-8 is read as well as possible."""
+    content = path.read_bytes()
+    encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    return _cut(content.decode(encoding, errors="replace"))
+
+
+def read_pdf(path: Path) -> Reading:
+    """Return the text of the first pages."""
+    from pypdf import PdfReader
+    from pypdf.errors import PdfReadError
+
+    text, cut = "", False
+    try:
+        with path.open("rb") as stream:
+            document = PdfReader(stream)
+            if document.is_encrypted and not document.decrypt(""):
+                return {"refused": "it is protected by a password"}
+            for number, page in enumerate(document.pages):
+                if number >= MAX_PAGES or len(text) > MAX_CHARS:
+                    cut = True
+                    break
+                text += page.extract_text() + "\n"
+    except PdfReadError as error:
+        return {"refused": f"it is not a readable PDF ({' '.join(str(error).split())[:100]})"}
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, ArithmeticError, OSError):
+        # What the parser raises for broken files is not a closed list.
+        if not text.strip():
+            return {"refused": "it is not a readable PDF"}
+        cut = True
+    if not text.strip():
+        return {"refused": "it has no text; a scan is a picture: send it as one"}
+    reading = _cut(text)
+    reading["cut"] = cut or reading["cut"]
+    return reading
+
+
+def _cut(text: str) -> Reading:
+    clean = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
+    if not clean:
+        return {"refused": "the file is empty"}
+    return {"text": clean[:MAX_CHARS], "cut": len(clean) > MAX_CHARS}
+
+
+def read_office(kind: str, path: Path) -> Reading:
+    """Return the text of a document of an office program."""
+    from tocsin.bot.files import office_reader
+
+    try:
+        text, more = office_reader.read_office(path, kind, MAX_CHARS, MAX_PAGES)
+    except office_reader.RefusedError as refusal:
+        return {"refused": str(refusal)}
+    reading = _cut(text)
+    reading["cut"] = more or reading["cut"]
+    return reading
+
+
+READERS: dict[str, Callable[[Path], Reading]] = {
+    "text": read_text,
+    "pdf": read_pdf,
+    **{kind: partial(read_office, kind) for kind in ("docx", "odt", "xlsx", "pptx")},
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Pictures for chat models: checked and, where they are too large, scaled down in a child process."""
+
+import base64
+
+from tocsin.bot.files.picture_reader import MAX_BYTES
+from tocsin.bot.files.reading import UnreadableFileError, read_in_child
+from tocsin.providers.contract import Image
+
+# How each picture begins: what a product says of a file is not proof.
+PICTURE_TYPES = {
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+FIT_TIMEOUT_S = 30.0
+
+
+async def fit(data: bytes, *, is_checked: bool = False) -> Image:
+    """Return a picture that chat models take; raises UnreadableFileError.
+
+    One that `is_checked` is known to open, and to have no more pixels than models take.
+    """
+    media_type = type_of(data)
+    if not media_type:
+        raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
+    if is_checked and len(data) <= MAX_BYTES:
+        return Image(media_type, data)
+    result = await read_in_child("tocsin.bot.files.picture_reader", [], data, FIT_TIMEOUT_S)
+    if refused := result.get("refused"):
+        raise UnreadableFileError(str(refused))
+    scaled = result.get("jpeg")
+    return Image("image/jpeg", base64.b64decode(scaled)) if scaled else Image(media_type, data)
+
+
+def type_of(data: bytes) -> str:
+    """Return the type of a picture by how it begins; empty where it is none that models take."""
+    for media_type, beginnings in PICTURE_TYPES.items():
+        if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):
+            return media_type
+    return ""

@@ -1,0 +1,46 @@
+"""Open a file of a stranger in a child process of its own, by one of our reader programs."""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ProcessError, TocsinError
+from tocsin.core.process.starting import ProcessTimeoutError, run
+
+
+class UnreadableFileError(TocsinError):
+    """A file cannot be read; the sentence is for the person who sent it."""
+
+    code = "unreadable-file"
+
+
+async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_s: float) -> dict[str, Any]:
+    """Return what a reader program of ours says of a file; its end, whatever the cause, is an UnreadableFileError."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-file-") as directory:
+        path = await asyncio.to_thread(_write, Path(directory), data)
+        argv = [sys.executable, "-I", "-m", module, *arguments, str(path)]
+        try:
+            # Of our environment it needs nothing, least of all the secrets.
+            finished = await run(argv, timeout_s=timeout_s, env={"PATH": os.defpath, "LANG": "C.UTF-8"})
+        except ProcessTimeoutError:
+            raise UnreadableFileError("it takes too long to open") from None
+        except ProcessError as error:
+            raise UnreadableFileError("it cannot be opened now") from error
+    try:
+        reading = json.loads(finished.stdout)
+    except ValueError:
+        reading = None
+    if finished.exit_code or not isinstance(reading, dict):
+        raise UnreadableFileError("it cannot be opened: it is damaged, or made to do harm")
+    return reading
+
+
+def _write(directory: Path, data: bytes) -> Path:
+    path = directory / "file"
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    return path

@@ -1,0 +1,92 @@
+"""Speech to text on this machine: the model, and the child process that uses it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+
+# Module, arguments, content of the file, seconds: what the reader program said.
+ReadInChild = Callable[[str, list[str], bytes, float], Awaitable[dict[str, Any]]]
+
+TRANSCRIBE_TIMEOUT_S = 300.0
+PACKAGES = ("av", "pywhispercpp")
+
+
+class SpeechError(TocsinError):
+    """Speech cannot be written down here; the sentence says what the operator has to run."""
+
+    code = "no-speech"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechModel:
+    """A model file that is trusted by its size and digest."""
+
+    file_name: str
+    size: int
+    sha256: str
+    url: str
+
+
+# whisper.cpp, the English base model: MIT licence.
+BASE_EN = SpeechModel(
+    "ggml-base.en.bin",
+    147_964_211,
+    "a03779c86df3323075f5e796cb2ce5029f00ec8869eee3fdfb897afe36c6d002",
+    "https://huggingface.co/ggerganov/whisper.cpp/resolve/main/ggml-base.en.bin",
+)
+
+
+class Speech:
+    """Writes down what a file says; one file at a time, because it takes every core."""
+
+    def __init__(self, directory: Path, read_in_child: ReadInChild, model: SpeechModel = BASE_EN) -> None:
+        self.path = directory / model.file_name
+        self._model = model
+        self._read_in_child = read_in_child
+        self._turn = asyncio.Lock()
+        self._trusted: tuple[int, int] | None = None  # size and time of change of the file that was checked
+
+    def problem(self) -> str:
+        """Return why nothing can be written down, or nothing; digests the model file when it is new."""
+        missing = [package for package in PACKAGES if find_spec(package) is None]
+        if missing:
+            return f'{", ".join(missing)}: package not installed: pip install "tocsin[voice]"'
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return "there is no speech model: run `tocsin voice install`"
+        stamp = (stat.st_size, stat.st_mtime_ns)
+        if stamp == self._trusted:
+            return ""
+        if stat.st_size != self._model.size or digest_of(self.path) != self._model.sha256:
+            return f"the speech model {self.path.name} is damaged: run `tocsin voice install`"
+        self._trusted = stamp
+        return ""
+
+    async def words_of(self, sound: bytes) -> str:
+        """Return the words of a file, empty where there are none. Raises TocsinError."""
+        if problem := await asyncio.to_thread(self.problem):
+            sentence, _, fix = problem.partition(": ")
+            raise SpeechError(f"voice messages cannot be read here: {sentence}", hint=fix)
+        async with self._turn:
+            reading = await self._read_in_child(
+                "tocsin.bot.files.speech_reader", [str(self.path)], sound, TRANSCRIBE_TIMEOUT_S
+            )
+        if refused := reading.get("refused"):
+            raise SpeechError(str(refused))
+        return str(reading.get("text", ""))
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    digest = sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1024 * 1024):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Skill mode: a message becomes a plan of skills."""

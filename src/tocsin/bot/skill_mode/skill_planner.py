@@ -1,0 +1,156 @@
+"""Skill mode: what a message asks for is mapped to skills, confirmed by the person, run, and reported (spec 4.4)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tocsin.bot import keyboards
+from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
+from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
+from tocsin.bot.executor import CANCELLED, Desk, Work, was_cancelled, was_turned_away
+from tocsin.bot.pressed import drop_buttons, in_place, show_progress
+from tocsin.bot.skill_mode.plans import Plan, Plans, Step
+from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import truncate
+from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.runs.model import Run
+
+log = logging.getLogger(__name__)
+
+NOTHING_FITS = "I found no installed skill for that. /skills lists what there is, /mode chat leads back to chat."
+GONE = "That plan was carried out or cancelled already, or it is older than a day."
+_PLAN = "plan:"
+SHOWN_RESULT = 600  # characters of each skill's output in the report
+
+
+class Intake:
+    """The pipeline from a message to the report on what was done."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        audit: AuditTrail,
+        api: BotCalls,
+        *,
+        provider: FindProvider,
+        list_skills: ListSkills,
+        run_skill: RunSkill,
+    ) -> None:
+        self._plans = plans
+        self._audit = audit
+        self._api = api
+        self._provider = provider
+        self._list_skills = list_skills
+        self._run_skill = run_skill
+        self._desk: Desk | None = None
+
+    def work_at(self, desk: Desk) -> None:
+        """Carry plans out there; the desk is made after the intake."""
+        self._desk = desk
+
+    async def propose(self, work: Work, ready: Prepared) -> Verdict:
+        """Answer a free-form message with a plan and two buttons."""
+        skills = await self._list_skills()
+        if not skills:
+            return answered(NO_SKILLS)
+        steps, remark = await self._find_steps(ready.text, skills)
+        if not any(step.skill for step in steps):
+            return answered(NOTHING_FITS)
+        plan = await self._plans.add(work.received.message.chat_id, steps)
+        lines = ["Shall I do this?", "", *(_proposed(n, step) for n, step in enumerate(steps, start=1)), *remark]
+        buttons = [
+            [
+                ("Run", f"{keyboards.CONFIRM}{_PLAN}{plan.id}"),
+                ("Cancel", f"{keyboards.CANCEL}{_PLAN}{plan.id}"),
+            ]
+        ]
+        return answered("\n".join(lines), buttons=buttons)
+
+    async def _find_steps(self, text: str, skills: Sequence[Any]) -> tuple[list[Step], list[str]]:
+        try:
+            if provider := await self._provider():
+                return await ask_for_steps(provider, text, skills), []
+        except TocsinError as error:
+            log.warning("requirements are matched by words", extra={"reason": error.sentence()})
+            return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
+        return match_steps(text, skills), []
+
+    async def on_button(self, received: Received, data: str) -> Verdict | None:
+        """Carry out or drop a plan; nothing for buttons that are not of a plan."""
+        prefix, rest = keyboards.parse(data)
+        if not rest.startswith(_PLAN) or self._desk is None:
+            return None
+        plan_id, chat = rest.removeprefix(_PLAN), received.message.chat_id
+        plan = await self._plans.take(plan_id, chat, received.id)
+        if plan is None:
+            await drop_buttons(self._api, received.message)
+            return answered(GONE)
+        if prefix == keyboards.CANCEL:
+            self._record("intake.cancelled", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            return in_place(received.message, answered("Cancelled. Nothing was run."))
+        verdict = await self._desk.do(received, partial(self._carry_out, plan))
+        if was_turned_away(verdict):
+            await self._plans.give_back(plan)
+            return verdict
+        if was_cancelled(verdict):
+            plan = await self._plans.take(plan_id, chat, received.id) or plan  # with what was done before
+            verdict = replace(verdict, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
+        return in_place(received.message, verdict)
+
+    async def _carry_out(self, plan: Plan, work: Work) -> Verdict:
+        message = work.received.message
+        if work.received.attempt == 1:
+            self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+        for number, step in enumerate(plan.steps):
+            if not step.skill or step.ok is not None:  # done before a crash
+                continue
+            await show_progress(self._api, message, _progress(plan, number))
+            plan = plan.with_step(number, await self._run(plan, number))
+            await self._plans.save(plan)
+        failed = any(step.ok is False for step in plan.steps)
+        ending = Ending.FAILED if failed else Ending.ANSWERED
+        return Verdict(ending, (Reply(report(plan)),), "a skill failed" if failed else "")
+
+    async def _run(self, plan: Plan, number: int) -> Step:
+        step, actor = plan.steps[number], f"chat:{plan.chat_id}"
+
+        def note(run: Run | None) -> None:
+            facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
+            self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
+
+        try:
+            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor, on_end=note)
+        except TocsinError as error:
+            note(None)
+            return Step(step.requirement, step.skill, ok=False, result=error.sentence())
+        return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
+
+    def _record(self, action: str, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:
+        metadata = {"plan": plan.id, "chat": plan.chat_id, **facts}
+        self._audit.record(action, detail, source="intake", metadata=metadata)
+
+
+def report(plan: Plan) -> str:
+    """Return what became of each requirement."""
+    parts = []
+    for number, step in enumerate(plan.steps, start=1):
+        mark = "–" if step.ok is None else "✓" if step.ok else "✗"
+        result = truncate(step.result, SHOWN_RESULT) if step.skill else "no installed skill does this"
+        parts.append(f"{mark} {number}. {step.requirement}\n{result}".strip())
+    return truncate("\n\n".join(parts), MAX_OUTPUT)
+
+
+def _proposed(number: int, step: Step) -> str:
+    return f"{number}. {step.requirement} → {step.skill or 'no skill for this'}"
+
+
+def _progress(plan: Plan, current: int) -> str:
+    lines = []
+    for number, step in enumerate(plan.steps):
+        mark = "…" if number == current else "✓" if step.ok else "✗" if step.ok is False else "·"
+        lines.append(f"{mark} {_proposed(number + 1, step)}")
+    return truncate("\n".join(lines), MAX_OUTPUT)

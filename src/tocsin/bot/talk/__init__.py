@@ -1,0 +1,1 @@
+"""Chat mode: history, prompt, answer and preview."""

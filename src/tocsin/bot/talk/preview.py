@@ -1,0 +1,210 @@
+"""An answer while it is being written: one message, edited at most once a second in each chat.
+
+What is whole within a second is never shown as a preview: it would only be one more message, and flicker. Of an
+answer that one message cannot hold, the newest part is shown.
+A preview is a courtesy. Whatever goes wrong with it ends it, and nothing else. The answer itself leaves through the
+durable queue and takes the preview's place; a message ID is kept before the first edit, so that a second attempt
+after a crash goes on with the same message.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tocsin.bot.contract import CHANNEL, BotCalls, Hold, history_key
+from tocsin.bot.keyboards import cancel_keyboard
+from tocsin.bot.persistence import Memory
+from tocsin.bot.talk.preview_text import PreviewText, preview_of
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import FailureKind, RemoteError, TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.handling import Received
+
+log = logging.getLogger(__name__)
+
+FIRST_AFTER_S = 1.0  # after the first piece
+EVERY_S = 1.0  # fact book, "Pace per token": one a second in each chat
+USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
+_REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
+
+
+class Pace:
+    """When the next call for each chat may be made; shared by all previews."""
+
+    def __init__(self, clock: Clock, hold: Hold | None = None) -> None:
+        self._clock = clock
+        self._hold = hold
+        self._free_at: dict[str, float] = {}
+
+    async def linger(self, seconds: float) -> None:
+        """Let time pass, for no chat in particular."""
+        await self._clock.sleep(seconds)
+
+    async def wait(self, chat: str) -> None:
+        """Return when the chat is free, and take it for a second."""
+        while (wait_s := self._free_at.get(chat, 0.0) - self._clock.monotonic()) > 0:
+            await self._clock.sleep(wait_s)
+        self.pause(chat, EVERY_S)
+
+    def pause(self, chat: str, seconds: float) -> None:
+        """Make no call for the chat during the next `seconds`."""
+        now = self._clock.monotonic()
+        if len(self._free_at) >= _REMEMBERED:
+            self._free_at = {known: at for known, at in self._free_at.items() if at > now}
+        self._free_at[chat] = max(self._free_at.get(chat, 0.0), now + seconds)
+
+    async def throttle(self, message: InboundMessage, seconds: float, reason: str) -> None:
+        """Keep to what the provider said, here and in the queue: the answer must not come before it either."""
+        self.pause(message.chat_id, seconds)
+        if self._hold is not None:
+            await self._hold(CHANNEL, history_key(message), seconds, reason)
+
+
+class Preview:
+    """The preview of one answer. Without an API, or a keeper of IDs, nothing is ever shown."""
+
+    def __init__(
+        self, received: Received, api: BotCalls | None, memory: Memory, pace: Pace, message_id: int | None = None
+    ) -> None:
+        self.message_id = message_id
+        self._id = received.id
+        self._message = received.message
+        self._api = api
+        self._memory = memory
+        self._pace = pace
+        self._text = ""
+        self._shown = PreviewText()
+        self._changed = asyncio.Event()
+        self._ended = self._calling = self._throttled = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody looks at what is written."""
+        return self._api is not None
+
+    @property
+    def text(self) -> str:
+        """What was written so far, in Markdown."""
+        return self._text
+
+    def write(self, piece: str) -> None:
+        """Add what was just written."""
+        self._text += piece
+        self._changed.set()
+
+    def restart(self) -> None:
+        """Forget what was written: the answer begins anew."""
+        self._text = ""
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Show what is written during the block; after it no call of the preview is on its way."""
+        if self._api is None:
+            yield
+            return
+        task = asyncio.create_task(self._show_changes(self._api))
+        try:
+            yield
+        finally:
+            self._ended = True
+            # A call that is on its way is awaited: cut off, it may leave a message whose ID nobody knows.
+            if not self._calling:
+                task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and (bug := task.exception()):
+                log.error("preview ended unexpectedly", exc_info=bug)
+
+    async def settled(self) -> None:
+        """Return when the message may be edited once more: the answer keeps the pace of its preview."""
+        if self._api is not None and self.message_id is not None and not self._throttled:
+            await self._pace.wait(self._message.chat_id)
+
+    async def _show_changes(self, api: BotCalls) -> None:
+        await self._changed.wait()
+        await self._pace.linger(FIRST_AFTER_S)
+        while not self._ended:
+            await self._changed.wait()
+            await self._pace.wait(self._message.chat_id)
+            self._changed.clear()
+            text = await preview_of(self._text)
+            if text in (PreviewText(), self._shown):
+                continue
+            self._calling = True
+            try:
+                await self._show(api, text)
+            except RemoteError as error:
+                if error.kind is not FailureKind.RATE_LIMITED:
+                    self._give_up(error)
+                    return
+                if not await self._keep_to(error):
+                    return
+            except TocsinError as error:  # the ID could not be kept
+                self._give_up(error)
+                return
+            finally:
+                self._calling = False
+
+    async def _keep_to(self, error: RemoteError) -> bool:
+        """Wait as long as the provider said; false when the queue cannot be told."""
+        self._throttled = True
+        wait_s = USUAL_PAUSE_S if error.retry_after_s is None else error.retry_after_s
+        try:
+            await self._pace.throttle(self._message, wait_s, error.sentence())
+        except TocsinError as failure:
+            self._give_up(failure)
+            return False
+        self._changed.set()
+        return True
+
+    async def _show(self, api: BotCalls, shown: PreviewText) -> None:
+        buttons = [[{"text": label, "callback_data": data} for label, data in r] for r in cancel_keyboard(self._id)]
+        params: dict[str, Any] = {
+            "chat_id": int(self._message.chat_id),
+            "text": shown.text,
+            "entities": list(shown.entities) or None,
+            "link_preview_options": {"is_disabled": True},
+            "reply_markup": {"inline_keyboard": buttons},
+        }
+        if self.message_id is not None:
+            await api.call("editMessageText", message_id=self.message_id, **params)
+        else:
+            sent = await api.call("sendMessage", **params, **_place(self._message))
+            found = sent.get("message_id") if isinstance(sent, dict) else None
+            if not isinstance(found, int):
+                raise RemoteError("the preview has no message ID")
+            self.message_id = found
+            await self._memory.keep_preview(self._id, found)
+        self._shown = shown
+
+    def _give_up(self, error: TocsinError) -> None:
+        log.debug("preview given up", extra={"chat_id": self._message.chat_id, "reason": error.sentence()})
+
+
+class Previews:
+    """Makes previews, and knows which message has one."""
+
+    def __init__(self, api: BotCalls | None, memory: Memory, clock: Clock, hold: Hold | None = None) -> None:
+        self._api = api
+        self._memory = memory
+        self._pace = Pace(clock, hold)
+
+    async def open(self, received: Received) -> Preview:
+        """Return the preview of the answer to `received`; after a crash, the one that is in the chat already."""
+        known = await self._memory.preview(received.id) if received.attempt > 1 else None
+        return Preview(received, self._api, self._memory, self._pace, known)
+
+    async def forget(self, received: Received) -> None:
+        """Forget the preview of `received`."""
+        await self._memory.forget_preview(received.id)
+
+
+def _place(message: InboundMessage) -> dict[str, Any]:
+    """Return topic, and in groups the message that is answered."""
+    place: dict[str, Any] = {}
+    if message.thread_id:
+        place["message_thread_id"] = int(message.thread_id)
+    if message.chat_type != "private" and message.id.isdigit():
+        place["reply_parameters"] = {"message_id": int(message.id), "allow_sending_without_reply": True}
+    return place

@@ -1,0 +1,59 @@
+"""The order in which messages come to the gate: as they were received, however long each one is looked at before.
+
+Many messages of a chat are begun at the same time, and what is read for each takes now longer, now shorter. Without
+this, a backlog would be answered in disorder, and the gate would turn away an earlier message for a later one.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+from tocsin.core.time.clock import Clock, rest
+from tocsin.messaging.inbound.handling import Received
+
+# Nobody waits longer for a message that does not come, because a trigger answers it.
+LONGEST_S = 0.5
+MAX_CHATS = 1_000
+
+
+class Arrivals:
+    """Knows which messages of each chat are on their way to the gate."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._coming: OrderedDict[str, dict[str, float]] = OrderedDict()  # ids, and until when one waits for them
+        self._moved = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Return how many chats have messages on their way."""
+        return len(self._coming)
+
+    def begin(self, received: Received) -> None:
+        """Note that a message is on its way, behind all that were noted before."""
+        chat = self._coming.setdefault(received.message.chat_id, {})
+        chat[received.id] = self._clock.monotonic() + LONGEST_S
+        if len(self._coming) > MAX_CHATS:
+            self._coming.popitem(last=False)
+
+    def leave(self, received: Received) -> None:
+        """Stop waiting for a message that arrived or was handled earlier."""
+        chat = self._coming.get(received.message.chat_id)
+        if chat is None or chat.pop(received.id, None) is None:
+            return
+        if not chat:
+            del self._coming[received.message.chat_id]
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def turn(self, received: Received) -> None:
+        """Return when all earlier messages of the chat are there; whoever is next comes in the next moment."""
+        while (wait_s := self._wait_s(received)) > 0:
+            await rest(self._clock, wait_s, self._moved)
+        self.leave(received)
+
+    def _wait_s(self, received: Received) -> float:
+        now, wait_s = self._clock.monotonic(), 0.0
+        for id_, until in self._coming.get(received.message.chat_id, {}).items():
+            if id_ == received.id:
+                return wait_s
+            wait_s = max(wait_s, until - now)
+        return 0.0

@@ -1,0 +1,306 @@
+"""The history of each chat: a sliding window that ends after some silence (spec 2.9, 4.4).
+
+`Sessions` is what the bot uses: Redis while it answers, this process's memory meanwhile and otherwise.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+from tocsin.bot.contract import ASSISTANT, LABELS, USER
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.time.clock import Clock
+
+T = TypeVar("T")
+
+# Chats kept in memory; the one that was silent longest is forgotten first.
+MAX_CHATS = 1000
+# Ids of exchanges remembered in each chat: a repeat comes soon after, with few messages in between.
+MAX_IDS = 200
+# How long Redis is left alone after it failed: a server that is paused costs seconds to find out.
+AWAY_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEntry:
+    """One message of a chat's history."""
+
+    chat_id: str
+    role: str  # user or assistant
+    content: str
+    message_id: str = ""  # the product's, where the message may still be edited
+
+    def __post_init__(self) -> None:
+        if self.role not in LABELS:
+            raise ValueError(f"a session has the roles {' and '.join(LABELS)}, not {self.role!r}")
+
+
+class SessionStore(Protocol):
+    """Where histories are kept. Every call may raise StoreUnavailableError, and may be repeated after it."""
+
+    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+        """Append all entries or, where `id` was appended before, none; trim and refresh. Say whether it was done."""
+        ...
+
+    async def edit(self, entry: SessionEntry) -> bool:
+        """Replace the content of the entry with that message id; say whether there is one."""
+        ...
+
+    async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
+        """Return the window, the oldest first."""
+        ...
+
+    async def clear(self, chat_id: str) -> None:
+        """Forget the window; ids stay known, so that a late repeat does not bring an exchange back."""
+        ...
+
+
+@dataclass(slots=True)
+class _Chat:
+    window: deque[SessionEntry]
+    ids: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_IDS))
+    ends_at: float = 0.0
+
+
+class MemorySessions:
+    """Histories of one process, lost with it."""
+
+    def __init__(self, clock: Clock, *, ttl_s: float, window: int, max_chats: int = MAX_CHATS) -> None:
+        self._clock = clock
+        self._ttl_s = ttl_s
+        self._window = window
+        self._max_chats = max_chats
+        self._chats: OrderedDict[str, _Chat] = OrderedDict()  # the one that was silent longest is the first
+
+    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+        """See `SessionStore.append`."""
+        chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
+        if id in chat.ids:
+            return False
+        chat.window.extend(entries)
+        chat.ids.append(id)
+        self._refresh(chat_id, chat)
+        return True
+
+    async def edit(self, entry: SessionEntry) -> bool:
+        """See `SessionStore.edit`."""
+        chat = self._of(entry.chat_id)
+        if chat is None:
+            return False
+        for place, old in enumerate(chat.window):
+            if old.message_id == entry.message_id and old.role == entry.role:
+                chat.window[place] = entry
+                self._refresh(entry.chat_id, chat)
+                return True
+        return False
+
+    async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
+        """See `SessionStore.get`."""
+        chat = self._of(chat_id)
+        return tuple(chat.window) if chat else ()
+
+    async def clear(self, chat_id: str) -> None:
+        """See `SessionStore.clear`."""
+        if chat := self._of(chat_id):
+            chat.window.clear()
+
+    def replace(self, chat_id: str, entries: Sequence[SessionEntry]) -> None:
+        """Take over a window that somebody else keeps."""
+        if not entries and chat_id not in self._chats:
+            return
+        chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
+        chat.window.clear()
+        chat.window.extend(entries)
+        self._refresh(chat_id, chat)
+
+    def windows(self) -> dict[str, tuple[SessionEntry, ...]]:
+        """Return the window of every chat that has one."""
+        found = ((chat_id, self._of(chat_id)) for chat_id in tuple(self._chats))
+        return {chat_id: tuple(chat.window) for chat_id, chat in found if chat and chat.window}
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    def _of(self, chat_id: str) -> _Chat | None:
+        """Return a chat that was not silent for too long."""
+        chat = self._chats.get(chat_id)
+        if chat is not None and chat.ends_at <= self._clock.monotonic():
+            del self._chats[chat_id]
+            return None
+        return chat
+
+    def _refresh(self, chat_id: str, chat: _Chat) -> None:
+        chat.ends_at = self._clock.monotonic() + self._ttl_s
+        self._chats[chat_id] = chat
+        self._chats.move_to_end(chat_id)
+        while len(self._chats) > self._max_chats:
+            self._chats.popitem(last=False)
+
+
+Change = Callable[[SessionStore], Awaitable[object]]
+
+
+def _appending(chat_id: str, entries: Sequence[SessionEntry]) -> Change:
+    id_ = uuid.uuid4().hex  # the same where it is done again
+    return lambda store: store.append(chat_id, entries, id_)
+
+
+@dataclass(slots=True)
+class _Owed:
+    """What Redis missed of one chat, the oldest first."""
+
+    changes: deque[Change] = field(default_factory=lambda: deque(maxlen=MAX_IDS))
+    ends_at: float = 0.0
+
+
+class Sessions:
+    """The operations of spec 4.4, on Redis while it answers; never raises for want of a store.
+
+    Memory follows every change, so a chat goes on where it was when Redis is lost. What changes meanwhile
+    is done again on Redis once it is back, at the next message of that chat.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        redis: SessionStore | None = None,
+        *,
+        ttl_s: float,
+        window: int,
+        max_chats: int = MAX_CHATS,
+    ) -> None:
+        self._clock = clock
+        self._redis = redis
+        self._ttl_s = ttl_s
+        self._max_chats = max_chats
+        self._memory = MemorySessions(clock, ttl_s=ttl_s, window=window, max_chats=max_chats)
+        self._away = False
+        self._away_until = float("-inf")
+        self._owed: OrderedDict[str, _Owed] = OrderedDict()
+        # The changes of one chat reach both stores in the same order. Chats share locks, which costs less than
+        # one for each.
+        self._locks = [asyncio.Lock() for _ in range(64)]
+
+    @property
+    def uses_redis(self) -> bool:
+        """Whether histories are kept in Redis, be it away at the moment."""
+        return self._redis is not None
+
+    def use(self, redis: SessionStore) -> None:
+        """Keep histories in Redis from now on; those of memory follow at the next message of each chat."""
+        self._redis = redis
+        for chat_id, entries in self._memory.windows().items():
+            self._owe(chat_id, _appending(chat_id, entries))
+
+    async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> None:
+        """Append one message, trim to the window, refresh the time to live."""
+        await self._append(chat_id, [SessionEntry(chat_id, role, content, message_id)], uuid.uuid4().hex)
+
+    async def add_exchange(self, chat_id: str, question: str, answer: str, id: str, message_id: str = "") -> bool:  # noqa: A002
+        """Append question and answer together, once for each `id`; say whether they were new."""
+        entries = [SessionEntry(chat_id, USER, question, message_id), SessionEntry(chat_id, ASSISTANT, answer)]
+        return await self._append(chat_id, entries, id)
+
+    async def edit(self, chat_id: str, message_id: str, content: str) -> bool:
+        """Replace what a person's message says; say whether the window still has it."""
+        if not message_id:
+            return False
+        entry = SessionEntry(chat_id, USER, content, message_id)
+        return await self._change(chat_id, lambda store: store.edit(entry))
+
+    async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
+        """Return the window, the oldest first."""
+        async with self._lock(chat_id):
+            if redis := await self._caught_up(chat_id):
+                try:
+                    entries = await redis.get(chat_id)
+                except StoreUnavailableError as error:
+                    self._lost(error)
+                else:
+                    self._memory.replace(chat_id, entries)
+                    return entries
+            return await self._memory.get(chat_id)
+
+    async def clear(self, chat_id: str) -> None:
+        """Forget the window."""
+        await self._change(chat_id, lambda store: store.clear(chat_id))
+
+    async def format_context(self, chat_id: str) -> str:
+        """Return the window as alternating `Human: …` and `Assistant: …`; one side's messages in a row are one."""
+        sides: list[SessionEntry] = []
+        for entry in await self.get(chat_id):
+            if sides and sides[-1].role == entry.role:
+                sides[-1] = replace(entry, content=f"{sides[-1].content}\n{entry.content}")
+            else:
+                sides.append(entry)
+        return "\n".join(f"{LABELS[entry.role]}: {entry.content}" for entry in sides)
+
+    async def _append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+        return await self._change(chat_id, lambda store: store.append(chat_id, entries, id))
+
+    async def _change(self, chat_id: str, change: Callable[[SessionStore], Awaitable[T]]) -> T:
+        async with self._lock(chat_id):
+            redis = await self._caught_up(chat_id)
+            done = await change(self._memory)
+            if redis:
+                try:
+                    return await change(redis)
+                except StoreUnavailableError as error:
+                    self._lost(error)
+            if self._redis:
+                self._owe(chat_id, change)
+            return done
+
+    def _lock(self, chat_id: str) -> asyncio.Lock:
+        return self._locks[hash(chat_id) % len(self._locks)]
+
+    async def _caught_up(self, chat_id: str) -> SessionStore | None:
+        """Return Redis, once all that it missed of this chat is done there; nothing while it is away."""
+        if self._redis is None or self._clock.monotonic() < self._away_until:
+            return None
+        try:
+            if self._away:
+                # One call finds out whether it is back, the others do not wait for that.
+                self._away_until = self._clock.monotonic() + AWAY_S
+                await self._redis.get(chat_id)
+            await self._pay(self._redis, chat_id)
+        except StoreUnavailableError as error:
+            self._lost(error)
+            return None
+        self._found()
+        return self._redis
+
+    async def _pay(self, redis: SessionStore, chat_id: str) -> None:
+        owed = self._owed.get(chat_id)
+        if owed is None:
+            return
+        while owed.changes and self._clock.monotonic() < owed.ends_at:
+            await owed.changes[0](redis)
+            owed.changes.popleft()
+        self._owed.pop(chat_id, None)
+
+    def _owe(self, chat_id: str, change: Change) -> None:
+        owed = self._owed.setdefault(chat_id, _Owed())
+        owed.changes.append(change)
+        owed.ends_at = self._clock.monotonic() + self._ttl_s
+        self._owed.move_to_end(chat_id)
+        while len(self._owed) > self._max_chats:
+            self._owed.popitem(last=False)
+
+    def _lost(self, error: StoreUnavailableError) -> None:
+        self._away_until = self._clock.monotonic() + AWAY_S
+        if not self._away:
+            self._away = True
+            log.warning("sessions are kept in memory meanwhile", extra={"reason": error.sentence()})
+
+    def _found(self) -> None:
+        self._away_until = float("-inf")
+        if self._away:
+            self._away = False
+            log.info("sessions are kept in Redis again")

@@ -1,0 +1,1 @@
+"""How updates of the Bot API are read."""

@@ -1,0 +1,55 @@
+"""The files that come with a message. Source: channel fact book, section 2, "Files" and "photo"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.channels.botchat.messages.fields import count, identifier, record, records, words
+from tocsin.channels.inbound import Attachment
+
+LONGEST_NAME = 255
+# Field of the message, kind, MIME type where the product does not say it. An animation is there a second
+# time as a document, which is the one that counts.
+FIELDS = (
+    ("voice", "voice", "audio/ogg"),
+    ("audio", "audio", ""),
+    ("document", "document", ""),
+    ("video", "video", ""),
+    ("video_note", "video", "video/mp4"),
+)
+# What the product names, but keeps from bots.
+CLOSED = ("story", "paid_media", "invoice", "game", "giveaway", "giveaway_winners")
+
+
+def attachments_of(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
+    """Return the files of `message`: of a photo its largest size, and without an ID what no bot can open."""
+    found = [
+        attachment
+        for field, kind, mime in FIELDS
+        if (attachment := _attachment(kind, record(message.get(field)), mime)) is not None
+    ]
+    largest = max(records(message.get("photo")), key=_area, default={})  # their order is not to be trusted
+    if photo := _attachment("photo", largest, "image/jpeg"):
+        found.append(photo)
+    found += [Attachment("other", "", name=field.replace("_", " ")) for field in CLOSED if field in message]
+    return tuple(found)
+
+
+def _attachment(kind: str, file: dict[str, Any], mime: str) -> Attachment | None:
+    file_id = identifier(file.get("file_id"))
+    if not file_id:
+        return None
+    duration = count(file.get("duration"))
+    return Attachment(
+        kind,
+        file_id,
+        mime=words(file.get("mime_type"), LONGEST_NAME) or mime,
+        name=words(file.get("file_name"), LONGEST_NAME),
+        size=count(file.get("file_size")),
+        duration=None if duration is None else float(duration),
+        width=count(file.get("width")),
+        height=count(file.get("height")),
+    )
+
+
+def _area(size: dict[str, Any]) -> int:
+    return (count(size.get("width")) or 0) * (count(size.get("height")) or 0)

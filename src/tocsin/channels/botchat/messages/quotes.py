@@ -1,0 +1,44 @@
+"""What a message answers, as far as the product hands it out. Source: Bot API, "Message" and "ExternalReplyInfo"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.channels.botchat.messages.attachments import attachments_of
+from tocsin.channels.botchat.messages.fields import number, record, words
+from tocsin.channels.botchat.messages.people import display_name, origin_of, sender_of, text_id
+from tocsin.channels.botchat.messages.things import things_of
+from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, Quote
+
+
+def answered_by(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message that this one answers; in a topic the topic's own beginning is no such message."""
+    answered = record(message.get("reply_to_message"))
+    return {} if "forum_topic_created" in answered else answered
+
+
+def quote_of(message: Mapping[str, Any], bot_id: int) -> Quote | None:
+    """Return what `message` answers: of its text the part that was chosen, else its beginning."""
+    chosen = words(record(message.get("quote")).get("text"))
+    if answered := answered_by(message):
+        sender = sender_of(answered)
+        return _quote(answered, sender, chosen, by_bot=number(sender.get("id")) == bot_id)
+    if elsewhere := record(message.get("external_reply")):
+        return _quote(elsewhere, origin_of(elsewhere, "origin"), chosen)
+    if story := record(message.get("reply_to_story")):
+        chat = record(story.get("chat"))
+        return Quote(display_name(chat), attachments=(Attachment("other", "", name="story"),))
+    return None
+
+
+def _quote(quoted: Mapping[str, Any], sender: Mapping[str, Any], chosen: str, *, by_bot: bool = False) -> Quote:
+    text = chosen or words(quoted.get("text")) or words(quoted.get("caption"))
+    return Quote(
+        display_name(sender),
+        words(sender.get("username")),
+        text_id(sender.get("id")),
+        text=text[:MAX_QUOTE_CHARS],
+        is_cut=len(text) > MAX_QUOTE_CHARS,
+        by_bot=by_bot,
+        attachments=attachments_of(quoted),
+        things=things_of(quoted),
+    )

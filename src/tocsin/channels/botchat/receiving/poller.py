@@ -1,0 +1,214 @@
+"""Fetch updates by long polling, one poller for each bot. Source: channel fact book, "Updates"; decision 15.
+
+An update is confirmed to the provider only after it is stored, so a kill at any moment loses nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from tocsin.channels.botchat.api import API_URL, BotApiError
+from tocsin.channels.botchat.inbound import BotchatInbound
+from tocsin.channels.botchat.messages.fields import number, records
+from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceivingState, Status, TellAdmin
+from tocsin.channels.botchat.receiving.poll_backoff import Patience
+from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.core.http.transport import host_of
+from tocsin.core.stop_event import Halt
+from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
+
+POLL_TIMEOUT_S = 30  # spec 5.6
+ANSWER_TIMEOUT_S = 10  # on top of it: the provider must have answered by then
+WATCHDOG_S = 90.0
+MOST_UPDATES = 100  # getUpdates, limit
+LEAST_POLL_S = 0.25  # between two polls that bring nothing
+LOCK_EVERY_S = 3.0
+CONFIRM_S = 3.0
+
+
+class Inbox(Protocol):
+    """Where updates are stored."""
+
+    async def accept(
+        self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None
+    ) -> Sequence[object]:
+        """Store what is new and the cursor in one transaction; raises when that is not possible."""
+        ...
+
+    async def cursor(self, name: str) -> int | None:
+        """Return what was stored last under `name`."""
+        ...
+
+
+class Poller:
+    """Fetches updates until it is stopped; it outlives every failure, `state` says which."""
+
+    def __init__(
+        self,
+        inbound: BotchatInbound,
+        inbox: Inbox,
+        clock: Clock,
+        directory: Path,
+        tell_admin: TellAdmin,
+        *,
+        watchdog_s: float = WATCHDOG_S,
+        confirm_s: float = CONFIRM_S,
+    ) -> None:
+        self._inbound = inbound
+        self._api = inbound.api
+        self._inbox = inbox
+        self._clock = clock
+        self._watchdog_s, self._confirm_s = watchdog_s, confirm_s
+        self._liveness = Liveness("polling", clock, tell_admin)
+        self._patience = Patience()
+        self._halt = Halt()
+        self._lock = TokenLock(directory, inbound.bot_id)
+        # Update numbers belong to a bot, and to the server that counts them.
+        self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
+        self._offset: int | None = None
+        self._offset_known = False
+        self._limit = MOST_UPDATES
+        self._behind = True  # what comes now has waited for us
+        self._webhook_removed = False
+
+    @property
+    def state(self) -> ReceivingState:
+        """How it is going."""
+        return self._liveness.state
+
+    def stop(self) -> None:
+        """Fetch nothing more; `run` returns soon."""
+        self._halt.set()
+
+    async def run(self) -> None:
+        """Fetch until `stop`; wait first while another process on this machine does."""
+        try:
+            if await self._wait_for_lock():
+                await self._poll_until_halt()
+                await self._confirm()
+        finally:
+            self._lock.release()
+            self._liveness.stop()
+
+    async def _wait_for_lock(self) -> bool:
+        while not self._halt.is_set():
+            try:
+                if self._lock.acquire():
+                    self._liveness.start()
+                    return True
+                self._liveness.wait_for_lock("another process on this machine polls with the same token")
+            except LockError as error:
+                await self._liveness.bad(Status.FAILING, error.sentence())
+            await self._liveness.pause(LOCK_EVERY_S, self._halt)
+        return False
+
+    async def _poll_until_halt(self) -> None:
+        while not self._halt.is_set():
+            try:
+                async with asyncio.timeout(self._watchdog_s):
+                    finished = await self._poll()
+            except Exception as error:  # noqa: BLE001  # receiving must go on, whatever fails
+                await self._endure(error)
+            else:
+                if finished:
+                    await self._thrive()
+
+    async def _poll(self) -> bool:
+        """Fetch and store once; say whether the poll came to an end."""
+        if not self._offset_known:
+            self._offset, self._offset_known = await self._inbox.cursor(self._cursor), True
+        # While we are behind, at the start and after an outage, a poll comes back at once: the state is right then,
+        # and not 30 s late, and an empty answer says that nothing waits any more.
+        timeout_s = 0 if self._behind and self.state.status is not Status.CONFLICT else POLL_TIMEOUT_S
+        begun_at = self._clock.monotonic()
+        try:
+            updates = await self._halt.or_done(self._fetch(timeout_s))
+        except BotApiError as refusal:
+            if refusal.error_code != 409 or not refusal.says("webhook is active") or self._webhook_removed:
+                raise
+            await self._remove_webhook()
+            return False
+        if updates is None:
+            return False
+        if updates:
+            await self._store(updates)
+        elif timeout_s and self._clock.monotonic() - begun_at < LEAST_POLL_S:
+            await self._liveness.pause(LEAST_POLL_S, self._halt)  # a server, or a proxy, that does not wait
+        self._behind = self._behind and bool(updates)
+        self._limit = min(self._limit * 2, MOST_UPDATES)
+        return True
+
+    async def _fetch(self, timeout_s: int) -> list[dict[str, Any]]:
+        found = await self._api.call(
+            "getUpdates",
+            offset=self._offset,
+            limit=self._limit,
+            timeout=timeout_s,
+            allowed_updates=ALLOWED_UPDATES,
+            read_timeout_s=timeout_s + ANSWER_TIMEOUT_S,
+        )
+        updates = records(found)
+        if not isinstance(found, list) or len(updates) != len(found):
+            raise _broken("its updates are no list of objects")
+        return updates
+
+    async def _store(self, updates: Sequence[Mapping[str, Any]]) -> None:
+        """Store what the updates say and where to go on, in one transaction.
+
+        The last number counts, also when it is lower than those before: after a quiet week, or on another
+        server, the provider begins anew somewhere else.
+        """
+        last = number(updates[-1].get("update_id"))
+        if last is None:
+            raise _broken("an update has no number")
+        read = [message for update in updates if (message := await self._inbound.read(update))]
+        messages = [replace(message, waited=self._behind) for message in read]
+        await self._inbox.accept(messages, cursor=(self._cursor, last + 1))
+        repeated, self._offset = self._offset == last + 1, last + 1
+        if repeated:
+            raise _broken("it repeats updates that are confirmed")
+
+    async def _remove_webhook(self) -> None:
+        """Take over from a webhook; what waits there is kept."""
+        await self._api.call("deleteWebhook", drop_pending_updates=False)
+        self._webhook_removed = True
+        log.warning("a webhook was removed, because updates are fetched", extra={"bot_id": self._inbound.bot_id})
+
+    async def _thrive(self) -> None:
+        if self._patience.succeeded(self._clock.monotonic()):
+            self._webhook_removed = False
+        await self._liveness.good()
+
+    async def _endure(self, error: Exception) -> None:
+        self._behind = True
+        if isinstance(error, RemoteError) and error.kind is FailureKind.AMBIGUOUS:
+            # The answer may have been too large to read: long texts, a hundred at once.
+            self._limit = max(1, self._limit // 2)
+        setback = self._patience.judge(error, self._clock.monotonic())
+        await self._liveness.bad(setback.status, setback.problem)
+        await self._liveness.pause(setback.wait_s, self._halt)
+
+    async def _confirm(self) -> None:
+        """Confirm what was stored last; without that it would come again, and be known."""
+        if self._offset is None or not self.state.well:
+            return
+        try:
+            async with asyncio.timeout(self._confirm_s):
+                await self._api.call("getUpdates", offset=self._offset, limit=1, timeout=0)
+        except (RemoteError, TimeoutError) as error:
+            reason = str(error) or "no answer in time"
+            log.info("the last updates are not confirmed", extra={"reason": reason})
+
+
+def _broken(what: str) -> ChannelError:
+    return ChannelError(
+        f"the Bot API's answer makes no sense: {what}", hint=f"check {API_URL.name}", kind=FailureKind.TRANSIENT
+    )

@@ -1,0 +1,146 @@
+"""Register the webhook at the provider, and look after it. Source: channel fact book, "Updates".
+
+The calls themselves come in at the gateway.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tocsin.channels.botchat.api import BotApi, BotApiError
+from tocsin.channels.botchat.messages.fields import count, record, time_s, words
+from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceivingState, Status, TellAdmin
+from tocsin.channels.botchat.receiving.poll_backoff import Patience
+from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
+from tocsin.core.config.settings import Values
+from tocsin.core.errors import ConfigError
+from tocsin.core.stop_event import Halt
+from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 40  # calls at the same time: setWebhook, its default
+CHECK_EVERY_S = 300.0
+CHECK_SOON_S = 30.0  # while something is wrong
+RECENT_S = 600.0
+PACE_S = 1.0  # between two calls of setWebhook
+WATCHDOG_S = 90.0
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """Where the provider calls, and what it must show."""
+
+    url: str
+    secret: str = field(repr=False)
+
+
+def hook_of(config: Values) -> Hook:
+    """Return the webhook that is set up; raise ConfigError where a part of it is missing."""
+    missing = [variable.name for variable in (WEBHOOK_URL, WEBHOOK_SECRET) if not config[variable]]
+    if missing:
+        raise ConfigError(
+            f"{MODE.name}=webhook needs {' and '.join(missing)}",
+            hint=f"set {'it' if len(missing) == 1 else 'them'}, or {MODE.name}=polling",
+        )
+    return Hook(config[WEBHOOK_URL], config[WEBHOOK_SECRET])
+
+
+class WebhookRegistration:
+    """Registers the webhook at the start, and again when somebody changed it; `state` says how it is going."""
+
+    def __init__(self, api: BotApi, hook: Hook, clock: Clock, tell_admin: TellAdmin) -> None:
+        self._api = api
+        self._hook = hook
+        self._clock = clock
+        self._liveness = Liveness("webhook", clock, tell_admin)
+        self._patience = Patience()
+        self._halt = Halt()
+        self._registered = False
+
+    @property
+    def state(self) -> ReceivingState:
+        """How it is going."""
+        return self._liveness.state
+
+    def stop(self) -> None:
+        """Look no more; the webhook stays, so that messages wait at the provider."""
+        self._halt.set()
+
+    async def run(self) -> None:
+        """Register, and look every five minutes, until `stop`."""
+        try:
+            while not self._halt.is_set():
+                try:
+                    async with asyncio.timeout(WATCHDOG_S):
+                        wait_s = await self._halt.or_done(self._look_after())
+                except Exception as error:  # noqa: BLE001  # it must go on, whatever fails
+                    setback = self._patience.judge(error, self._clock.monotonic())
+                    await self._liveness.bad(setback.status, setback.problem)
+                    wait_s = setback.wait_s
+                await self._liveness.pause(wait_s or 0.0, self._halt)
+        finally:
+            self._liveness.stop()
+
+    async def _look_after(self) -> float:
+        """Register where needed and look how it is going; return how long that is good for."""
+        fresh = not self._registered
+        if fresh:
+            await self._register()
+        info = await self._info()
+        self._patience.succeeded(self._clock.monotonic())
+        self._liveness.pending = count(info.get("pending_update_count"))
+        if "url" in info and words(info.get("url")) != self._hook.url:
+            return await self._taken_away(fresh=fresh)
+        if problem := self._problem(info):
+            await self._liveness.bad(Status.FAILING, problem)
+            return CHECK_SOON_S
+        await self._liveness.good()
+        return CHECK_EVERY_S
+
+    async def _info(self) -> Mapping[str, Any]:
+        """Return what the provider knows of the webhook; a server that cannot tell takes nothing away from it."""
+        try:
+            return record(await self._api.call("getWebhookInfo"))
+        except BotApiError as refusal:
+            if refusal.error_code != 404:
+                raise
+            return {}
+
+    async def _register(self) -> None:
+        # Also when the address is there already: the secret may be another one.
+        await self._api.call(
+            "setWebhook",
+            url=self._hook.url,
+            secret_token=self._hook.secret,
+            allowed_updates=ALLOWED_UPDATES,
+            max_connections=MAX_CONNECTIONS,
+            drop_pending_updates=False,
+        )
+        self._registered = True
+        log.info("webhook registered")
+
+    async def _taken_away(self, *, fresh: bool) -> float:
+        """Register again, but do not fight with whoever changes it at once."""
+        self._registered = False
+        if not fresh:
+            log.warning("the webhook was removed or changed; it is registered again")
+            return PACE_S
+        await self._liveness.bad(
+            Status.CONFLICT,
+            "The webhook was removed or changed right after it was registered: another program uses the same token; "
+            "stop one of them",
+        )
+        return CHECK_SOON_S
+
+    def _problem(self, info: Mapping[str, Any]) -> str:
+        """Return why messages wait at the provider, if they do and it says so."""
+        reason = " ".join(words(info.get("last_error_message"), LONGEST_REASON).split())
+        recent = self._clock.now() - time_s(info.get("last_error_date")) < RECENT_S
+        if not reason or not recent or not self._liveness.pending:
+            return ""
+        return f"The provider cannot deliver: {reason}; check that {WEBHOOK_URL.name} reaches the gateway"

@@ -1,0 +1,155 @@
+"""ask: one question to the configured chat model; shows that it works, and is useful in scripts."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.cli.opening import open_settings
+from tocsin.core.errors import ConfigError
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, Output, is_terminal
+from tocsin.terminal.text import message_of, readable
+
+if TYPE_CHECKING:
+    from tocsin.providers.contract import ChatProvider, Completion, Image, Question
+
+MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; larger ones than models take are scaled down
+
+
+def configure_ask(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin ask`."""
+    parser.epilog = """examples:
+  tocsin ask "What does exit code 137 mean?"
+  journalctl -u backup -n 50 | tocsin ask -
+  tocsin ask --image graph.png "What is odd here?"
+
+The settings are CHAT_PROVIDER, CHAT_MODEL and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL
+leads to any service that speaks the interface of OpenAI."""
+    parser.add_argument("question", help="the question; `-` reads standard input")
+    parser.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a JPEG, PNG, GIF or WebP picture that belongs to it; may be repeated",
+    )
+    parser.add_argument("--model", default="", metavar="NAME", help="ask this model instead of CHAT_MODEL")
+    parser.set_defaults(run=_ask, free_text="question")
+
+
+def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    import asyncio
+
+    from tocsin.core.time.clock import SystemClock
+    from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
+    from tocsin.providers.contract import Question, Turn
+
+    settings, _ = open_settings(options, out)
+    chat = open_chat(settings, SystemClock(), out.redact, model=readable(arguments.model))
+    if chat is None:
+        raise ConfigError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+    images = tuple(asyncio.run(_image(path)) for path in arguments.image)
+    text = message_of(arguments.question, out)
+    if not text.strip() and not images:
+        raise ConfigError("the question is empty", hint="write it as the argument, or pipe it in and write `-`")
+    answer = asyncio.run(_answer(chat, Question((Turn("user", text, images),)), out))
+    if out.as_json:
+        out.document(answer)
+    if answer.truncated:
+        out.note("tocsin: the answer is not whole: the model reached its length limit or was stopped by a filter")
+    return DONE
+
+
+async def _answer(chat: "ChatProvider", question: "Question", out: Output) -> "Completion":
+    import sys
+
+    label = f"Asking {chat.model} …"
+    try:
+        if not out.as_json and is_terminal(sys.stdout):
+            return await _stream(chat, question, out, label)
+        answer = await out.while_waiting(label, chat.ask(question))
+        out.text(answer.text)
+        return answer
+    finally:
+        await chat.aclose()
+
+
+async def _stream(chat: "ChatProvider", question: "Question", out: Output, label: str) -> "Completion":
+    """Print the answer while it is written; until its first piece, show that something goes on."""
+    import asyncio
+
+    flow, begun = _Flow(out), asyncio.Event()
+
+    def show(piece: str) -> None:
+        begun.set()
+        flow.add(piece)
+
+    asking = asyncio.ensure_future(chat.ask(question, show, flow.restart))
+    asking.add_done_callback(lambda _: begun.set())
+    try:
+        await out.while_waiting(label, begun.wait())
+        flow.open()
+        answer = await asking
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking])
+        flow.end()
+    return answer
+
+
+class _Flow:
+    """Prints pieces word by word: a secret that comes in two pieces is recognised in a whole word only."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._held = ""
+        self._is_open = False
+        self._printed = ""  # the last piece of it
+
+    def add(self, piece: str) -> None:
+        """Print what is complete with this piece."""
+        self._held += piece
+        end = max(self._held.rfind(" "), self._held.rfind("\n")) + 1
+        if self._is_open:
+            self._print(self._held[:end])
+            self._held = self._held[end:]
+
+    def open(self) -> None:
+        """Begin to print."""
+        self._is_open = True
+        self.add("")
+
+    def restart(self) -> None:
+        """Tell that what stands there is void."""
+        self._held = ""
+        if self._printed:
+            self._print("\n")
+            self._out.note("tocsin: the answer broke off; it begins anew")
+
+    def end(self) -> None:
+        """Print the rest, and end the line."""
+        self._print(self._held)
+        if not self._printed.endswith("\n"):
+            self._print("\n")
+
+    def _print(self, text: str) -> None:
+        if text:
+            self._out.text(text, end="")
+            self._printed = text
+
+
+async def _image(path: Path) -> "Image":
+    """Return the picture in a file, made small enough for models; its content says what type it is, not its name."""
+    from tocsin.bot.files.pictures import fit, type_of
+
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_IMAGE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="name a picture that is there") from None
+    if len(data) > MAX_IMAGE_BYTES:
+        raise ConfigError(f"{path} has more than {MAX_IMAGE_BYTES // 2**20} MiB", hint="make the picture smaller")
+    if not type_of(data):
+        raise ConfigError(f"{path} is no picture that models take", hint="it must be JPEG, PNG, GIF or WebP")
+    return await fit(data)

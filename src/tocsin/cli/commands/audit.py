@@ -1,0 +1,145 @@
+"""audit: read, search and verify the audit log."""
+
+import argparse
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.cli.opening import open_settings
+from tocsin.core.audit.log import AuditEntry, AuditLog
+from tocsin.core.audit.reader import Anchor
+from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Output
+
+if TYPE_CHECKING:
+    from tocsin.core.audit.chain import ChainIssue, Verification
+
+
+def configure_audit(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin audit`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "tail": "show the newest entries",
+            "search": "show the newest entries that contain a text",
+            "verify": "check that no line was edited, removed or inserted",
+        },
+    )
+    parser.epilog = "example: tocsin audit search msg.send"
+    commands["tail"].epilog = "example: tocsin audit tail -n 50"
+    commands["search"].epilog = "example: tocsin audit search msg.send"
+    commands["search"].add_argument("query", help="a text; upper and lower case are the same")
+    for name in ("tail", "search"):
+        commands[name].add_argument(
+            "-n", "--limit", type=_count, default=20, metavar="N", help="at most N entries (20)"
+        )
+    commands["verify"].epilog = "example: tocsin audit verify"
+    commands["verify"].add_argument(
+        "--anchor",
+        type=_anchor,
+        action="append",
+        default=[],
+        metavar="N:HASH",
+        help="number and hash of an entry as they were noted elsewhere; may be repeated",
+    )
+    commands["tail"].set_defaults(run=_tail)
+    commands["search"].set_defaults(run=_search, free_text="query")
+    commands["verify"].set_defaults(run=_verify)
+
+
+def _tail(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    return _show(_log(options, out).tail(arguments.limit), out)
+
+
+def _search(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    return _show(_log(options, out).search(arguments.query, arguments.limit), out)
+
+
+def _verify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    settings, _ = open_settings(options, out)
+    log = AuditLog(settings.data_dir / "audit.log")
+    noted, unread = _noted(settings.data_dir, settings[AUDIT_ANCHOR])
+    verification = _verified(log, _keep_since(settings[AUDIT_KEEP_DAYS]), [*arguments.anchor, *noted], out)
+    verification = replace(verification, problems=(*verification.problems, *unread))
+    if out.as_json:
+        problems = [problem._asdict() for problem in verification.problems]
+        out.document({**asdict(verification), "problems": problems, "ok": verification.ok})
+    elif verification.ok:
+        lines = "1 line" if verification.lines == 1 else f"{verification.lines} lines"
+        files = f" in {verification.files} files" if verification.files > 1 else ""
+        out.line(f"ok: {lines}{files}, none edited, removed or inserted")
+    else:
+        rows = [(p.file, str(p.line or "-"), p.reason) for p in verification.problems]
+        out.table(("file", "line", "problem"), rows)
+        out.error(f"{log.path} failed verification", "compare it with a backup; the lines above name the places")
+    return DONE if verification.ok else FAILED
+
+
+def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
+    """Return the anchors that were noted, the farthest away first, and which of their files cannot be read."""
+    from tocsin.core.audit.chain import ChainIssue
+    from tocsin.messaging.outbound.audit_anchor import STATE_FILE, read_anchors
+
+    anchors: list[Anchor] = []
+    problems = []
+    state = data_dir / STATE_FILE
+    for path in (state, *([Path(destination)] if destination.startswith("/") else [])):
+        try:
+            anchors = read_anchors(path) + anchors
+        except OSError as error:
+            # Nothing was noted yet: the files are made with the first anchor.
+            if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                continue
+            reason = f"should hold anchors, and cannot be read: {error.strerror or type(error).__name__}"
+            problems.append(ChainIssue(0, reason, str(path)))
+    return anchors, problems
+
+
+def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Output) -> "Verification":
+    """Verify a log; on a terminal, show that it goes on."""
+    import asyncio
+
+    async def work() -> "Verification":
+        check = asyncio.to_thread(log.verify, keep_since=keep_since, anchors=anchors)
+        return await out.while_waiting("Verifying the audit log …", check)
+
+    return asyncio.run(work())
+
+
+def _keep_since(days: int) -> str:
+    """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""
+
+
+def _show(entries: Sequence[AuditEntry], out: Output) -> int:
+    if out.as_json:
+        out.document([{**asdict(entry), "metadata": dict(entry.metadata)} for entry in entries])
+    else:
+        # Oldest first, as in every log on a terminal: the newest stands next to the prompt.
+        out.table(
+            ("time", "action", "source", "detail"),
+            [(e.ts, e.action, e.source, e.detail) for e in reversed(entries)],
+        )
+    return DONE
+
+
+def _log(options: Options, out: Output) -> AuditLog:
+    settings, _ = open_settings(options, out)
+    return AuditLog(settings.data_dir / "audit.log")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 100000")
+    return int(text)
+
+
+def _anchor(text: str) -> Anchor:
+    found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError("it must be the number of an entry, a colon and its hash of 64 digits")
+    return Anchor(int(found[1]), found[2].encode())

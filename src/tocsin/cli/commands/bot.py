@@ -1,0 +1,112 @@
+"""bot: run it, and decide who may talk to it."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tocsin.assembly.program import DATABASE_FILE, App
+from tocsin.bot.assembly import build_access, shown_by, tell_through
+from tocsin.bot.door.access import Access, Change, Listed, labelled
+from tocsin.bot.schema import SCHEMAS
+from tocsin.bot.settings import Rules, read_chat_id
+from tocsin.cli.opening import with_app
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.delivery.document import timestamp
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, Output
+
+T = TypeVar("T")
+
+CALLER = Caller("cli")
+
+
+def configure_bot(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin bot`; without one it runs the bot."""
+    parser.set_defaults(run=_serve, parts=frozenset({"bot"}))
+    summaries = {"access": "list, approve, deny and remove the chats that may use the bot"}
+    commands = add_subcommands(parser, summaries, required=False)
+    parser.epilog = "examples:\n  tocsin bot\n  tocsin bot access approve 123456789"
+    commands["access"].epilog = "example: tocsin bot access approve 123456789"
+    changes = add_subcommands(
+        commands["access"],
+        {
+            "list": "list every chat that is allowed, denied, or waits for a decision",
+            "approve": "let a chat in, and tell it when it had asked",
+            "deny": "keep a chat out; it cannot ask again",
+            "remove": "take a chat off the allowlist; it may ask again",
+        },
+    )
+    changes["list"].epilog = "example: tocsin bot access list --json"
+    changes["list"].set_defaults(run=_list)
+    for name in ("approve", "deny", "remove"):
+        changes[name].epilog = f"example: tocsin bot access {name} -1001234567890"
+        changes[name].add_argument("chat_id", type=_chat_id, help="the number of the chat; groups are negative")
+        changes[name].set_defaults(run=_change, change=name)
+
+
+def _serve(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    # Services bring a web server and a fast event loop, which changing the allowlist does not need.
+    from tocsin.cli.commands.services import run_services
+
+    return run_services(arguments, options, out)
+
+
+def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+    chats = _with_access(options, out, lambda access: access.listing())
+    if out.as_json:
+        out.document([_document(chat) for chat in chats])
+    else:
+        out.table(("chat", "state", "from", "since", "who"), [_row(chat) for chat in chats])
+    return DONE
+
+
+def _row(chat: Listed) -> tuple[str, ...]:
+    since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
+    who = ", ".join(labelled(chat.details))
+    return chat.chat_id, str(chat.standing), chat.origin, since, who
+
+
+def _document(chat: Listed) -> dict[str, object]:
+    return {
+        "chat_id": chat.chat_id,
+        "state": str(chat.standing),
+        "origin": chat.origin,
+        "changed_at": timestamp(chat.changed_at) if chat.changed_at else None,
+        "details": dict(chat.details),
+    }
+
+
+def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(access: Access) -> Change:
+        changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
+        return await changes[arguments.change](arguments.chat_id, CALLER)
+
+    change = _with_access(options, out, work, writes=True)
+    out.effect_done("the decision is stored")
+    if out.as_json:
+        out.document({"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)})
+    else:
+        out.line(change.sentence)
+    return DONE
+
+
+def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
+    async def call(app: App) -> T:
+        tell = tell_through(app.outbox, CALLER)
+        database = LazyDatabase(lambda: Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS))
+        try:
+            rules, shown_as = Rules.of(app.settings), shown_by(app.outbox)
+            return await work(build_access(rules, database, app.clock, app.audit, tell, shown_as))
+        finally:
+            await database.aclose()
+
+    return with_app(options, out, call, writes=writes)
+
+
+def _chat_id(text: str) -> str:
+    try:
+        return read_chat_id(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None

@@ -1,0 +1,56 @@
+"""channels: what there is, and what each one still needs.
+
+The command that people and scripts call most; it imports nothing that listing does not need.
+"""
+
+import argparse
+
+from tocsin.assembly.program import list_channels, load_settings
+from tocsin.channels.registry import ChannelState
+from tocsin.core.config.unknown_settings import unknown_settings
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, Output
+
+
+def configure_channels(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin channels`."""
+    parser.epilog = "example: tocsin channels --json"
+    parser.set_defaults(run=_channels)
+
+
+def _channels(_: argparse.Namespace, options: Options, out: Output) -> int:
+    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    for problem in discovery.problems:
+        out.error(problem)
+    states = list_channels(settings, discovery)
+    if out.as_json:
+        out.document([_state_document(state) for state in states])
+    else:
+        out.table(
+            ("channel", "product", "state", "target"),
+            [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
+        )
+    if any(state.missing for state in states):
+        for unknown in unknown_settings(settings):
+            out.error(str(unknown), unknown.hint)
+    return DONE
+
+
+def _state_sentence(state: ChannelState) -> str:
+    if not state.available:
+        return f"unavailable (needs {state.spec.platform})"
+    return f"missing {', '.join(state.missing)}" if state.missing else "configured"
+
+
+def _state_document(state: ChannelState) -> dict[str, object]:
+    spec = state.spec
+    return {
+        "channel": spec.kind,
+        "configured": state.configured,
+        "missing": list(state.missing),
+        "available": state.available,
+        "aliases": list(spec.aliases),
+        "target": spec.target_format,
+        "max_length": spec.max_length,
+        "inbound": list(spec.inbound),
+    }

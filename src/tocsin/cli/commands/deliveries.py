@@ -1,0 +1,190 @@
+"""deliveries, publish: the durable queue and the bus."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import time
+
+from tocsin.assembly.program import App, publisher_of
+from tocsin.cli.opening import with_app
+from tocsin.core.errors import UnknownChannelError
+from tocsin.delivery.document import delivery_document, seconds_of, timestamp
+from tocsin.delivery.model import WAITING, Delivery, Status
+from tocsin.delivery.short_ids import shortened
+from tocsin.delivery.store import Query
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.parsing import UsageError
+from tocsin.terminal.text import message_of, readable
+
+USUAL_LIMIT, MAX_LIMIT = 20, 1_000
+
+
+def configure_deliveries(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin deliveries`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the newest deliveries",
+            "show": "show one delivery with everything that is known of it",
+            "replay": "queue a delivery again that ended without being sent",
+            "retry": "try a delivery now that waits for its next try",
+            "cancel": "do not send a delivery that waits",
+            "counts": "count deliveries by state",
+        },
+    )
+    parser.epilog = "example: tocsin deliveries list --status dead"
+    _configure_list(commands["list"])
+    commands["counts"].epilog = "example: tocsin deliveries counts --json"
+    commands["counts"].set_defaults(run=_counts)
+    for name in ("show", "replay", "retry", "cancel"):
+        commands[name].epilog = f"example: tocsin deliveries {name} 2b8d7c6e"
+        commands[name].add_argument(
+            "id",
+            help="the id of the delivery, or the short form that `tocsin deliveries list` shows",
+        )
+        commands[name].set_defaults(run=_one, change=name)
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin deliveries list --status dead --channel email"
+    parser.add_argument("--status", choices=[str(status) for status in Status], help="only deliveries in this state")
+    parser.add_argument("--channel", default="", help="only this channel; an alias works too")
+    parser.add_argument("--target", default="", help="only this target")
+    parser.add_argument("--search", default="", metavar="WORDS", help="only with these words in message or target")
+    parser.add_argument("--since", type=_time, metavar="TIME", help="only those created at or after this time")
+    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    parser.set_defaults(run=_list)
+
+
+def configure_publish(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin publish`."""
+    parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
+    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("message", help="the text; `-` reads standard input")
+    parser.set_defaults(run=_publish, free_text="message")
+
+
+def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> tuple[Sequence[Delivery], Mapping[str, str]]:
+        query = Query(
+            status=Status(arguments.status) if arguments.status else None,
+            channel=_kind(arguments, app),
+            target=readable(arguments.target),
+            text=readable(arguments.search),
+            since=arguments.since,
+            limit=arguments.limit,
+        )
+        page = await app.outbox.store.search(query)
+        found = list(page.items)
+        while page.next_cursor and len(found) < arguments.limit:  # Redis may end a page before it is full
+            rest = replace(query, cursor=page.next_cursor, limit=arguments.limit - len(found))
+            page = await app.outbox.store.search(rest)
+            found += page.items
+        short = {} if out.as_json else await shortened(app.outbox.store, [delivery.id for delivery in found])
+        return found, short
+
+    found, short = with_app(options, out, work)
+    if out.as_json:
+        out.document([delivery_document(delivery) for delivery in found])
+        return DONE
+    out.table(
+        ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
+        [_row(delivery, short[delivery.id], time()) for delivery in found],
+    )
+    return DONE
+
+
+def _kind(arguments: argparse.Namespace, app: App) -> str:
+    """Return the kind of the channel that is asked for; empty is all of them."""
+    if not arguments.channel:
+        return ""
+    try:
+        return app.registry.known_kind(readable(arguments.channel))
+    except UnknownChannelError as error:
+        raise UsageError(f"--channel: {error}", prog=arguments.prog, hint=error.hint) from None
+
+
+def _row(delivery: Delivery, short: str, now: float) -> tuple[str, ...]:
+    created = (timestamp(delivery.created_at) or "")[5:16].replace("T", " ")  # `show` has year and seconds
+    outcome = delivery.error or delivery.provider_id
+    return (
+        short,
+        created,
+        delivery.channel,
+        delivery.target,
+        str(delivery.status),
+        str(delivery.attempts),
+        _next_try(delivery, now),
+        outcome if len(outcome) <= 80 else outcome[:79] + "…",
+    )
+
+
+def _next_try(delivery: Delivery, now: float) -> str:
+    """Return in how long a waiting delivery is tried again, or may be sent at all; empty when nothing holds it."""
+    at = delivery.next_attempt_at or delivery.not_before
+    if delivery.status not in WAITING or at is None:
+        return ""
+    left_s = at - now
+    for unit_s, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if left_s >= (2 * unit_s if unit_s > 1 else 1):
+            return f"in {left_s / unit_s:.0f} {unit}"
+    return "now"
+
+
+def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> Delivery:
+        outbox = app.outbox
+        if arguments.change == "show":
+            return await outbox.get(arguments.id)
+        changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
+        return await changes[arguments.change](arguments.id, Caller("cli"))
+
+    document = delivery_document(with_app(options, out, work, writes=arguments.change != "show"))
+    if arguments.change != "show":
+        out.effect_done(f"the delivery is {document['status']}")
+    if out.as_json:
+        out.document(document)
+    else:
+        out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in document.items()])
+    return DONE
+
+
+def _counts(_: argparse.Namespace, options: Options, out: Output) -> int:
+    counts = with_app(options, out, lambda app: app.outbox.store.counts())
+    if out.as_json:
+        out.document({str(status): number for status, number in counts.items()})
+    else:
+        out.table(("status", "deliveries"), [(str(status), str(number)) for status, number in counts.items()])
+    return DONE
+
+
+def _publish(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    message = message_of(arguments.message, out)
+
+    async def work(app: App) -> str:
+        target = readable(arguments.target)
+        return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller("cli"))
+
+    where = with_app(options, out, work)
+    out.effect_done("the message is published")
+    if out.as_json:
+        out.document({"published": where})
+    else:
+        out.line(f"published: {where}")
+    return DONE
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= MAX_LIMIT):
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_LIMIT}")
+    return int(text)

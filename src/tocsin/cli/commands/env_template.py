@@ -1,0 +1,47 @@
+"""The text of `.env.example` and of a new `.env`: every setting with its meaning, made from the tables."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tocsin.channels.contract import ChannelSpec
+from tocsin.core.config.variables import CORE_VARIABLES, Variable
+
+_HEAD = """\
+# Settings of Tocsin. A line that starts with # is not in force.
+# Order: environment, NAME_FILE (a file that holds a secret), .env here, .env in the data directory.
+"""
+
+
+def env_template(specs: Iterable[ChannelSpec], values: Mapping[str, str]) -> str:
+    """Return a `.env` text in which the settings of `values` are set and all others commented out."""
+    blocks = [_HEAD, *_block("Core", CORE_VARIABLES, values)]
+    for spec in specs:
+        blocks += _block(f"{spec.label} ({spec.kind})", spec.variables, values)
+    return "\n".join(blocks) + "\n"
+
+
+def default_text(variable: Variable[Any]) -> str:
+    """Return a variable's default as it would be written down."""
+    return variable.shown_default or spelled(variable.default)
+
+
+def spelled(value: object) -> str:
+    """Return the value of a setting as a person would write it into a `.env` file."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, frozenset):  # it has no order; short ones first reads well for numbers
+        return ", ".join(sorted(map(str, value), key=lambda text: (len(text), text)))
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _block(title: str, variables: Iterable[Variable[Any]], values: Mapping[str, str]) -> Iterator[str]:
+    yield f"\n# --- {title} ---"
+    for variable in variables:
+        yield f"# {variable.doc}{' Required.' if variable.required else ''}"
+        if variable.name in values:
+            yield f"{variable.name}={values[variable.name]}"
+        else:
+            example = "" if variable.shown_default else default_text(variable)
+            yield f"#{variable.name}={example}"

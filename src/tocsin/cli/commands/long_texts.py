@@ -1,0 +1,31 @@
+"""A long text becomes many messages: a person at the terminal is asked before they go out."""
+
+from collections.abc import Sequence
+
+from tocsin.assembly.program import App
+from tocsin.core.errors import TocsinError
+from tocsin.terminal.output import Output
+
+ASK_ABOVE = 20  # messages for one target
+_CERTAINLY_SHORT = 1_000  # characters; no known channel makes more than a few messages of that
+
+
+async def may_send(app: App, out: Output, targets: Sequence[tuple[str, str]], message: str) -> bool:
+    """Whether to send: asks a person about a text that makes many messages; without a terminal the answer is yes."""
+    if len(message) <= _CERTAINLY_SHORT:
+        return True
+    counts = [_count(app, channel, target, message) for channel, target in targets]
+    if max(counts, default=0) <= ASK_ABOVE:
+        return True
+    where = f"on {targets[0][0]} to {targets[0][1]}" if len(targets) == 1 else f"for {len(targets)} targets"
+    if await out.confirmed(f"The text makes {sum(counts):,} messages {where}. Send them?"):
+        return True
+    out.error("nothing was sent", "shorten the text; --yes sends it without a question")
+    return False
+
+
+def _count(app: App, channel: str, target: str, message: str) -> int:
+    try:
+        return app.outbox.count_parts(channel, target, message)
+    except TocsinError:  # the send itself says what is wrong
+        return 0

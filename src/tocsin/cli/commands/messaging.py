@@ -1,0 +1,202 @@
+"""test, send, profiles, notify."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from tocsin.assembly.program import App, checked_profiles
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.cli.commands.failed_sends import tell_cut_off, what_next
+from tocsin.cli.commands.long_texts import may_send
+from tocsin.cli.opening import with_app
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.messenger import NotifyResult
+from tocsin.messaging.outbound.profiles import Profile
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Output
+from tocsin.terminal.text import add_subject, message_of, readable, with_subject
+
+YES = "do not ask before a text is sent as many messages"
+
+
+def configure_test(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin test`."""
+    parser.epilog = "example: tocsin test email"
+    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
+    parser.set_defaults(run=_test)
+
+
+def configure_send(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin send`."""
+    parser.epilog = """examples:
+  tocsin send email ops@example.org "Backup done"
+  df -h | tocsin send email ops@example.org --subject "Disks of web1" -
+
+A mail has the first line of a text as its subject where more lines follow, or what --subject says."""
+    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+    add_subject(parser)
+    parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--yes", action="store_true", help=YES)
+    parser.set_defaults(run=_send, free_text="message")
+
+
+def configure_profiles(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin profiles`."""
+    parser.epilog = """example: tocsin profiles
+
+example of a profiles.yaml:
+  oncall:
+    - channel: email
+      target: ops@example.org"""
+    parser.set_defaults(run=_profiles)
+
+
+def configure_notify(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin notify`."""
+    parser.epilog = 'example: tocsin notify oncall "Disk 91 % full"'
+    parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
+    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+    add_subject(parser)
+    parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--yes", action="store_true", help=YES)
+    parser.set_defaults(run=_notify, free_text="message")
+
+
+def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> SendResult:
+        call = app.messenger.test(readable(arguments.channel), Caller("cli"))
+        return await out.while_waiting(f"Testing {arguments.channel} …", call)
+
+    result = with_app(options, out, work)
+    return _show(out, result, f"{result.channel}: {result.message}")
+
+
+def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    message = with_subject(arguments.subject, message_of(arguments.message, out))
+    if arguments.queue:
+        return _queue(arguments, message, options, out)
+
+    def cut_off(receipts: Sequence[Receipt]) -> None:
+        tell_cut_off(out, receipts)
+        if out.as_json:
+            out.document(receipts[0].result)
+
+    async def work(app: App) -> int:
+        channel, target = readable(arguments.channel), readable(arguments.target)
+        if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
+            return FAILED
+        call = app.messenger.send(channel, target, message, Caller("cli"), on_cut_off=cut_off)
+        receipt = await out.while_waiting(f"Sending on {arguments.channel} …", call)
+        result = receipt.result
+        if result.ok:
+            out.effect_done("the message was sent")
+        return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", what_next(receipt))
+
+    return with_app(options, out, work)
+
+
+def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Output) -> int:
+    from tocsin.delivery.document import delivery_document
+    from tocsin.delivery.model import Delivery
+
+    async def work(app: App) -> Delivery | None:
+        channel, target = readable(arguments.channel), readable(arguments.target)
+        if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
+            return None
+        new = app.outbox.prepare(channel, target, message, "cli")
+        [delivery] = await app.outbox.enqueue([new], Caller("cli"))
+        return delivery
+
+    delivery = with_app(options, out, work, writes=True)
+    if delivery is None:
+        return FAILED
+    out.effect_done("the message is queued")
+    if out.as_json:
+        out.document(delivery_document(delivery))
+    else:
+        out.line(f"queued on {delivery.channel} to {delivery.target} as {delivery.id}")
+        out.line("it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs")
+    return DONE
+
+
+def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> tuple[Path, tuple[Profile, ...]]:
+        profiles = checked_profiles(app)
+        found = profiles.all()
+        if profiles.problem:
+            raise profiles.problem
+        return profiles.path, found
+
+    path, found = with_app(options, out, work)
+    if out.as_json:
+        out.document([profile.as_record() for profile in found])
+    elif not found:
+        out.note(f"no profiles yet; write {path}; `tocsin profiles --help` shows an example")
+    else:
+        rows = [
+            (p.name, ", ".join(f"{e.channel}:{e.target}" for e in p.entries), "ok" if p.valid else "error")
+            for p in found
+        ]
+        out.table(("profile", "targets", "state"), rows)
+    for problem in (problem for profile in found for problem in profile.problems):
+        out.error(f"{path}:{problem}", "correct it; the other targets are not affected")
+    return DONE if all(profile.valid for profile in found) else MISUSED
+
+
+def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    message = with_subject(arguments.subject, message_of(arguments.message, out))
+    profile = readable(arguments.profile)
+
+    def cut_off(receipts: Sequence[Receipt]) -> None:
+        tell_cut_off(out, receipts)
+        if out.as_json:
+            _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
+
+    async def work(app: App) -> int:
+        targets = [(entry.channel, entry.target) for entry in app.profiles().get(profile).entries]
+        if not (arguments.yes or await may_send(app, out, targets, message)):
+            return FAILED
+        if arguments.queue:
+            call = app.messenger.notify_by_queue(profile, message, Caller("cli"))
+        else:
+            call = app.messenger.notify(profile, message, Caller("cli"), on_cut_off=cut_off)
+        outcome = await out.while_waiting(f"Notifying {arguments.profile} …", call)
+        word = "queued" if arguments.queue else "sent"
+        if outcome.sent:
+            out.effect_done(f"the message was {word} for {outcome.sent} of {len(outcome.results)} targets")
+        return _show_outcome(out, outcome, word)
+
+    return with_app(options, out, work, writes=arguments.queue)
+
+
+def _show_outcome(out: Output, outcome: NotifyResult, word: str) -> int:
+    """Print what came of a fan-out and return its exit code."""
+    if out.as_json:
+        out.document(
+            {
+                "profile": outcome.profile,
+                "ok": outcome.ok,
+                "sent": outcome.sent,
+                "failed": outcome.failed,
+                "results": outcome.results,
+            }
+        )
+    else:
+        rows = [
+            (r.channel, r.target, f"{word} ({r.message})" if r.ok else f"failed: {r.error}") for r in outcome.results
+        ]
+        out.table(("channel", "target", "outcome"), rows)
+    return DONE if outcome.ok else FAILED
+
+
+def _show(out: Output, result: SendResult, success: str, hint: str = "") -> int:
+    """Print a send result and return its exit code."""
+    if out.as_json:
+        out.document(result)
+    elif result.ok:
+        out.line(success)
+    else:
+        out.error(result.error, hint)
+    return DONE if result.ok else FAILED

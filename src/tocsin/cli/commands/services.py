@@ -1,0 +1,110 @@
+"""up, gateway, bot, worker: the services."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from tocsin.assembly.program import App, direct_transport, load_settings, open_app
+from tocsin.assembly.services import serve
+from tocsin.core.config.data_dir import require_usable
+from tocsin.core.config.security import validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.unknown_settings import unknown_settings
+from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
+from tocsin.core.storage.files import refuse_others
+from tocsin.core.text.redaction import Redactor
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, Output
+
+log = logging.getLogger(__name__)
+
+
+def configure_up(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin up`."""
+    parser.epilog = "example: tocsin up"
+    parser.set_defaults(run=run_services, parts=frozenset({"gateway", "bot"}))
+
+
+def configure_gateway(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin gateway`."""
+    parser.epilog = "example: tocsin gateway"
+    parser.set_defaults(run=run_services, parts=frozenset({"gateway"}))
+
+
+def configure_worker(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin worker`."""
+    parser.epilog = "example: tocsin worker"
+    parser.set_defaults(run=run_services, parts=frozenset())
+
+
+def run_services(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    """Run the services that `arguments.parts` names until a signal asks to stop."""
+    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    prepare_service(settings, options)
+    for problem in discovery.problems:
+        log.error(problem)
+
+    require_usable(settings.data_dir)
+    if settings.data_dir.exists():  # else the disk is full
+        refuse_others(settings.data_dir)  # what it holds is run
+
+    async def main() -> None:
+        async with open_app(settings, discovery, direct_transport) as app:
+            log.info("channels configured", extra={"channels": app.registry.configured()})
+            await tell_mistakes(app, out)
+            await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
+
+    run_on_uvloop(main())
+    return DONE
+
+
+def prepare_service(settings: Settings, options: Options) -> None:
+    """Set up logging, then log a warning for every weak setting and every misspelt one."""
+    from tocsin.core.log import configure
+
+    configure(
+        "debug" if options.verbose else settings[LOG_LEVEL],
+        settings[LOG_FORMAT],
+        Redactor(settings.secrets()),
+    )
+    for warning in validate_security(settings):
+        log.warning(warning)
+    for unknown in unknown_settings(settings):
+        log.warning("%s; %s", unknown, unknown.hint)
+
+
+async def tell_mistakes(app: App, out: Output) -> None:
+    """Tell what is wrong with the files that people wrote: in the log, and on a terminal also below it."""
+    from tocsin.cli.doctor.files import check_files
+
+    for finding in await check_files(app):
+        if finding.state not in {"error", "warning"}:
+            continue
+        if finding.detail not in {str(app.profiles().problem), str(app.triggers().problem)}:  # these are logged
+            facts = {"subject": finding.subject, "problem": finding.detail, "fix": finding.fix}
+            log.warning("a file has a mistake", extra=facts)
+        if sys.stderr.isatty():
+            out.error(f"{finding.subject}: {finding.detail}", finding.fix)
+
+
+def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` to its end, on the fast event loop where it is installed."""
+    import asyncio
+
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        asyncio.run(work)
+        return
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work)
+
+
+def announce(out: Output, addresses: Sequence[str]) -> None:
+    """Tell where the services listen."""
+    for address in addresses:
+        log.info("listening", extra={"address": address})
+    if sys.stderr.isatty():
+        out.note("Ctrl-C stops it.")

@@ -1,0 +1,143 @@
+"""init, config, completion: what comes before the first message."""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from tocsin.cli.opening import open_settings
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, Variable
+from tocsin.core.errors import ConfigError
+from tocsin.core.text.redaction import MASK
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.text import own_command
+
+# Not one of the names that everybody tries first, of which the security check warns.
+LOGIN_NAME = "operator"
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def configure_init(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin init`."""
+    parser.epilog = "example: tocsin init"
+    parser.set_defaults(run=_init)
+
+
+def configure_config(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin config`."""
+    parser.epilog = "example: tocsin config show"
+    commands = add_subcommands(
+        parser, {"show": "show what is set (`--all`: every setting) and its source; secrets are masked"}
+    )
+    commands["show"].epilog = "example: tocsin config show --json"
+    commands["show"].add_argument("--all", action="store_true", help="also settings that have their default")
+    commands["show"].set_defaults(run=_config_show)
+
+
+def configure_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin completion`."""
+    parser.epilog = 'example: eval "$(tocsin completion bash)"'
+    parser.add_argument("shell", choices=SHELLS)
+    parser.set_defaults(run=_completion)
+
+
+def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
+    from secrets import token_urlsafe
+
+    from tocsin.channels.registry import discover
+    from tocsin.cli.commands.env_template import env_template
+
+    path = _absolute(options.env_file or Path(".env"))
+    password = token_urlsafe(18)
+    settings = {DASHBOARD_USER.name: LOGIN_NAME, DASHBOARD_PASS.name: password}
+    if options.data_dir:
+        settings[DATA_DIR.name] = _quoted(str(_absolute(options.data_dir)))
+    text = env_template([channel.spec for channel in discover().classes], settings)
+    try:
+        # Created with its final rights: at no moment can anybody else read the password.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} exists already", hint="edit it, or move it away and run `tocsin init` again"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="check the directory") from None
+    out.effect_done(f"{path} is written")
+    if out.as_json:
+        out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
+    out.line(f"wrote {path} (readable by you alone) with a random dashboard password")
+    out.line("next steps:")
+    out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")
+    tocsin = own_command()
+    out.line(f"  2. {tocsin} doctor              # names what is missing or wrong, and the fix")
+    out.line(f"  3. {tocsin} up                  # then: tocsin send <channel> <target> <message>")
+    return DONE
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except (OSError, RuntimeError):
+        raise ConfigError(f"{path} leads nowhere", hint="the working directory is gone; go to another one") from None
+
+
+def _quoted(value: str) -> str:
+    """Return `value` as a `.env` file takes it: quoted where a blank or a `#` would end it."""
+    if re.fullmatch(r"[\w./:@%+=,~-]*", value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _config_show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    settings, _ = open_settings(options, out)
+    told = {DATA_DIR.name, *settings.sources}
+    shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
+    if out.as_json:
+        out.document([_document(settings, variable) for variable in shown])
+        out.tell_doubts()
+        return DONE
+    rows = [(v.name, _shown(settings, v), settings.sources.get(v.name, "default")) for v in shown]
+    out.table(("setting", "value", "source"), rows)
+    if not arguments.all:
+        out.note("`--all` also shows the settings that have their default")
+    out.tell_doubts()
+    return DONE
+
+
+def _document(settings: Settings, variable: Variable[object]) -> dict[str, object]:
+    return {
+        "name": variable.name,
+        "value": _shown(settings, variable),
+        "source": settings.sources.get(variable.name, "default"),
+        "secret": variable.secret,
+        "description": variable.doc,
+    }
+
+
+def _shown(settings: Settings, variable: Variable[object]) -> str:
+    from tocsin.cli.commands.env_template import spelled
+
+    if variable.name == DATA_DIR.name:
+        return str(settings.data_dir)
+    value = settings[variable]
+    if variable.secret:
+        return MASK if value else ""
+    if variable.name not in settings.sources and variable.shown_default:
+        return variable.shown_default
+    # What means "none of it" inside, such as REDIS_URL=off, is shown in the word that was written.
+    return spelled(value) or next((text for layer in settings.layers if (text := layer.values.get(variable.name))), "")
+
+
+def _completion(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    import shtab
+
+    from tocsin.cli.main import build_parser
+
+    script = shtab.complete(build_parser([], everything=True), shell=arguments.shell)
+    if out.as_json:
+        out.document({"shell": arguments.shell, "script": script})
+    out.text(script)
+    return DONE

@@ -1,0 +1,207 @@
+"""skills: list them, look for mistakes, show one, run one."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from tocsin.assembly.program import App, skills_of
+from tocsin.cli.doctor.findings import number_of
+from tocsin.cli.opening import with_app
+from tocsin.core.process.sandbox import State
+from tocsin.features.skills.model import MAX_TIMEOUT_S, Mode
+from tocsin.features.skills.service import Call
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Line, Run, RunTrigger
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.text import message_of, readable
+
+# What still belongs to us behind the name, until the first word of another kind: with and without a value.
+_VALUED, _PLAIN = ("--mode", "--timeout", "--input"), ("--json",)
+
+
+def configure_skills(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin skills`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the skills of the data directory",
+            "lint": "tell mistakes, doubts and hints about the files of skills",
+            "show": "show one skill, what it needs, and how far the sandbox confines it here",
+            "run": "run a skill and show what it prints",
+        },
+    )
+    parser.epilog = "example: tocsin skills run backup web"
+    commands["list"].epilog = "example: tocsin skills list"
+    commands["list"].set_defaults(run=_list)
+    commands["lint"].epilog = "example: tocsin skills lint backup\n\nexit code 0: no skill has a mistake, 1: one has"
+    commands["lint"].add_argument("name", nargs="?", help="one skill; without it, all of them")
+    commands["lint"].set_defaults(run=_lint)
+    commands["show"].epilog = "example: tocsin skills show backup"
+    commands["show"].add_argument("name", help="the skill; `tocsin skills list` shows them")
+    commands["show"].set_defaults(run=_show)
+    _configure_run(commands["run"])
+
+
+def _configure_run(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "tocsin skills run [options] NAME [ARGUMENT ...]"
+    parser.epilog = (
+        "example: tocsin skills run backup --mode sandboxed web\n\n"
+        "What follows the name and these options goes to the skill; `--` ends the options.\n"
+        "exit code 0: it succeeded, 1: it did not"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[str(mode) for mode in Mode],
+        default=str(Mode.STANDARD),
+        help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
+    )
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time limit, capped at the skill's own")
+    parser.add_argument(
+        "--input", default="", metavar="TEXT", help="standard input for the skill; `-` forwards this command's"
+    )
+    # One argument for both: argparse would take a `--` behind the name for its own.
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="NAME ARGUMENT", help="the skill, and what it gets as arguments"
+    )
+    parser.set_defaults(run=_run, parser=parser)
+
+
+def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+    found = _documents(options, out)
+    if out.as_json:
+        out.document(found)
+    elif not found:
+        out.note("no skills yet; put folders with a skill.yaml into the folder skills of the data directory")
+    else:
+        out.table(("name", "kind", "state", "description"), [_row(skill) for skill in found])
+        for skill in found:
+            _tell_mistakes(skill, out)
+    return DONE
+
+
+def _documents(options: Options, out: Output, name: str | None = None) -> list[dict[str, Any]]:
+    async def work(app: App) -> list[dict[str, Any]]:
+        skills = skills_of(app)
+        chosen = skills.list() if name is None else (skills.get(readable(name)),)
+        return [await skills.document(skill, now=app.clock.now()) for skill in chosen]
+
+    return with_app(options, out, work)
+
+
+def _lint(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    found = _documents(options, out, arguments.name)
+    errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
+    if out.as_json:
+        out.document(found)
+        return FAILED if errors else DONE
+    for skill in found:
+        _tell_mistakes(skill, out)
+        for hint in skill["hints"]:
+            out.line(f"hint: {_place(hint)}")
+    counts = ((errors, "mistake"), (warnings, "warning"), (hints, "hint"))
+    out.line(f"{number_of(len(found), 'skill')}: {', '.join(number_of(*count) for count in counts)}")
+    return FAILED if errors else DONE
+
+
+def _row(skill: dict[str, Any]) -> tuple[str, ...]:
+    lacking = [dependency["name"] for dependency in skill["dependencies"] if not dependency["found"]]
+    state = f"missing: {', '.join(lacking)}" if lacking else "warning" if skill["warnings"] else "ok"
+    return skill["name"], skill["kind"], state if skill["valid"] else "error", skill["description"]
+
+
+def _tell_mistakes(skill: dict[str, Any], out: Output) -> None:
+    for error in skill["errors"]:
+        out.error(_place(error), "correct it; the other skills are not affected")
+    for warning in skill["warnings"]:
+        out.error(f"{skill['name']}: {warning['detail']}", warning["fix"])
+
+
+def _place(problem: dict[str, Any]) -> str:
+    key = f"{problem['key']}: " if problem["key"] else ""
+    return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
+
+
+def _show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    async def work(app: App) -> tuple[dict[str, Any], State]:
+        skills = skills_of(app)
+        skill = skills.get(readable(arguments.name))
+        return await skills.document(skill, now=app.clock.now()), await skills.sandbox_state()
+
+    skill, state = with_app(options, out, work)
+    confined = {"level": str(state.level), "reason": state.reason}
+    if out.as_json:
+        out.document({**skill, "sandbox": confined})
+        return DONE
+    last = skill["last_run"]
+    dependencies = [f"{d['name']} ({d['path'] or 'missing'})" for d in skill["dependencies"]]
+    shown = {
+        **{name: skill[name] for name in ("name", "kind", "description", "path", "command", "timeout_seconds")},
+        "permissions": ", ".join(skill["permissions"]) or "none",
+        "dependencies": ", ".join(dependencies) or "none",
+        "sandbox": f"{state.level} ({state.reason})" if state.reason else str(state.level),
+        "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
+        "runs in 30 days": skill["runs_30d"],
+    }
+    out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in shown.items()])
+    _tell_mistakes(skill, out)
+    return DONE
+
+
+def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    if not arguments.words:
+        arguments.parser.error("the name of a skill is missing")
+    name, *words = arguments.words
+    own, words = _split(words)
+    if own:
+        arguments.parser.parse_args(own, arguments)
+        out.as_json = out.as_json or getattr(arguments, "json", False)
+    call = Call(
+        Mode(arguments.mode),
+        RunTrigger.MANUAL,
+        source="cli",
+        args=tuple(readable(word) for word in words),
+        input=message_of(arguments.input, out) if arguments.input else "",
+        timeout_s=arguments.timeout,
+    )
+    run = with_app(options, out, lambda app: _watched(app, readable(name), call, out), writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    elif not run.ok:
+        out.error(f"{run.subject_name}: {run.status}: {run.reason}")
+    return DONE if run.ok else FAILED
+
+
+async def _watched(app: App, name: str, call: Call, out: Output) -> Run:
+    skills = skills_of(app)
+    if call.mode is Mode.SANDBOXED:
+        state = await skills.sandbox_state()
+        if state.reason:
+            out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")
+
+    out.effect_done("the skill was run")
+
+    def show(line: Line) -> None:
+        (out.aside if line.stream == "stderr" else out.text)(line.text)
+
+    return await skills.run(name, call, watch=show)
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return our own options that stand in front, and what is left for the skill."""
+    own, rest = [], list(words)
+    while rest:
+        name, _, value = rest[0].partition("=")
+        if name in _PLAIN and not value:
+            own.append(rest.pop(0))
+        elif name in _VALUED:
+            own += [rest.pop(0)] if value else [rest.pop(0), *(rest.pop(0) for _ in rest[:1])]
+        else:
+            break
+    return own, rest[1:] if rest[:1] == ["--"] else rest
+
+
+def _seconds(text: str) -> float:
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MAX_TIMEOUT_S):
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_TIMEOUT_S}")
+    return float(text)

@@ -1,0 +1,143 @@
+"""triggers: list the rules, and tell which one a message would fire."""
+
+import argparse
+from typing import Any
+
+from tocsin.cli.opening import open_settings
+from tocsin.core.reading.yaml_node import shorten
+from tocsin.features.triggers.captures import notes_on, substitute
+from tocsin.features.triggers.rules import FILE_NAME, Action, Finding, Match, Outcome, Rule, Triggers
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.text import message_of
+
+_EXAMPLE = """\
+example of a triggers.yaml:
+  - pattern: '^disk (\\w+)$'
+    command: df -h -- "/$1"
+  - pattern: '^explain (.+)'
+    action: claude
+    command: Explain in two sentences what $1 is."""
+
+
+def configure_triggers(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin triggers`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the rules of triggers.yaml in the order in which they are tried",
+            "test": "tell which rule a message would fire and why; nothing is run",
+        },
+    )
+    parser.epilog = f'example: tocsin triggers test "disk home"\n\n{_EXAMPLE}'
+    commands["list"].epilog = f"example: tocsin triggers list\n\n{_EXAMPLE}"
+    commands["list"].set_defaults(run=_list)
+    commands[
+        "test"
+    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule would fire, 1: none would'
+    commands["test"].add_argument(
+        "text", help="the message; `-` reads standard input; put `--` before one that starts with `-`"
+    )
+    commands["test"].set_defaults(run=_test, free_text="text")
+
+
+def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+    triggers, rules = _read(options, out)
+    if out.as_json:
+        out.document([_record(rule) for rule in rules])
+    elif not rules:
+        out.note(f"no triggers yet; write {triggers.path}; `tocsin triggers --help` shows an example")
+    else:
+        rows = [
+            (str(r.number), r.pattern.source, r.action.value, shorten(r.command), "yes" if r.reply else "no")
+            for r in rules
+        ]
+        out.table(("rule", "pattern", "action", "command", "reply"), rows)
+        _advise(out, rules)
+    return DONE
+
+
+def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    text = message_of(arguments.text, out)
+    triggers, _ = _read(options, out)
+    match, findings = triggers.explain(text)
+    if out.as_json:
+        out.document(_explanation(match, findings))
+    else:
+        _show(match, findings, out)
+    return DONE if match else FAILED
+
+
+def _read(options: Options, out: Output) -> tuple[Triggers, tuple[Rule, ...]]:
+    settings, _ = open_settings(options, out)
+    triggers = Triggers(settings.data_dir / FILE_NAME)
+    rules = triggers.all()
+    if triggers.problem:
+        raise triggers.problem
+    return triggers, rules
+
+
+def _show(match: Match | None, findings: tuple[Finding, ...], out: Output) -> None:
+    if match is None:
+        out.line("no rule fires")
+    else:
+        rule = match.rule
+        out.line(f"rule {rule.number} fires (line {rule.line}): {rule.pattern.source}")
+        for number, group in enumerate(match.groups, 1):
+            out.line(f"  ${number} = {_quoted(group)}")
+        out.line(f"would run ({rule.action}): {_quoted(_command(match))}")
+        out.line("the output is sent back" if rule.reply else "nothing is sent back")
+        _advise(out, (rule,))
+    if findings:
+        out.table(
+            ("rule", "pattern", "outcome"),
+            [(str(f.rule.number), f.rule.pattern.source, f.outcome.value) for f in findings],
+        )
+
+
+def _command(match: Match) -> str:
+    """Return what runs; a shell gets its command as it is, and the captures beside it."""
+    if match.rule.action is Action.SHELL:
+        return match.rule.command
+    return substitute(match.rule.command, match.captures)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one line that cannot be taken for anything else."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") or '""'
+
+
+def _advise(out: Output, rules: tuple[Rule, ...]) -> None:
+    for rule in rules:
+        for note in _notes(rule):
+            out.note(f"tocsin: rule {rule.number} (line {rule.line}): {note}")
+
+
+def _notes(rule: Rule) -> tuple[str, ...]:
+    return notes_on(rule.command) if rule.action is Action.SHELL else ()
+
+
+def _record(rule: Rule) -> dict[str, Any]:
+    return {
+        "number": rule.number,
+        "line": rule.line,
+        "pattern": rule.pattern.source,
+        "action": rule.action.value,
+        "command": rule.command,
+        "reply": rule.reply,
+        "notes": list(_notes(rule)),
+    }
+
+
+def _explanation(match: Match | None, findings: tuple[Finding, ...]) -> dict[str, Any]:
+    outcomes = {Outcome.FIRES: "fires", Outcome.COVERED: "covered", Outcome.NO_MATCH: "no-match"}
+    return {
+        "matched": match is not None,
+        "rule": _record(match.rule) if match else None,
+        "groups": list(match.groups) if match else [],
+        "would_run": _command(match) if match else None,
+        "rules": [
+            {"number": f.rule.number, "pattern": f.rule.pattern.source, "outcome": outcomes[f.outcome]}
+            for f in findings
+        ],
+    }

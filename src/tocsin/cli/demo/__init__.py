@@ -1,0 +1,1 @@
+"""`tocsin demo`: everything on this machine, against stand-ins."""

@@ -1,0 +1,196 @@
+"""demo: everything on this machine, against built-in stand-ins, in a throw-away data directory."""
+
+import argparse
+import asyncio
+import json
+import shlex
+import signal
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.services import serve
+from tocsin.cli.commands.services import prepare_service, run_on_uvloop
+from tocsin.cli.demo.files import GREET, PROFILE, TEXTS, write_files
+from tocsin.core.config.settings import read_env_file
+from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.errors import ConfigError
+from tocsin.core.process.starting import running
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.text import own_command
+
+if TYPE_CHECKING:
+    from tocsin_standins.cluster import Town
+    from tocsin_standins.recorder import Received
+
+PARTS = frozenset({"gateway", "bot"})
+WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
+# The usual port first, so that what the documentation says works here too.
+USUAL_PORT = GATEWAY_PORT.default
+
+
+def configure_demo(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin demo`."""
+    parser.epilog = "example: tocsin demo"
+    parser.set_defaults(run=_run)
+
+
+def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
+    from tocsin_standins.cluster import open_standins
+
+    async def main(directory: Path) -> None:
+        _end_with_the_terminal()
+        async with open_standins() as town, _redis(directory) as redis_url:
+            town.recorder.on_message(partial(_show, out, town))
+            town.chatmodel.pause_s = WORD_S
+            for port in (USUAL_PORT, 0):
+                env_file = write_files(directory, town, _free_port(port), redis_url)
+                settings, discovery = load_settings(env_file=env_file, environ={})
+                prepare_service(settings, options)
+                try:
+                    async with open_app(settings, discovery, direct_transport) as app:
+                        app.audit.observe(partial(_tell_rule, town))
+                        welcome = partial(_welcome, out, town, env_file, redis_url)
+                        await serve(app, PARTS, welcome)
+                    return
+                except ConfigError:  # somebody else took the port meanwhile
+                    if not port:
+                        raise
+
+    with TemporaryDirectory(prefix="tocsin-demo-") as directory:
+        run_on_uvloop(main(Path(directory)))
+    out.aside("\nThe demo has ended; its data directory is gone.")
+    return DONE
+
+
+def _end_with_the_terminal() -> None:
+    """Let a terminal that is closed end the demo as Ctrl-C does, so that it cleans up."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not under nohup
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signal.raise_signal, signal.SIGTERM)
+
+
+@asynccontextmanager
+async def _redis(directory: Path) -> AsyncIterator[str]:
+    """Run a Redis of the demo's own where one is installed; give its address, or `off`."""
+    server = which("redis-server")
+    if server is None:
+        yield "off"
+        return
+    port = str(_free_port(0))
+    options = ["--port", port, "--bind", GATEWAY_HOST.default, "--dir", str(directory), "--appendonly", "yes"]
+    async with running([server, *options, "--save", "", "--loglevel", "warning"]):
+        yield f"redis://{GATEWAY_HOST.default}:{port}/0"
+
+
+def _free_port(wanted: int) -> int:
+    for port in (wanted, 0):
+        try:
+            with socket.create_server((GATEWAY_HOST.default, port)) as probe:
+                return int(probe.getsockname()[1])
+        except OSError:
+            continue
+    raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
+
+
+def _welcome(out: Output, town: "Town", env_file: Path, redis_url: str, addresses: Sequence[str]) -> None:
+    town.connect(addresses[0], TEXTS)
+    has_model = find_spec("pydantic_ai") is not None
+    commands = _commands(town, env_file, addresses[0], has_model=has_model)
+    if out.as_json:
+        out.document(
+            {"gateway": addresses[0], "page": town.page.url, "env_file": str(env_file), "commands": commands},
+        )
+        return
+    bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
+    model = "a stand-in that says again what it is told" if has_model else 'off; pip install "tocsin[chat]"'
+    lines = [
+        "Tocsin runs on this machine alone; no account, nothing leaves it. Ctrl-C ends it.",
+        "",
+        f"  talk to the bot     {town.page.url}   (open it in a browser; it also shows what was received)",
+        f"  gateway             {addresses[0]}",
+        f"  bus                 {bus}",
+        "  queue               embedded store (SQLite)",
+        f"  chat model          {model}",
+        "",
+        "Try, in another terminal:",
+        "",
+        *(f"  {command}" for command in commands),
+        "",
+        "What the stand-ins receive appears below.",
+        "",
+    ]
+    for line in lines:
+        out.line(line)
+
+
+def _commands(town: "Town", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
+    """Return commands that work as they are in any directory of another terminal."""
+    unset = "".join(f" -u {name}" for name in _replaced(env_file))
+    tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
+    samples = {town.product(kind): target for kind, target in town.samples().items()}
+    channel, target = next(iter(samples.items()))
+    body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})
+    return [
+        f"{tocsin} channels",
+        *(f'{tocsin} send {kind} {shlex.quote(to)} "hello"' for kind, to in samples.items()),
+        f'{tocsin} notify {PROFILE} "disk 91 % full"',
+        f'{tocsin} send {channel} {shlex.quote(target)} "queued" --queue',
+        f'{tocsin} publish {channel} {shlex.quote(target)} "hello over the bus"',
+        f"{tocsin} deliveries list",
+        f"curl {gateway}/send -H 'Content-Type: application/json' -d {shlex.quote(body)}",
+        town.say_command(TEXTS[0]),
+        f'{tocsin} triggers test "{TEXTS[1]}"',
+        f"{tocsin} skills run {GREET} Alice",
+        *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
+        f"{tocsin} bot access list",
+        f"{tocsin} audit tail",
+    ]
+
+
+def _replaced(env_file: Path) -> list[str]:
+    """Return the variables by which this shell would send to real accounts instead of the stand-ins."""
+    names = read_env_file(env_file).values
+    try:
+        sources = load_settings(env_file=env_file)[0].sources
+    except ConfigError:  # something there is malformed, and would stop every command
+        return sorted(names)
+    elsewhere = [name for name in names if sources.get(name) != str(env_file)]
+    return [f"{name}_FILE" if sources.get(name, "").endswith("_FILE)") else name for name in elsewhere]
+
+
+# What is shown of each kind of thing that a provider took in; the page shows everything.
+_WORDS = {
+    "message": "received",
+    "response": "received",
+    "edit": "edited",
+    "inbound": "said",
+    "note": "answers",
+    "question": "asked",
+}
+
+
+def _show(out: Output, town: "Town", received: "Received") -> None:
+    word = _WORDS.get(received.kind)
+    if word is None:
+        return
+    text = f"{received.subject}: {received.text}" if received.subject else received.text
+    short = text if len(text) <= 100 else text[:99] + "…"
+    name = town.product(received.channel)
+    # A note is ours; everything else could be several lines, or move the cursor.
+    shown = short if received.kind == "note" else repr(short)
+    out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
+
+
+def _tell_rule(town: "Town", action: str, metadata: Mapping[str, object]) -> None:
+    """Say on page and terminal which rule answers a message."""
+    if action == "trigger.run":
+        text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
+        town.page.people.note(str(metadata["channel"]), str(metadata["chat"]), text)

@@ -1,0 +1,84 @@
+"""What the demo's data directory has: settings, a profile, triggers and skills to try."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.core.config.variables import (
+    DATA_DIR,
+    GATEWAY_PORT,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    REDIS_URL,
+)
+from tocsin.core.storage.files import make_directory, write_atomically
+
+if TYPE_CHECKING:
+    from tocsin_standins.cluster import Town
+
+PROFILE = "oncall"
+GREET, DISK_SPACE = "greet", "disk-space"
+# What fires the sample triggers, and runs a sample skill.
+TEXTS = ("uptime", "weather Oslo", "Please greet Carol", "explain exit code 137", f"/run {GREET} Alice")
+
+# A slash command arrives as it was typed, so that `/uptime` fires the same rule.
+TRIGGERS = """\
+- pattern: "^/?uptime$"
+  command: uptime || date
+
+- pattern: '^/?weather (\\w+)'
+  command: echo "It is always sunny in $1."
+
+- pattern: '^/?(?:please )?greet (\\w+)'
+  action: skill
+  command: greet
+
+- pattern: "^/?explain .+"
+  action: claude
+  command: "Answer in one sentence: $0"
+"""
+
+SKILLS = {
+    GREET: """\
+name: greet
+description: Greet somebody by name.
+# The name is the argument; in skill mode, where there are none, the word behind `greet` in the input.
+command: |
+  name=${1:-$(sed -n 's/.*[Gg]reet *\\([[:alnum:]]*\\).*/\\1/p')}
+  echo "Hello, ${name:-world}!"
+""",
+    DISK_SPACE: """\
+name: disk-space
+description: Say how full the disk is.
+command: df -h /
+dependencies: [df]
+""",
+}
+
+
+def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str) -> Path:
+    """Write `.env` and the samples; return the path of `.env`."""
+    values = {
+        DATA_DIR.name: str(directory),
+        GATEWAY_PORT.name: str(gateway_port),
+        REDIS_URL.name: redis_url,
+        LOG_LEVEL.name: "warning",
+        LOG_FORMAT.name: "text",
+        **town.environment(),
+        **town.access(),
+    }
+    env_file = directory / ".env"
+    write_atomically(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
+    write_atomically(directory / "profiles.yaml", _profile(town))
+    write_atomically(directory / "triggers.yaml", TRIGGERS)
+    for name, manifest in SKILLS.items():
+        folder = directory / "skills" / name
+        make_directory(folder)
+        write_atomically(folder / "skill.yaml", manifest)
+    return env_file
+
+
+def _profile(town: "Town") -> str:
+    lines = [f"{PROFILE}:"]
+    for channel, target in town.samples().items():
+        lines += [f"  - channel: {town.product(channel)}", f'    target: "{target}"']
+    return "\n".join(lines) + "\n"

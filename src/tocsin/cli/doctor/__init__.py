@@ -1,0 +1,1 @@
+"""`tocsin doctor`: checks with cause and fix."""

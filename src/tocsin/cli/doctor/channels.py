@@ -1,0 +1,103 @@
+"""doctor, the channels: credentials, what receiving needs, and the bot."""
+
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+from tocsin.assembly.program import App
+from tocsin.channels.registry import ChannelState
+from tocsin.cli.doctor.findings import Finding, collect
+from tocsin.cli.doctor.stores import has_database
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import Variable
+from tocsin.messaging.outbound.caller import Caller
+
+
+async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:
+    """Check each channel: configured at all, credentials of the right shape, and accepted by the provider."""
+    states = app.registry.states()
+    ready = [state for state in states if state.configured]
+    results = dict(zip((s.spec.kind for s in ready), await _probe(app, ready), strict=True)) if probe else {}
+    for state in states:
+        kind = state.spec.kind
+        if not state.configured:
+            needs = (
+                f"needs {state.spec.platform}"
+                if not state.available
+                else f"not configured: set {', '.join(state.missing)}"
+            )
+            yield Finding("off", kind, needs)
+            continue
+        for finding in check_shapes(app.settings, kind, state.spec.variables):
+            yield finding
+        result = results.get(kind)
+        yield result or Finding("ok", kind, "configured (not probed)")
+    async for finding in _check_bot(app, results, probe=probe):
+        yield finding
+
+
+async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
+    import asyncio
+
+    async def one(kind: str) -> Finding:
+        result = await app.messenger.test(kind, Caller("cli"))
+        if result.ok:
+            return Finding("ok", kind, result.message)
+        return Finding("error", kind, result.error)  # the sentence of a channel holds cause and remedy
+
+    return await asyncio.gather(*(one(state.spec.kind) for state in states))
+
+
+def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[object]]) -> Iterator[Finding]:
+    """Check that what is set looks like what the provider hands out."""
+    for variable in variables:
+        value = settings[variable]
+        if variable.shape and value and not re.fullmatch(variable.shape, str(value)):
+            detail = f"{variable.name} does not look like what it should be"
+            yield Finding("warning", subject, detail, f"it should be: {variable.doc}")
+
+
+def check_receiving(app: App) -> Iterator[Finding]:
+    """Check of each channel with a webhook that its calls can be verified: without proof they are all rejected."""
+    for state in app.registry.states():
+        spec = state.spec
+        if spec.proof is None or "webhook" not in spec.inbound:
+            continue
+        if app.settings[spec.proof]:
+            yield Finding("ok", "receiving", f"{spec.kind}: webhook calls are verified with {spec.proof.name}")
+            if not state.configured:  # else the channel's own check does it
+                yield from check_shapes(app.settings, "receiving", spec.receiving)
+        elif "polling" not in spec.inbound:
+            yield Finding("off", "receiving", f"{spec.kind}: webhook calls are rejected; set {spec.proof.name}")
+
+
+async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> AsyncIterator[Finding]:
+    """Check the bot, where there is one; the provider is asked only after it has accepted the token."""
+    from tocsin.bot.contract import CHANNEL
+
+    state = next(state for state in app.registry.states() if state.spec.kind == CHANNEL)
+    if not state.configured:
+        yield Finding("off", "bot", f"it is off: set {', '.join(state.missing)}")
+        return
+    accepted = CHANNEL in results and results[CHANNEL].state == "ok"
+    for finding in await collect("bot", _examine_bot(app, ask=probe and accepted)):
+        yield finding
+
+
+async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
+    from tocsin.bot import checks as checkup
+    from tocsin.bot.assembly import build_access
+    from tocsin.bot.settings import Rules
+    from tocsin.bot.source import inbound_of
+
+    settings, inbound = app.settings, inbound_of(app.registry)
+    access = build_access(Rules.of(settings), app.database, app.clock, app.audit, None)
+    remarks = [
+        *checkup.check_settings(settings),
+        *checkup.check_poller(settings, inbound, settings.data_dir),
+        *checkup.check_access(settings, await access.listing() if has_database(app) else ()),
+    ]
+    for remark in remarks:
+        yield Finding(remark.state, "bot", remark.detail, remark.fix)
+    if ask:
+        answer = await checkup.check_provider(settings, inbound, app.clock.now())
+        yield Finding(answer.state, "bot", answer.detail, answer.fix)

@@ -1,0 +1,101 @@
+"""doctor: check the installation, and name cause and fix of every finding."""
+
+import argparse
+import asyncio
+
+from tocsin.assembly.program import RUNS_FOLDER, App, direct_transport, open_app
+from tocsin.channels.registry import Discovery
+from tocsin.cli.doctor.channels import check_channels, check_receiving
+from tocsin.cli.doctor.files import check_audit_log, check_files
+from tocsin.cli.doctor.findings import Finding, collect, failure
+from tocsin.cli.doctor.machine import (
+    check_data_dir,
+    check_env_files,
+    check_machine,
+    check_names,
+    check_packages,
+    check_ports,
+    check_processes,
+    check_runs_folder,
+    check_sandbox,
+    check_security,
+)
+from tocsin.cli.doctor.models import SUBJECT, check_chat_model, check_speech
+from tocsin.cli.doctor.stores import check_bus, check_inbox, check_queue
+from tocsin.cli.opening import open_settings
+from tocsin.core.config.settings import Settings
+from tocsin.core.errors import ConfigError
+from tocsin.core.process.sandbox import Sandbox
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, FAILED, Output
+
+
+def configure_doctor(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin doctor`."""
+    parser.epilog = "example: tocsin doctor --offline"
+    parser.add_argument("--offline", action="store_true", help="do not ask the providers whether the credentials work")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+    try:
+        settings, discovery = open_settings(options, out)
+    except ConfigError as error:
+        findings = [*check_machine(), *check_packages(), failure("settings", error)]
+    else:
+        work = examine(settings, discovery, probe=not arguments.offline)
+        findings = asyncio.run(out.while_waiting("Asking the providers …", work))
+    return _report(findings, out)
+
+
+def _report(findings: list[Finding], out: Output) -> int:
+    broken = any(finding.state == "error" for finding in findings)
+    if out.as_json:
+        out.document({"ok": not broken, "findings": findings})
+        return FAILED if broken else DONE
+    out.table(("state", "subject", "finding"), [(f.state, f.subject, _shown(f)) for f in findings])
+    for finding in findings:
+        if finding.state in {"error", "warning"}:
+            out.line("")
+            out.line(f"{finding.state}: {finding.subject}: {finding.detail}")
+            if finding.fix:
+                out.line(f"  fix: {finding.fix}")
+    return FAILED if broken else DONE
+
+
+def _shown(finding: Finding) -> str:
+    """Return a finding for the table; the way to have what is off stands in it, what is wrong comes below."""
+    return f"{finding.detail}; {finding.fix}" if finding.state == "off" and finding.fix else finding.detail
+
+
+async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> list[Finding]:
+    """Return all findings; with `probe`, every configured channel is asked, all at the same time."""
+    findings = [
+        *check_machine(),
+        *check_packages(),
+        *check_data_dir(settings.data_dir),
+        *check_runs_folder(settings.data_dir / RUNS_FOLDER),
+        *check_env_files(settings),
+        *check_names(settings),
+        *check_security(settings),
+        *check_ports(settings),
+        *(Finding("error", "plug-in", problem, "update or remove it") for problem in discovery.problems),
+        await check_sandbox(Sandbox()),
+        check_processes(),
+    ]
+    async with open_app(settings, discovery, direct_transport) as app:
+        return [*findings, *await _examine_app(app, probe=probe)]
+
+
+async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
+    return [
+        *await check_files(app),
+        check_audit_log(app),
+        *await collect("queue", check_queue(app)),
+        *await collect("bus", check_bus(app)),
+        *await collect("inbox", check_inbox(app)),
+        *await collect("channels", check_channels(app, probe=probe)),
+        *check_receiving(app),
+        *await collect(SUBJECT, check_chat_model(app)),
+        *check_speech(app),
+    ]

@@ -1,0 +1,202 @@
+"""doctor, the machine: Python, packages, directories, `.env` files, security, ports, the sandbox."""
+
+import errno
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tocsin import __version__
+from tocsin.cli.doctor.findings import Finding, failure
+from tocsin.core.config.data_dir import foreign_files, id_of, try_write, unusable
+from tocsin.core.config.security import check_gateway_bind, validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.unknown_settings import unknown_settings
+from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.errors import ConfigError
+from tocsin.core.process.sandbox import Level, Sandbox
+from tocsin.core.process.starting import SUPERVISES
+from tocsin.core.storage.files import refuse_others
+from tocsin.terminal.packages import EXTRAS, how_to_install
+
+OLDEST_PYTHON = (3, 11)
+PROBE_BYTES = 64 * 1024  # more than one message takes in the queue and the audit log
+# Nobody runs this program before it was written: such a clock breaks signatures and certificates.
+WRITTEN = datetime(2026, 11, 1, tzinfo=UTC)
+# They belong to every installation, and are loaded only when they are needed.
+NEEDED_PACKAGES = {
+    "nacl": "webhook calls with an Ed25519 signature are rejected",
+    "re2": "no trigger rule can be used",
+    "pypdf": "the bot reads no PDF",
+    "markdown_it": "the bot cannot format its answers",
+}
+
+
+def check_machine() -> Iterator[Finding]:
+    """Check Python and the clock."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        yield Finding("error", "python", f"Python {version} is too old", "install Python 3.11 or newer")
+    else:
+        yield Finding("ok", "python", f"Python {version}, Tocsin {__version__}")
+    now = datetime.now(UTC)
+    if now < WRITTEN:
+        yield Finding(
+            "error",
+            "clock",
+            f"it says {now:%Y-%m-%d %H:%M} UTC",
+            "set the clock or start time synchronisation",
+        )
+    else:
+        yield Finding("ok", "clock", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package is there; it is not imported."""
+    return find_spec(package) is not None
+
+
+def check_packages(is_there: Callable[[str], bool] = is_installed) -> Iterator[Finding]:
+    """Check the packages that are loaded only when something needs them."""
+    for package, consequence in NEEDED_PACKAGES.items():
+        if not is_there(package):
+            detail = f"{package} is not installed: {consequence}"
+            yield Finding("error", "package", detail, "install Tocsin again: this installation is not complete")
+    if not is_there("uvloop"):
+        yield Finding("off", "package", "uvloop is not installed: services run on the slower event loop of Python")
+    for package, (_, consequence) in EXTRAS.items():
+        if not is_there(package):
+            yield Finding("off", "package", f"{package} is not installed: {consequence}; {how_to_install(package)}")
+
+
+async def check_sandbox(sandbox: Sandbox) -> Finding:
+    """Check how far sandboxed skills are confined."""
+    state = await sandbox.state()
+    if state.level is Level.BUBBLEWRAP:
+        return Finding(
+            "ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder and a read-only system only"
+        )
+    needed = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
+    fix = needed if sandbox.bwrap else "apt install bubblewrap"
+    consequence = "sandboxed skills have limits and five variables only: they can read your files and use the network"
+    return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
+
+
+def check_processes(*, supervises: bool = SUPERVISES) -> Finding:
+    """Check whether what commands start can be ended with them."""
+    if supervises:
+        detail = "commands end with everything they started, daemons included (PID namespace or subreaper)"
+        return Finding("ok", "processes", detail)
+    return Finding("off", "processes", "what leaves the process group of a command outlives it: only Linux can tell")
+
+
+def check_runs_folder(path: Path) -> Iterator[Finding]:
+    """Check that the output of runs can be kept."""
+    if path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
+        yield Finding("error", "runs", f"{path} cannot be written", "make it a directory that this user may write to")
+    elif path.exists():
+        yield Finding("ok", "runs", str(path))
+
+
+def check_data_dir(path: Path) -> Iterator[Finding]:
+    """Check that the data directory can be written to, by nobody else."""
+    nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
+    try:
+        try_write(nearest, bytes(PROBE_BYTES) if nearest == path else b"")
+    except OSError as error:
+        yield failure("data directory", unusable(path, error))
+        return
+    if nearest != path:
+        yield Finding("ok", "data directory", f"{path} (made when it is first needed)")
+        return
+    try:
+        refuse_others(path)
+    except ConfigError as error:
+        yield failure("data directory", error)
+        return
+    foreign = [failure("data directory", problem) for problem in foreign_files(path)]
+    if foreign:
+        yield from foreign
+        return
+    yield Finding("ok", "data directory", str(path))
+
+
+def check_env_files(settings: Settings) -> Iterator[Finding]:
+    """Check the rights of the `.env` files in force."""
+    for layer in settings.layers:
+        path = Path(layer.name)
+        if not path.is_absolute():
+            continue
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            yield Finding("warning", ".env", f"others may read {path}", f"chmod 600 {path}")
+        else:
+            yield Finding("ok", ".env", str(path))
+    if not any(Path(layer.name).is_absolute() for layer in settings.layers):
+        yield Finding("off", ".env", "there is none; `tocsin init` writes one")
+
+
+def check_names(settings: Settings) -> Iterator[Finding]:
+    """Check that no setting is misspelt."""
+    for unknown in unknown_settings(settings):
+        yield Finding("warning", "settings", str(unknown), unknown.hint)
+
+
+def check_security(settings: Settings) -> Iterator[Finding]:
+    """Repeat what a service warns of at its start."""
+    for warning in validate_security(settings):
+        problem, _, fix = warning.partition("; ")
+        yield Finding("warning", "security", problem, fix)
+    try:
+        check_gateway_bind(settings, settings[GATEWAY_HOST])
+    except ConfigError as error:
+        yield Finding("error", "security", str(error), error.hint)
+
+
+def check_ports(settings: Settings) -> Iterator[Finding]:
+    """Check that the gateway's port is free, or that the gateway of this data directory has it."""
+    host, port = settings[GATEWAY_HOST], settings[GATEWAY_PORT]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            fix = f"correct {GATEWAY_HOST.name} or {GATEWAY_PORT.name}"
+            yield Finding("error", "gateway", f"cannot listen on {host} port {port}: {error.strerror}", fix)
+        else:
+            yield _who_has(host, port, id_of(settings.data_dir))
+        return
+    yield Finding("ok", "gateway", f"{host} port {port} is free")
+
+
+def _who_has(host: str, port: int, own: str) -> Finding:
+    """Return what it means that the port is in use; `own` is the id of our data directory."""
+    health = _health_at(host, port)
+    fix = f"set {GATEWAY_PORT.name} to a free port"
+    if health is None:
+        detail = f"port {port} is taken by another program"
+        return Finding("error", "gateway", detail, f"stop the program that uses it, or {fix}")
+    if not own or health.get("instance") != own:
+        detail = f"port {port} is taken by a Tocsin of another data directory"
+        return Finding("error", "gateway", detail, f"name its directory with --data-dir to examine that one, or {fix}")
+    return Finding("ok", "gateway", f"it runs on {host} port {port}")
+
+
+def _health_at(host: str, port: int) -> dict[str, Any] | None:
+    """Return what a gateway says of its health; `None` when it is no gateway that answers."""
+    from http.client import HTTPConnection, HTTPException
+
+    connection = HTTPConnection(host, port, timeout=2)
+    try:
+        connection.request("GET", "/health")
+        health = json.loads(connection.getresponse().read(65536))
+    except (OSError, HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return health if isinstance(health, dict) and {"version", "queue", "channels"} <= health.keys() else None

@@ -1,0 +1,61 @@
+"""doctor, the models: who answers conversations, and what writes down voice messages. Nobody is asked."""
+
+from collections.abc import AsyncIterator, Iterator
+
+from tocsin.assembly.program import App
+from tocsin.cli.doctor.channels import check_shapes
+from tocsin.cli.doctor.findings import Finding
+from tocsin.cli.doctor.machine import is_installed
+from tocsin.core.config.variables import (
+    ANTHROPIC_API_KEY,
+    ANTHROPIC_BASE_URL,
+    CHAT_FALLBACK_PROVIDER,
+    CHAT_PROVIDER,
+    OPENAI_API_KEY,
+    OPENAI_BASE_URL,
+)
+
+SUBJECT = "chat model"
+KEYS = {"anthropic": (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL), "openai": (OPENAI_API_KEY, OPENAI_BASE_URL)}
+
+
+async def check_chat_model(app: App) -> AsyncIterator[Finding]:
+    """Check settings, packages and keys of the chat model and its fallback; asking one would cost money."""
+    from tocsin.providers.chat import HOW_TO_CONFIGURE, open_chat
+
+    chat = open_chat(app.settings, app.clock, app.redact)
+    if chat is None:
+        yield Finding(
+            "off", SUBJECT, "none is configured: the bot answers commands and triggers alone", HOW_TO_CONFIGURE
+        )
+        return
+    await chat.aclose()
+    used = dict.fromkeys(app.settings[setting] for setting in (CHAT_PROVIDER, CHAT_FALLBACK_PROVIDER))
+    providers = [name for name in used if name]
+    # The client of a provider is the package of its name.
+    if missing := [package for package in ("pydantic_ai", *providers) if not is_installed(package)]:
+        yield Finding("error", SUBJECT, f"{', '.join(missing)}: package not installed", 'pip install "tocsin[chat]"')
+    for provider in providers:
+        key, address = KEYS[provider]
+        # Other services that speak the same interface have keys of any shape.
+        if app.settings[address] == address.default:
+            for finding in check_shapes(app.settings, SUBJECT, [key]):
+                yield finding
+    yield Finding("ok", SUBJECT, f"{chat.model} ({chat.name}; not asked)")
+
+
+def check_speech(app: App) -> Iterator[Finding]:
+    """Check what voice messages need; without it the bot says so to whoever sends one."""
+    from tocsin.assembly.receiving import MODELS_FOLDER
+    from tocsin.bot.files.reading import read_in_child
+    from tocsin.bot.files.speech import Speech
+
+    speech = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
+    problem = speech.problem()
+    detail, _, fix = problem.partition(": ")
+    if not problem:
+        yield Finding("ok", "speech", f"voice messages are written down with {speech.path.name}")
+    elif speech.path.exists():  # somebody wanted it
+        yield Finding("warning", "speech", detail, fix)
+    else:
+        yield Finding("off", "speech", f"voice messages are not read: {detail}", fix)

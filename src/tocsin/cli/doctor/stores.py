@@ -1,0 +1,85 @@
+"""doctor, what the program keeps: the queue, received messages, and the bus."""
+
+from collections.abc import AsyncIterator
+
+from tocsin.assembly.program import DATABASE_FILE, App
+from tocsin.cli.doctor.findings import Finding, failure, number_of
+from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import timestamp
+from tocsin.delivery.model import Status
+
+# Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
+WAITS_S = 600
+
+
+def has_database(app: App) -> bool:
+    """Whether there is a database: to look into one must not make it."""
+    return (app.settings.data_dir / DATABASE_FILE).exists()
+
+
+async def check_queue(app: App) -> AsyncIterator[Finding]:
+    """Check that the queue can be relied on."""
+    health = await app.outbox.store.health()
+    held: list[Finding] = []
+    try:
+        if has_database(app) or health.backend != "sqlite":
+            held = await _what_waits(app)
+            await app.outbox.store.try_write()
+    except TocsinError as error:
+        yield failure("queue", error)
+    else:
+        yield Finding("ok" if health.ok else "error", "queue", health.backend)
+    for problem in health.problems:
+        state = "warning" if health.ok else "error"
+        yield Finding(state, "queue", f"{health.backend}: {problem}", "see docs/delivery.md")
+    for finding in held:
+        yield finding
+
+
+async def _what_waits(app: App) -> list[Finding]:
+    """Return what keeps deliveries waiting for longer than their turn."""
+    findings = []
+    if waiting := (await app.outbox.store.counts())[Status.RETRY_WAIT]:
+        detail = f"{number_of(waiting, 'queued message')} failed and will be tried again"
+        findings.append(Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` says why"))
+    for channel, hold in (await app.outbox.store.account_holds(app.registry.configured())).items():
+        until = (timestamp(hold.until) or "")[:19]
+        detail = f"{channel}: the provider throttles the whole account until {until} UTC ({hold.reason})"
+        findings.append(Finding("warning", "queue", detail, "it goes on by itself; send less if that comes again"))
+    return findings
+
+
+async def check_bus(app: App) -> AsyncIterator[Finding]:
+    """Check that a Redis that was named answers."""
+    if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
+        yield Finding(
+            "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
+        )
+        return
+    from tocsin.core.storage.redis_client import open_redis
+
+    client = open_redis(app.settings[REDIS_URL])
+    try:
+        await client.command("PING")
+        yield Finding("ok", "bus", f"{client.where} answers")
+    except TocsinError as error:
+        yield Finding("warning", "bus", str(error), error.hint or "start Redis, or set REDIS_URL=off")
+    finally:
+        await client.aclose()
+
+
+async def check_inbox(app: App) -> AsyncIterator[Finding]:
+    """Check that somebody works on what was received."""
+    if not has_database(app):
+        return
+    store = app.inbox_store()
+    backlog, counts = await store.backlog(), await store.counts()
+    failed = sum(count for status, count in counts.items() if status == "failed")
+    told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"
+    age_s = app.clock.now() - backlog.oldest_at if backlog.oldest_at is not None else 0.0
+    if age_s > WAITS_S:
+        detail = f"{number_of(backlog.open, 'received message')} not worked off, the oldest for {age_s / 60:.0f} min"
+        yield Finding("warning", "inbox", detail, "start `tocsin up`; if it runs, its log says why")
+    elif counts:
+        yield Finding("ok", "inbox", told)

@@ -1,0 +1,1 @@
+"""The audit log: a hash chain of JSON lines."""

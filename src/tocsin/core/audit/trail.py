@@ -1,0 +1,38 @@
+"""The audit log as the rest of the program uses it: recording never stops the work it records."""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from tocsin.core.audit.log import AuditError, AuditLog
+
+log = logging.getLogger(__name__)
+
+OnRecord = Callable[[str, Mapping[str, object]], None]
+
+
+class AuditTrail:
+    """Records what happened. A message that went out is not unsent because the disk is full."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self.log = audit
+        self.problem = ""  # why the last entry could not be written; health shows it
+        self._observers: list[OnRecord] = []
+
+    def observe(self, observer: OnRecord) -> None:
+        """Call `observer` with action and metadata of everything that is recorded from now on."""
+        self._observers.append(observer)
+
+    def record(self, action: str, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
+        """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
+        for observer in self._observers:
+            observer(action, metadata)
+        try:
+            self.log.append(action, detail, source=source, metadata=metadata)
+        except AuditError as error:
+            self.problem = error.sentence()
+            # The sentence says it all; a traceback would only hide it.
+            log.error(  # noqa: TRY400
+                "audit entry lost", extra={"action": action, "detail": detail, "reason": self.problem}
+            )
+        else:
+            self.problem = ""

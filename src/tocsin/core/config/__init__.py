@@ -1,0 +1,1 @@
+"""Settings: the variables there are, their values and sources."""

@@ -1,0 +1,90 @@
+"""The data directory: whether this program can write there, and which directory it is."""
+
+import errno
+import os
+import pwd
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import make_directory
+
+# What passes without anybody changing rights or settings; /health tells of it while it lasts.
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+_EFFECTIVE = os.access in os.supports_effective_ids
+_WRITTEN = ("tocsin.db", "tocsin.db-wal", "tocsin.db-shm", "audit.log", "audit.log.head", "runs")
+
+
+def require_usable(path: Path) -> None:
+    """Make the data directory where it is not there; raise ConfigError when this user cannot write in it.
+
+    A full disk is no reason: that may pass while the program runs.
+    """
+    try:
+        make_directory(path)
+        try_write(path, b"")
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise unusable(path, error) from None
+    for problem in foreign_files(path):
+        raise problem
+
+
+def try_write(path: Path, content: bytes) -> None:
+    """Write `content` into a new file in the directory and drop it; raise OSError when that fails."""
+    from tempfile import TemporaryFile  # 26 ms, and only a service that starts and `tocsin doctor` try
+
+    with TemporaryFile(prefix=".tocsin-", dir=path) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def foreign_files(path: Path) -> Iterator[ConfigError]:
+    """Yield an error for every file of the data directory that this user cannot write, as after a restore."""
+    for file in (path / name for name in _WRITTEN):
+        if _exists(file) and not os.access(file, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
+            yield unusable(file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
+def unusable(path: Path, error: OSError) -> ConfigError:
+    """Return the error of a path in the data directory, with its owner and this user."""
+    if error.errno in _NO_SPACE:
+        return ConfigError(f"{path} cannot be written: {error.strerror}", hint="free some space")
+    nearest = next(place for place in (path, *path.parents) if _exists(place))
+    subject = "it" if nearest == path else str(nearest)
+    user = _name_of(os.geteuid())
+    give = f"give {nearest} to {user} (chown), or " if isinstance(error, PermissionError) else ""
+    return ConfigError(
+        f"{path} cannot be written: {error.strerror}; {subject} belongs to {_name_of(nearest.stat().st_uid)},"
+        f" this program runs as {user}",
+        hint=f"{give}name another directory in TOCSIN_DATA_DIR",
+    )
+
+
+def id_of(path: Path) -> str:
+    """Return an id that no other directory of this machine has, and that does not reveal the path.
+
+    Empty where the directory does not exist. A copy of a directory has an id of its own.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    return sha256(f"tocsin {found.st_dev} {found.st_ino}".encode()).hexdigest()[:16]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError:  # also where a directory above does not let us look
+        return False
+    return True
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

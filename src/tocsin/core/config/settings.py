@@ -1,0 +1,225 @@
+"""Settings: the only reader of the environment.
+
+Order of precedence: environment, `NAME_FILE`, `.env` of the working directory, `.env` of the data
+directory. An empty value counts as not set.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from tocsin.core.config.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
+from tocsin.core.errors import ConfigError
+from tocsin.core.text.redaction import SHORTEST_SECRET, Redactor
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # no repr: it would show secrets
+class Values:
+    """Frozen, typed values of some variables: `values[GATEWAY_PORT]` is an `int`."""
+
+    _found: Mapping[str, object]
+    variables: tuple[Variable[Any], ...]
+
+    def __getitem__(self, variable: Variable[T]) -> T:
+        return cast("T", self._found.get(variable.name, variable.default))
+
+    def missing(self) -> list[str]:
+        """Return the names of required variables that are not set."""
+        return [v.name for v in self.variables if v.required and not self[v]]
+
+    def secrets(self) -> Iterator[str]:
+        """Yield every secret value that is set."""
+        for variable in self.variables:
+            if variable.secret and (value := self[variable]):
+                yield str(value)
+
+
+class Layer(NamedTuple):
+    """One place where settings are looked up; `lines` are those of a file that the names stand in."""
+
+    name: str
+    values: Mapping[str, str]
+    lines: Mapping[str, int] = MappingProxyType({})
+
+
+class Setting(NamedTuple):
+    """A value that was found, and where."""
+
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Settings(Values):
+    """All settings of one start: values, where each one came from, and the data directory."""
+
+    sources: Mapping[str, str]
+    layers: tuple[Layer, ...]
+    data_dir: Path
+
+    @classmethod
+    def load(
+        cls,
+        variables: Iterable[Variable[Any]] = (),
+        *,
+        environ: Mapping[str, str] | None = None,
+        data_dir: Path | None = None,
+        env_file: Path | None = None,
+    ) -> "Settings":
+        """Read all settings; `env_file` replaces both `.env` files, `data_dir` wins over every source.
+
+        A malformed value raises ConfigError with the variable's name, what was found (never a
+        secret) and what is accepted.
+        """
+        table = (*CORE_VARIABLES, *variables)
+        layers = [Layer("environment", dict(os.environ if environ is None else environ))]
+        if data_dir is not None:
+            layers.insert(0, Layer("--data-dir", {DATA_DIR.name: str(data_dir)}))
+        if env_file is not None:
+            layers.append(read_env_file(env_file))
+        else:
+            layers.extend(_usual_env_files(layers))
+        found = {v.name: setting for v in table if (setting := _resolve(v, layers)) is not None}
+        values = {name: setting.value for name, setting in found.items()}
+        sources = {name: setting.source for name, setting in found.items()}
+        chosen = found.get(DATA_DIR.name)
+        place = Path(str(chosen.value)) if chosen else default_data_dir()
+        return cls(values, table, sources, tuple(layers), place)
+
+    def only(self, variables: Iterable[Variable[Any]]) -> Values:
+        """Return the values of `variables` alone: all that an adapter may see."""
+        chosen = tuple(variables)
+        names = {variable.name for variable in chosen}
+        return Values({name: value for name, value in self._found.items() if name in names}, chosen)
+
+    def inheritable(self) -> dict[str, str]:
+        """Return the environment that a program we start may have: ours, without any secret of ours.
+
+        Taken out are the variables of secrets, `NAME_FILE` of them, copies of them under other names, and
+        addresses of ours with a password in them.
+        """
+        own = {variable.name for variable in self.variables}
+        names = {form for v in self.variables if v.secret for form in (v.name, f"{v.name}_FILE")}
+        values = {secret for secret in self.secrets() if len(secret) >= SHORTEST_SECRET}
+        masked = Redactor()
+        return {
+            name: value
+            for layer in self.layers
+            if layer.name == "environment"
+            for name, value in layer.values.items()
+            if name not in names and value not in values and not (name in own and masked(value) != value)
+        }
+
+    @property
+    def https_enforced(self) -> bool:
+        """Whether plain HTTP is refused; the explicit setting wins over the environment's rule."""
+        forced = self[FORCE_HTTPS]
+        return self[ENVIRONMENT] == "production" if forced is None else forced
+
+
+def default_data_dir() -> Path:
+    """Return the platform's per-user data directory."""
+    # Costs 6 ms to import and is not needed where TOCSIN_DATA_DIR is set.
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("tocsin", appauthor=False))
+
+
+def read_env_file(path: Path) -> Layer:
+    """Read a `.env` file; a line that is not `NAME=value` raises ConfigError with its number."""
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            # Costs 5 ms to import and is not needed where there is no such file.
+            from dotenv.parser import parse_stream
+
+            bindings = list(parse_stream(stream))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{path} cannot be read: {reason}", hint="check the file and its rights") from None
+    for binding in bindings:
+        if binding.error or (binding.key and binding.value is None):
+            sentence = f"{path}:{_line(binding.original)}: this is not NAME=value"
+            raise ConfigError(sentence, hint="quote a value that has blanks or quotes")
+    values = {b.key: b.value or "" for b in bindings if b.key}
+    return Layer(str(path), values, {b.key: _line(b.original) for b in bindings if b.key})
+
+
+def _line(original: "Original") -> int:
+    """Return the line of a binding, which the parser counts from the blank lines before it."""
+    blank = original.string[: -len(original.string.lstrip())]
+    return original.line + blank.count("\n")
+
+
+def _usual_env_files(layers: list[Layer]) -> Iterator[Layer]:
+    """Yield `.env` of the working directory and of the data directory, as far as they exist."""
+    try:
+        here = Path.cwd() / ".env"
+    except FileNotFoundError:  # the working directory was deleted
+        here = None
+    if here is not None and here.is_file():
+        layers = [*layers, read_env_file(here)]
+        yield layers[-1]
+    chosen = _resolve(DATA_DIR, layers)
+    base = chosen.value if chosen else default_data_dir()
+    there = Path(str(base)) / ".env"
+    if there != here and there.is_file():
+        yield read_env_file(there)
+
+
+def _resolve(variable: Variable[Any], layers: Iterable[Layer]) -> Setting | None:
+    """Return the first value set for `variable`: as itself, or as the content of `NAME_FILE`."""
+    for layer in layers:
+        raw = layer.values.get(variable.name, "")
+        if raw.strip():
+            return Setting(_parse(variable, raw, layer.name), layer.name)
+        path = layer.values.get(f"{variable.name}_FILE", "").strip() if variable.secret else ""
+        if path:
+            value = _parse(variable, _read_secret(variable, path), path)
+            return Setting(value, f"{path} ({variable.name}_FILE)")
+    return None
+
+
+def _parse(variable: Variable[Any], raw: str, source: str) -> object:
+    try:
+        return variable.parse(raw)
+    except ValueError as error:
+        # An address may have a password in it.
+        shown = Redactor()(repr(raw if len(raw) <= 60 else raw[:59] + "…"))
+        found = "a value" if variable.secret else shown
+        sentence = f"{variable.name} is set to {found} in {source}"
+        raise ConfigError(sentence, hint=f"it must be {error}") from None
+
+
+def _read_secret(variable: Variable[Any], path: str) -> str:
+    try:
+        value = Path(path).expanduser().read_text(encoding="utf-8-sig").rstrip("\r\n")
+        reason = "" if value.strip() else "it is empty"
+    except (OSError, RuntimeError) as error:  # the second: `~` without a home directory
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    if reason:
+        raise ConfigError(
+            f"{variable.name}_FILE names {path}, which cannot be read: {reason}",
+            hint="correct the file or its rights, or unset the variable",
+        )
+    return value
+
+
+def may_need_proxy() -> bool:
+    """Whether the environment, or a system that keeps such settings elsewhere, may ask for a proxy."""
+    return sys.platform in {"darwin", "win32"} or any(name.lower().endswith("_proxy") for name in os.environ)
+
+
+def platform() -> str:
+    """Return the platform identifier of this machine, such as `linux` or `darwin`."""
+    return sys.platform

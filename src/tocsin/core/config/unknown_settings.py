@@ -1,0 +1,80 @@
+"""Find names in the environment and in `.env` files that look like a setting of ours and are none."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DATA_DIR
+
+# A first word that so many settings share, such as GATEWAY_, is taken to be ours alone. Words of fewer settings, such
+# as LOG_ and REDIS_, begin the variables of many other programs.
+_SETTINGS_OF_A_PREFIX = 3
+_COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, and by those of others all the same
+# How alike two names are, from 0 to 1, as difflib measures it.
+_NEAR = 0.885  # one mistake in a short name, two in a long one
+_SIMILAR = 0.6
+_OF_OTHERS = re.compile(
+    # Of each service in its namespace, Kubernetes tells every container, as Docker did of linked ones.
+    # https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+    r".*_SERVICE_(HOST|PORT)(_\w+)?|.*_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?"
+    # A web server to its CGI programs: RFC 3875, section 4.1.4.
+    r"|GATEWAY_INTERFACE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSetting:
+    """A name that is no setting; `line` is 0 outside files, `meant` is empty where no setting is similar."""
+
+    name: str
+    source: str
+    line: int = 0
+    meant: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{place}: there is no setting {self.name}"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return f"did you mean {self.meant}?" if self.meant else "`tocsin config show --all` lists all there are"
+
+
+def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
+    """Yield every name that begins like our settings, or nearly is the name of one that has no value."""
+    known = {form for v in settings.variables for form in ((v.name, f"{v.name}_FILE") if v.secret else (v.name,))}
+    words = Counter(variable.name.partition("_")[0] for variable in settings.variables)
+    prefixes = {word for word, count in words.items() if count >= _SETTINGS_OF_A_PREFIX}
+    prefixes = prefixes - _COMMON_WORDS | {DATA_DIR.name.partition("_")[0]}
+    for layer in settings.layers:
+        for name in sorted(layer.values.keys() - known, key=lambda name: (layer.lines.get(name, 0), name)):
+            if not layer.values[name].strip() or _OF_OTHERS.fullmatch(name):
+                continue
+            is_ours = name.partition("_")[0] in prefixes
+            meant = _meant(name, known, _SIMILAR if is_ours else _NEAR)
+            if is_ours or (meant and meant.removesuffix("_FILE") not in settings.sources):
+                yield UnknownSetting(name, layer.name, layer.lines.get(name, 0), meant)
+
+
+def _meant(name: str, known: Collection[str], cutoff: float) -> str:
+    """Return the known name that `name` most likely stands for; empty when none is that similar."""
+    spelled = name.upper().replace("-", "_")
+    plain = spelled.removesuffix("_FILE")  # only secrets can come from a file
+    if exact := next((form for form in (spelled, plain) if form in known), ""):
+        return exact
+    letters, length, differing = set(spelled), len(spelled), 1 - cutoff
+    # What the ratio can be at most, from what takes no time to compare: the lengths and the letters.
+    candidates = [
+        form
+        for form in known
+        if abs(len(form) - length) <= (most := differing * (len(form) + length)) and len(letters ^ set(form)) <= most
+    ]
+    if not candidates:
+        return ""
+    # difflib takes 3 ms to import, and a name of another program hardly ever comes this far.
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(spelled, candidates, 1, cutoff)), "")

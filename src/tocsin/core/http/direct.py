@@ -1,0 +1,331 @@
+"""HTTP over asyncio: kept connections, answers parsed by httptools.
+
+Not aiohttp, which takes longer to import than a whole `tocsin send` and four times the processor
+time a call (docs/decisions/0003); it still serves where the environment asks for a proxy.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from tocsin.core.http.departure import note_departure
+from tocsin.core.http.transport import (
+    CALL_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    MAX_BODY_BYTES,
+    READ_TIMEOUT_S,
+    Reply,
+    Transport,
+    certificate_refused,
+    connect_failed,
+    host_of,
+    outcome_unknown,
+    proxy_for,
+    reason_of,
+)
+
+# Below what providers keep idle connections for, so that a reused one is rarely just being closed.
+KEEPALIVE_S = 10.0
+MAX_CONNECTIONS = 256
+# Beside the body: headers, and the sizes of small chunks; an endless head must not fill the memory.
+MAX_FRAMING_BYTES = 7 * MAX_BODY_BYTES
+# The other address family is tried after that: RFC 8305, section 5.
+NEXT_ADDRESS_S = 0.25
+
+
+class Place(NamedTuple):
+    """Where a URL leads: `origin` names the pool of connections, `path` goes into the request line."""
+
+    origin: str
+    host: str
+    port: int
+    secure: bool
+    authority: str
+    path: str
+
+
+class DirectTransport:
+    """Carries out calls over kept connections; behind a proxy, hands over to aiohttp."""
+
+    def __init__(self, *, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+        self._connect_timeout_s = connect_timeout_s
+        self._idle: dict[str, list[Connection]] = {}
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._proxied: Transport | None = None
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        timeout_s: float = CALL_TIMEOUT_S,
+        read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> Reply:
+        """See `Transport.request`."""
+        place = place_of(url)
+        if proxy_for(place.origin):
+            return await self._behind_proxy().request(
+                method,
+                url,
+                headers=headers,
+                body=body,
+                timeout_s=timeout_s,
+                read_timeout_s=read_timeout_s,
+                max_body_bytes=max_body_bytes,
+            )
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        message = _head(method, place, headers, len(body)) + body
+        note_departure(possible=False)
+        async with self._slots:
+            limit_s = min(self._connect_timeout_s, timeout_s)
+            connection = self._take(place.origin) or await self._connect(place, url, limit_s)
+            try:
+                call = Call(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
+                return await connection.exchange(message, call)
+            finally:
+                self._give_back(place.origin, connection)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.close()
+        self._idle.clear()
+        if self._proxied:
+            await self._proxied.aclose()
+
+    def _take(self, origin: str) -> "Connection | None":
+        """Return the connection that was used last, if one is still good."""
+        connections = self._idle.get(origin)
+        while connections:
+            connection = connections.pop()
+            if connection.is_fresh():
+                return connection
+            connection.close()
+        return None
+
+    def _give_back(self, origin: str, connection: "Connection") -> None:
+        if not connection.reusable:
+            connection.close()
+            return
+        connections = self._idle.setdefault(origin, [])
+        while connections and not connections[0].is_fresh():
+            connections.pop(0).close()
+        connections.append(connection)
+
+    async def _connect(self, place: Place, url: str, limit_s: float) -> "Connection":
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(limit_s):
+                sock = await _open_socket(place.host, place.port)
+                _, connection = await loop.create_connection(
+                    Connection,
+                    sock=sock,
+                    ssl=self._tls if place.secure else None,
+                    server_hostname=place.host if place.secure else None,
+                )
+                return connection
+        except TimeoutError:
+            raise connect_failed(url, f"no connection within {limit_s:g} s") from None
+        except ssl.SSLCertVerificationError as error:
+            raise certificate_refused(url, error.verify_message) from None
+        except ssl.SSLError:
+            raise connect_failed(url, "TLS failed") from None
+        except OSError as error:
+            raise connect_failed(url, reason_of(error)) from None
+        except UnicodeError:
+            raise connect_failed(url, "the address is not valid") from None
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The verifying context; made when first needed because it reads all trusted roots."""
+        return ssl.create_default_context()
+
+    def _behind_proxy(self) -> Transport:
+        if self._proxied is None:
+            from tocsin.core.http.pooled import PooledTransport
+
+            self._proxied = PooledTransport(connect_timeout_s=self._connect_timeout_s)
+        return self._proxied
+
+
+class Connection(asyncio.Protocol):
+    """One connection; it carries one call at a time."""
+
+    def __init__(self) -> None:
+        self.reusable = False
+        self._loop = asyncio.get_running_loop()
+        self._call: Call | None = None
+        self._used_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not derive from it
+
+    async def exchange(self, message: bytes, call: "Call") -> Reply:
+        """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
+        self.reusable = False
+        self._call = call
+        note_departure(possible=True)
+        self._transport.write(message)
+        try:
+            reply = await call.answer
+        finally:
+            call.timer.cancel()
+            self._call = None
+        self.reusable = call.keeps_alive and not self._transport.is_closing()
+        self._used_at = self._loop.time()
+        return reply
+
+    def is_fresh(self) -> bool:
+        """Whether the connection is open and was used a moment ago."""
+        return self.reusable and self._loop.time() - self._used_at < KEEPALIVE_S
+
+    def close(self) -> None:
+        """Drop the connection at once: what is not answered by now is not wanted any more."""
+        self.reusable = False
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._call is None:  # nobody asked: whatever this is, it is no answer
+            self.close()
+        else:
+            self._call.feed(data)
+
+    def eof_received(self) -> None:
+        self.reusable = False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.reusable = False
+        if self._call is not None:
+            self._call.end_of_stream(broken=error is not None)
+
+
+class Call:
+    """One request that waits for its answer; httptools calls the methods that begin with `on_`.
+
+    Ends at `deadline`, a time of the event loop, or when nothing was heard for `patience_s`.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        url: str,
+        deadline: float,
+        patience_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self.answer: asyncio.Future[Reply] = loop.create_future()
+        self.keeps_alive = False
+        self._loop = loop
+        self._url = url
+        self._status = 0
+        self._headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._received = 0
+        self._parser = httptools.HttpResponseParser(self)
+        self._deadline = deadline
+        self._patience_s = patience_s
+        self._max_body_bytes = max_body_bytes
+        self._heard_at = loop.time()
+        self.timer = loop.call_at(min(deadline, self._heard_at + patience_s), self._check_time)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes of the answer."""
+        self._heard_at = self._loop.time()
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._break_off("sent something that is not HTTP")
+        if len(self._body) > self._max_body_bytes or self._received > self._max_body_bytes + MAX_FRAMING_BYTES:
+            self._break_off("did not stop sending")
+
+    def end_of_stream(self, *, broken: bool) -> None:
+        """Take the end of the connection; without a length it ends the body (RFC 9112, section 6.3)."""
+        has_length = "content-length" in self._headers or "transfer-encoding" in self._headers
+        if self._status and not broken and not has_length:
+            self._finish(complete=True)
+        else:
+            self._break_off("closed the connection")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.answer.done():
+            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        if not self.answer.done():
+            self._status = self._parser.get_status_code()
+
+    def on_body(self, body: bytes) -> None:
+        if not self.answer.done():
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        if self.answer.done():  # a second answer to one question: the connection is out of step
+            self.keeps_alive = False
+        elif self._status < 200:  # an interim answer, RFC 9110 section 15.2: the answer itself follows
+            self._status = 0
+            self._headers = {}
+        else:
+            self.keeps_alive = self._parser.should_keep_alive()
+            self._finish(complete=True)
+
+    def _finish(self, *, complete: bool) -> None:
+        if not self.answer.done():
+            body = bytes(self._body[: self._max_body_bytes])
+            self.answer.set_result(Reply(self._status, self._headers, body, complete))
+
+    def _break_off(self, reason: str) -> None:
+        """End the call without a whole answer; a status that came says more than a missing body."""
+        self.keeps_alive = False
+        if self._status:
+            self._finish(complete=False)
+        elif not self.answer.done():
+            self.answer.set_exception(outcome_unknown(self._url, reason))
+
+    def _check_time(self) -> None:
+        due = min(self._deadline, self._heard_at + self._patience_s)
+        if self._loop.time() < due:
+            self.timer = self._loop.call_at(due, self._check_time)
+        else:
+            self._break_off("did not answer in time")
+
+
+@lru_cache(maxsize=256)
+def place_of(url: str) -> Place:
+    """Take `url` apart."""
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    authority = host_of(url)
+    host = parts.hostname or ""
+    return Place(f"{parts.scheme}://{authority}", host, parts.port or (443 if secure else 80), secure, authority, path)
+
+
+def _head(method: str, place: Place, headers: Mapping[str, str], length: int) -> bytes:
+    lines = [f"{method} {place.path} HTTP/1.1", f"Host: {place.authority}", "Accept: */*"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if length or method != "GET":
+        lines.append(f"Content-Length: {length}")
+    head = "\r\n".join(lines)
+    if head.count("\r") != len(lines) - 1 or head.count("\n") != len(lines) - 1 or "\0" in head:
+        raise ValueError("a line break in a header or an address of a request")
+    return f"{head}\r\n\r\n".encode()
+
+
+async def _open_socket(host: str, port: int) -> socket.socket:
+    """Connect to the first address of `host` that answers, both families side by side."""
+    from aiohappyeyeballs import start_connection
+
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host.encode("idna") if not host.isascii() else host, port, type=socket.SOCK_STREAM)
+    return await start_connection(found, happy_eyeballs_delay=NEXT_ADDRESS_S)

@@ -1,0 +1,161 @@
+"""What an HTTP call is to the rest of the program; who carries it out is exchangeable.
+
+A call either returns a `Reply`, or raises RemoteError with the one fact that matters afterwards:
+whether the request can have reached the other side.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from tocsin.core.errors import FailureKind, RemoteError, told_wait_s
+
+# Source of all four: channel fact book, section 0.
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 15.0
+CALL_TIMEOUT_S = 25.0
+MAX_BODY_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. Headers are looked up in lower case; `complete` is false when the body broke off."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    complete: bool = True
+
+    def json_object(self) -> dict[str, Any] | None:
+        """Return the body as a JSON object, or nothing when it is something else."""
+        if not self.complete:
+            return None
+        import json
+
+        try:
+            document = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+        return document if isinstance(document, dict) else None
+
+    def retry_after_s(self) -> float | None:
+        """Return the seconds of the `Retry-After` header, an hour at most; also understands the date form."""
+        value = self.headers.get("retry-after", "").strip()
+        if not value:
+            return None
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds_until = _seconds_until(value, self.headers.get("date", ""))
+            return told_wait_s(seconds_until)
+        return told_wait_s(seconds)
+
+
+class Transport(Protocol):
+    """Carries out single HTTP calls: no redirects, verified certificates, bounded time and size."""
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        timeout_s: float = CALL_TIMEOUT_S,
+        read_timeout_s: float = READ_TIMEOUT_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> Reply:
+        """Return the reply, whatever its status; `timeout_s` bounds the whole call.
+
+        A body over `max_body_bytes` is cut there and not `complete`.
+
+        Raises RemoteError: transient when no connection was made, ambiguous when the request went
+        out and no answer came back.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
+
+def connect_failed(url: str, reason: str, hint: str = "check the network and the address") -> RemoteError:
+    """Return the error of a call that certainly did not reach the other side."""
+    return RemoteError(
+        f"could not connect to {host_of(url)}: {reason}",
+        hint=hint,
+        kind=FailureKind.TRANSIENT,
+        provider_code="connect",
+    )
+
+
+def certificate_refused(url: str, reason: str) -> RemoteError:
+    """Return the error of a call whose other side could not prove who it is."""
+    return connect_failed(
+        url, f"its certificate does not verify ({reason})", "correct the address or the trusted roots"
+    )
+
+
+def outcome_unknown(url: str, reason: str) -> RemoteError:
+    """Return the error of a call that may have taken effect."""
+    return RemoteError(
+        f"outcome unknown: {host_of(url)} {reason} after the request was sent",
+        hint="check there before sending again",
+        kind=FailureKind.AMBIGUOUS,
+        provider_code="no-answer",
+    )
+
+
+@lru_cache(maxsize=64)
+def host_of(url: str) -> str:
+    """Return host and port of `url`: what an error may show, because a path can carry a token."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
+    return f"{host}:{parts.port}" if parts.port else host
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the system says of a failed connection, without the address it repeats."""
+    if error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error) or type(error).__name__
+
+
+@lru_cache(maxsize=64)
+def proxy_for(origin: str) -> str | None:
+    """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
+    from tocsin.core.config.settings import may_need_proxy
+
+    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(origin)
+    proxy = getproxies().get(parts.scheme)
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    scheme, separator, _ = proxy.partition("://")
+    if not separator:
+        return f"http://{proxy}"  # as curl reads it
+    if scheme.lower() not in {"http", "https"}:
+        raise connect_failed(origin, f"a {scheme} proxy is not supported", "name an http proxy, or set NO_PROXY")
+    return proxy
+
+
+def origin_of(url: str) -> str:
+    """Return scheme and authority of `url`."""
+    end = url.find("/", url.find("://") + 3)
+    return url if end < 0 else url[:end]
+
+
+def _seconds_until(date: str, now: str) -> float | None:
+    """Return the seconds from `now`, the answer's own `Date`, to `date`: independent of our clock."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - parsedate_to_datetime(now)).total_seconds())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,203 @@
+"""The sandbox: bubblewrap where it is installed and the kernel lets it work, else limits alone.
+
+With bubblewrap a program sees a read-only system, its own folder read-only, one folder that it may write to,
+an empty `/tmp` and home, its own processes and, unless it may use the network, no network. It ends when this
+program does.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.starting import run
+
+# Where administrators install programs: a `bwrap` that somebody put elsewhere must not be what confines.
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# What programs look up there; everybody on the machine may read it. Not among it: shadow, ssh, ssl/private.
+_ETC = (
+    "alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd",
+    "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
+)  # fmt: skip
+_OWN_HOME = "/home/sandbox"
+_PROBE_TIMEOUT_S = 10.0
+# dash says `-p` where other shells say `-u`. A limit that is lower already stays.
+_LIMIT = """\
+ulimit -c 0; ulimit -n {files}; ulimit -f {blocks}; ulimit -v {kib}
+[ {processes} = 0 ] || ulimit -u {processes} || ulimit -p {processes}
+exec 2>&3 3>&-
+exec "$@"
+"""
+_NO_REASON = "it ended without a word"
+
+
+class Level(StrEnum):
+    """How far a sandboxed program is confined."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LIMITS = "limits"  # five variables, limits, and the rights of the user
+
+
+class State(NamedTuple):
+    """The level that works here, and why it is not the other one."""
+
+    level: Level
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a sandboxed program may use up. The first two are of all its processes together."""
+
+    processes: int = 128
+    memory_bytes: int = 1024**3
+    address_space_bytes: int = 8 * 1024**3  # of one process; some runtimes reserve far more than they use
+    file_bytes: int = 1024**3
+    temporary_bytes: int = 256 * 1024**2
+    open_files: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one program may reach: a folder to read and work in, one to write to, the network.
+
+    With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`.
+    """
+
+    folder: Path
+    source: Path
+    writable: Path | None = None
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A command line and its environment, ready to be started in `cwd`."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    wrapped: bool  # see `tocsin.core.process.starting.streaming`
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """Confines programs; `bwrap` is the program to use, none where nothing is set."""
+
+    limits: Limits = field(default_factory=Limits)
+    bwrap: str = field(default_factory=lambda: shutil.which("bwrap", path=SYSTEM_PATH) or "")
+    _state: State | None = None
+
+    async def state(self) -> State:
+        """Return which level works; bubblewrap is tried once, with all that it is used with."""
+        if self._state is None:
+            self._state = await self._try_out()
+        return self._state
+
+    async def confine(self, argv: Sequence[str], env: Mapping[str, str], room: Room) -> Confined:
+        """Return how to start `argv` so that it stays in `room`."""
+        state = await self.state()
+        if state.level is Level.LIMITS:
+            return Confined((*self._limited(in_namespace=False), *argv), env, room.source, wrapped=False)
+        home = _home(env)
+        inside = {**env, "HOME": home} if "HOME" in env else env
+        wrapper = (*self._bubblewrap(room, home), *self._limited(in_namespace=True))
+        return Confined((*wrapper, *argv), inside, Path("/"), wrapped=True)
+
+    def reachable(self, path: str, level: Level) -> str:
+        """Return those folders of a `PATH` in which a confined program finds programs."""
+        folders = [folder for folder in path.split(os.pathsep) if folder.startswith("/")]
+        if level is Level.BUBBLEWRAP:
+            folders = [folder for folder in folders if _is_system(folder)]
+        return os.pathsep.join(folders) or SYSTEM_PATH
+
+    def shows(self, program: str, level: Level) -> bool:
+        """Whether a confined program can start the file that this name leads to."""
+        return level is Level.LIMITS or _is_system(os.path.realpath(program))
+
+    async def _try_out(self) -> State:
+        if not self.bwrap:
+            return State(Level.LIMITS, "bubblewrap is not installed")
+        room = Room(Path("/tmp"), Path("/tmp"))  # noqa: S108  # a folder that is there
+        argv = [*self._bubblewrap(room, _OWN_HOME), *self._limited(in_namespace=True), "/bin/true"]
+        try:
+            done = await run(argv, timeout_s=_PROBE_TIMEOUT_S, env={"PATH": SYSTEM_PATH}, cwd=Path("/"))
+        except ProcessError as error:
+            return State(Level.LIMITS, f"bubblewrap does not work here: {error}")
+        if done.exit_code:
+            said = (done.stderr.strip().splitlines() or [_NO_REASON])[-1].removeprefix("bwrap: ")
+            return State(Level.LIMITS, f"bubblewrap does not work here: {said}")
+        return State(Level.BUBBLEWRAP)
+
+    def _bubblewrap(self, room: Room, home: str) -> Iterator[str]:
+        size = str(self.limits.temporary_bytes)
+        folder = str(room.folder)
+        yield from (self.bwrap, "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+        yield from ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
+        yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox")
+        yield from () if room.network else ("--unshare-net",)
+        yield from _system(network=room.network)
+        yield from ("--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm")  # noqa: S108  # in there
+        yield from ("--size", size, "--tmpfs", "/tmp")  # noqa: S108  # in there
+        yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  # in there
+        yield from ("--size", size, "--tmpfs", home)
+        yield from ("--ro-bind", str(room.source), folder)
+        if room.writable:
+            yield from ("--bind", str(room.writable), str(room.writable))
+        # Where this program is root, `/proc/sys` and its like belong to the sandboxed program, too.
+        for place in ("/proc", "/dev", "/"):
+            yield from ("--remount-ro", place)
+        yield from ("--chdir", folder, "--")
+
+    def _limited(self, *, in_namespace: bool) -> tuple[str, ...]:
+        limits = self.limits
+        script = _LIMIT.format(
+            files=limits.open_files,
+            blocks=limits.file_bytes // 512,
+            kib=limits.address_space_bytes // 1024,
+            # Outside a user namespace, and in one before Linux 5.14, all processes of the user would count.
+            processes=limits.processes if in_namespace and _counts_by_namespace() else 0,
+        )
+        # What the shell says of a limit that cannot be set is none of the program's output.
+        return ("/bin/sh", "-c", f"exec 3>&2 2>/dev/null\n{script}", "limits")
+
+
+def _system(*, network: bool) -> Iterator[str]:
+    """Yield what shows the system's programs, and of its settings only what programs need."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in _SYSTEM_FOLDERS:
+        path = Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    for name in (*_ETC, *(("resolv.conf",) if network else ())):
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _home(env: Mapping[str, str]) -> str:
+    """Return where the empty home is: where the real one is, unless the system is there."""
+    home = os.path.normpath(env.get("HOME") or _OWN_HOME)
+    taken = home in {"/", "//"} or not home.startswith("/") or _is_system(home) or _top(home) in {"proc", "dev", "etc"}
+    return _OWN_HOME if taken else home
+
+
+def _is_system(folder: str) -> bool:
+    return _top(folder) in {"usr", *_SYSTEM_FOLDERS}
+
+
+def _top(folder: str) -> str:
+    parts = Path(os.path.normpath(folder)).parts
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _counts_by_namespace() -> bool:
+    """Whether RLIMIT_NPROC counts the processes of a user namespace alone: since Linux 5.14."""
+    numbers = [int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit()]
+    return numbers >= [5, 14]

@@ -1,0 +1,346 @@
+"""Child processes: the only room that starts any.
+
+Every child leads its own process group. When the child has ended, is out of time, or nobody waits for
+it any more, the whole group is killed. What runs commands of people is supervised, too: on Linux a small
+program between it and us (`reaper`) also ends what left the group, so nothing that it started stays behind.
+"""
+
+import asyncio
+import errno
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.process.tree import tree_of
+
+# What a child may print before the rest is thrown away: 1 MiB is far above any error text.
+MAX_OUTPUT_BYTES = 1024 * 1024
+# Once the group is killed, only a child stuck in the kernel, or one that left the group, holds pipes open.
+_GRACE_S = 1.0
+_LOOK_S = 0.02
+# Whether children of children that call `setsid` are ended, too.
+SUPERVISES = sys.platform == "linux"
+_REAPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
+# A child that prints more in a moment waits for the rest of it: else it would keep this process from its work.
+_BURST_BYTES, _MOMENT_S = 4 * 1024 * 1024, 0.1
+
+
+class ProcessTimeoutError(ProcessError):
+    """A child process did not end in time and was killed: what it did until then is not known."""
+
+    code = "process-timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a child process ended; a negative exit code is the signal that killed it."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Child(Protocol):
+    """A child process at work."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, which is also that of its group and of its session."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """Return the exit code, the negative number of a signal included; nothing when that takes longer."""
+        ...
+
+    def stop(self, grace_s: float) -> None:
+        """Ask everything in the group to end (SIGTERM), and kill it after `grace_s`. Returns at once."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the group."""
+        ...
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Finished:
+    """Run `argv` without a shell until it ends and return how it ended.
+
+    It has ended when the program itself has, even if something it started still runs. Raises
+    ProcessTimeoutError when that takes longer than `timeout_s`, ProcessError when it cannot be started.
+    """
+    data = stdin.encode()
+    child = _Collector()
+    await _start(child, argv, env, cwd)
+    try:
+        child.feed(data)
+        async with asyncio.timeout(timeout_s):
+            await child.exited.wait()
+    except TimeoutError:
+        raise ProcessTimeoutError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
+    finally:
+        await to_the_end(child.end())
+    return child.finished()
+
+
+@asynccontextmanager
+async def streaming(
+    argv: Sequence[str],
+    on_output: Callable[[str, bytes], None],
+    *,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    wrapped: bool = False,
+    supervised: bool = False,
+) -> AsyncIterator[Child]:
+    """Run `argv` during the block, and kill what is left of its group at the end.
+
+    `on_output` gets what it prints as it comes: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only
+    wraps the program and would take it along too early: `stop` asks what is below it. With `supervised`, what
+    the program starts ends with it also where it leaves the group, if `SUPERVISES` says so. Raises ProcessError.
+    """
+    data = stdin.encode(errors="replace")
+    supervised = supervised and SUPERVISES
+    if supervised:
+        _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
+    child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
+    await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
+    try:
+        child.feed(data)
+        yield child
+    finally:
+        await to_the_end(child.end())
+
+
+@asynccontextmanager
+async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[None]:
+    """Keep `argv` running beside the block; kill it and all it started at the end.
+
+    Raises ProcessError when it cannot be started.
+    """
+    child = _Collector()
+    await _start(child, argv, env, None)
+    try:
+        yield
+    finally:
+        await to_the_end(child.end())
+
+
+def _refuse_what_is_not_there(program: str, path: str) -> None:
+    """Raise ProcessError as starting it would; the reaper could only tell it by an exit code."""
+    if shutil.which(program, path=path) is None:
+        reason = errno.EACCES if "/" in program and os.path.exists(program) else errno.ENOENT  # noqa: PTH110
+        raise ProcessError(f"{program} could not be started: {os.strerror(reason)}")
+
+
+def kill_below(pid: int) -> None:
+    """Kill every process that descends from `pid` or is of its session, but not itself."""
+    for process in tree_of(pid):
+        if process.pid != pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
+
+
+async def kill_tree(pid: int) -> None:
+    """Kill all that is below `pid` first, then its group: a reaper that dies before its children loses them."""
+    deadline = asyncio.get_running_loop().time() + _GRACE_S
+    while any(process.pid != pid for process in tree_of(pid)) and asyncio.get_running_loop().time() < deadline:
+        kill_below(pid)
+        await asyncio.sleep(_LOOK_S)
+    kill_group(pid)
+
+
+def kill_group(pid: int) -> None:
+    """Kill every process of the group that `pid` leads; there may be none."""
+    # No such group, or on macOS one of only dead members: that is what is wanted.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+async def _start(child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> None:
+    if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
+        # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
+        raise ProcessError(f"{argv[0]} could not be started: an argument or variable has a NUL character")
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env=env, cwd=cwd, start_new_session=True)
+    )
+    try:
+        # Shielded: cancelled half-way, the program may run already and would have nobody to end it.
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await to_the_end(_abandon(starting, child))
+        raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ProcessError(f"{argv[0]} could not be started: {reason}") from None
+
+
+async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
+    with suppress(OSError, ValueError):
+        await starting
+        await child.end()
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """One child: knows when it has ended, and ends it.
+
+    Not asyncio's own streams: there, waiting for the child also waits for whatever inherited its pipes.
+    """
+
+    def __init__(self) -> None:
+        self.exited = asyncio.Event()
+        self._closed = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self.pid = self._transport.get_pid()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed.set()
+
+    def feed(self, data: bytes) -> None:
+        """Send `data` to the child as far as it reads; one that ended before, or never reads, is fine."""
+        pipe = cast(asyncio.WriteTransport | None, self._transport.get_pipe_transport(0))
+        if pipe is not None and not pipe.is_closing():
+            pipe.write(data)
+            pipe.close()
+
+    def exit_code(self) -> int:
+        """Return how the child ended; one that could not be waited for was killed."""
+        code = self._transport.get_returncode()
+        return -signal.SIGKILL if code is None else code
+
+    async def end(self) -> None:
+        """Kill whatever is left of the group, and wait until the child is reaped and its output is read."""
+        kill_group(self.pid)
+        try:
+            async with asyncio.timeout(_GRACE_S):
+                await self.exited.wait()
+                await self._closed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._transport.close()
+
+
+class _Collector(_Child):
+    """Keeps the beginning of what its child prints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._output = {1: bytearray(), 2: bytearray()}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self._output[fd]
+        kept += data[: MAX_OUTPUT_BYTES - len(kept)]
+
+    def finished(self) -> Finished:
+        """Return how the child ended."""
+        stdout, stderr = (self._output[fd].decode(errors="replace") for fd in (1, 2))
+        return Finished(self.exit_code(), stdout, stderr)
+
+
+class _Streamer(_Child):
+    """Hands on what its child prints, and can be asked to end it. See `Child`."""
+
+    def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool, supervised: bool) -> None:
+        super().__init__()
+        self._on_output = on_output
+        self._wrapped = wrapped
+        self._supervised = supervised
+        self._timer: asyncio.TimerHandle | None = None
+        self._burst = 0
+        self._moment: asyncio.TimerHandle | None = None
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._on_output("stdout" if fd == 1 else "stderr", data)
+        self._burst += len(data)
+        if self._moment is None:
+            self._moment = asyncio.get_running_loop().call_later(_MOMENT_S, self._read_on)
+        if self._burst > _BURST_BYTES:
+            for pipe in self._output_pipes():
+                pipe.pause_reading()
+
+    def _read_on(self) -> None:
+        self._burst, self._moment = 0, None
+        for pipe in self._output_pipes():
+            pipe.resume_reading()
+
+    def _output_pipes(self) -> list[asyncio.ReadTransport]:
+        pipes = [cast(asyncio.ReadTransport | None, self._transport.get_pipe_transport(fd)) for fd in (1, 2)]
+        return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """See `Child.wait`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.exited.wait()
+        except TimeoutError:
+            return None
+        return self.exit_code()
+
+    def stop(self, grace_s: float) -> None:
+        """See `Child.stop`."""
+        self._ask_to_end()
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(grace_s, self.kill)
+
+    def kill(self) -> None:
+        """See `Child.kill`."""
+        if self.exited.is_set():  # its number may be another one's now
+            return
+        if self._supervised:
+            kill_below(self.pid)  # and the reaper, left alone, ends by itself
+        else:
+            kill_group(self.pid)
+
+    async def end(self) -> None:
+        """See `_Child.end`."""
+        for timer in (self._timer, self._moment):
+            if timer:
+                timer.cancel()
+        if self._supervised:
+            await self._end_reaper()
+        kill_group(self.pid)
+        self._read_on()
+        await super().end()
+        if self._moment:
+            self._moment.cancel()
+
+    async def _end_reaper(self) -> None:
+        """Kill all that is below the reaper until it has ended; a command may have stopped it."""
+        deadline = asyncio.get_running_loop().time() + _GRACE_S
+        while not self.exited.is_set() and asyncio.get_running_loop().time() < deadline:
+            kill_below(self.pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGCONT)
+            await self.wait(_LOOK_S)
+
+    def _ask_to_end(self) -> None:
+        if self.exited.is_set():
+            return
+        below = [process.pid for process in tree_of(self.pid) if process.pid != self.pid] if self._wrapped else []
+        with suppress(ProcessLookupError, PermissionError):
+            if not below:
+                os.killpg(self.pid, signal.SIGTERM)
+        for pid in below:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)

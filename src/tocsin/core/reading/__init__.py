@@ -1,0 +1,1 @@
+"""Reading YAML, JSON and fields of strangers, with positions and suggestions."""

@@ -1,0 +1,216 @@
+"""Read YAML files: version 1.2 without aliases, anchors, tags, merge keys and further documents."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Place, Scalar, kind_of, shorten
+from tocsin.core.storage.files import read_limited
+
+T = TypeVar("T")
+
+MAX_DEPTH = 32  # lists and mappings inside each other; no file of ours needs 8
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# YAML 1.2, section 5.1 (c-printable).
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def load_yaml(path: Path, read: Callable[[Node], T]) -> T:
+    """Return what `read` makes of a file; raise ConfigError with all the mistakes it has."""
+    return parse_yaml(read_limited(path), path, read)
+
+
+def parse_yaml(content: bytes, path: Path, read: Callable[[Node], T]) -> T:
+    """Return what `read` makes of YAML; `path` is what errors call it. An empty file has an absent root."""
+    document = Document(path, _decode(content, path))
+    value = read(_Composer(document).compose())
+    document.check()
+    return value
+
+
+class _Composer:
+    """Makes nodes of the parser's events, without recursion and without constructing anything else."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._root = Node(document, None, TOP)
+        self._open: list[_Level] = []
+        self._documents = 0
+
+    def compose(self) -> Node:
+        """Return the root; it is absent when the file has nothing but comments."""
+        # 35 ms to import: commands that read no such file do not pay for it.
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+        try:
+            for event in YAML(typ="safe", pure=True).parse(self._document.text):
+                self._take(event)
+        except MarkedYAMLError as error:
+            problem = error.problem or error.context or ""
+            # What is never closed shows at the end of the file; to mend it is where it was opened.
+            is_open = "end of stream" in problem or "<stream end>" in problem
+            mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
+            self._document.stop(_place(mark), "", _explain(problem))
+        except (YAMLError, ValueError, OverflowError) as error:  # the last two: impossible \U escapes
+            self._document.stop(TOP, "", _explain(str(error)))
+        return self._root
+
+    def _take(self, event: Any) -> None:
+        from ruamel.yaml import events
+
+        match event:
+            case events.AliasEvent():
+                node = self._add(event, None)
+                node.refuse("an alias is not accepted; a value that starts with * needs quotes")
+            case events.ScalarEvent() if self._key_comes_next():
+                self._take_key(event)
+            case events.ScalarEvent():
+                self._add(event, Scalar(_characters(event, self._document), quoted=bool(event.style)))
+            case events.SequenceStartEvent():
+                self._add(event, [])
+            case events.MappingStartEvent():
+                self._add(event, {})
+            case events.CollectionEndEvent():
+                self._open.pop()
+            case events.DocumentStartEvent():
+                self._start_document(event)
+
+    def _start_document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            self._stop(event, "a second document starts here; a file has one")
+        if event.version not in {None, (1, 2)}:
+            self._stop(event, "this is YAML 1.2; remove the %YAML line")
+
+    def _key_comes_next(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].content, dict) and self._open[-1].key is None
+
+    def _take_key(self, event: Any) -> None:
+        key = Scalar(_characters(event, self._document), quoted=bool(event.style))
+        level = self._open[-1]
+        level.key, level.key_place = key.spelling, _place(event.start_mark)
+        mistakes = list(_decorations(event))
+        if key == ("<<", False):
+            mistakes.append("a merge key is not accepted")
+        elif kind_of(key) in {"nothing", "a switch"}:
+            mistakes.append(f"a key is text, this is {key.spelling or 'nothing'}: put it in quotes")
+        for detail in mistakes:
+            self._document.refuse(level.key_place, level.node.key, detail)
+
+    def _add(self, event: Any, content: Content) -> Node:
+        """Put a new node into the innermost open list or mapping, and open it when it is one."""
+        place = _place(event.start_mark)
+        if self._open:
+            node = self._attach(self._open[-1], content, place)
+        else:
+            nothing = content == ("", False)  # after a lone `---`
+            node = self._root = Node(self._document, None if nothing else content, place)
+        for detail in _decorations(event) if content is not None else ():
+            node.refuse(detail)
+        if isinstance(content, list | dict):
+            if len(self._open) >= MAX_DEPTH:
+                self._stop(event, f"more than {MAX_DEPTH} lists and mappings inside each other")
+            self._open.append(_Level(node, content))
+        return node
+
+    def _attach(self, level: "_Level", content: Content, place: Place) -> Node:
+        if isinstance(level.content, list):
+            node = Node(self._document, content, place, parent=level.node, step=len(level.content))
+            level.content.append(node)
+            return node
+        if level.key is None:
+            self._document.stop(place, level.node.key, "a key must be text")
+        key, key_place, level.key = level.key, level.key_place, None
+        if content == ("", False):
+            place = key_place  # the parser puts a value that is not there somewhere behind its line
+        node = Node(self._document, content, place, parent=level.node, step=key, key_place=key_place)
+        if first := level.content.get(key):
+            node.refuse_key(f"duplicate key {shorten(key)!r} (first in line {first.key_place.line})")
+        level.content.setdefault(key, node)
+        return node
+
+    def _stop(self, event: Any, detail: str) -> NoReturn:
+        self._document.stop(_place(event.start_mark), self._open[-1].node.key if self._open else "", detail)
+
+
+@dataclass(slots=True)
+class _Level:
+    """A list or mapping that is being read, and in a mapping the key whose value comes next."""
+
+    node: Node
+    content: list[Node] | dict[str, Node]
+    key: str | None = None
+    key_place: Place = TOP
+
+
+def _place(mark: Any) -> Place:
+    return Place(mark.line + 1, mark.column + 1) if mark else TOP
+
+
+def _decorations(event: Any) -> Iterator[str]:
+    """Yield the mistakes in front of a value: anchors and tags."""
+    if event.anchor is not None:
+        yield "an anchor is not accepted; a value that starts with & needs quotes"
+    if event.ctag is not None:
+        yield "a tag is not accepted; a value that starts with ! needs quotes"
+
+
+def _characters(event: Any, document: Document) -> str:
+    """Return the text of a scalar, of which every character can be written as UTF-8."""
+    text: str = event.value
+    if _SURROGATE.search(text):
+        document.stop(_place(event.start_mark), "", "an escape makes half a character")
+    return text
+
+
+def _explain(problem: str) -> str:
+    """Return the parser's words, or better ones for the mistakes that everybody makes."""
+    for pattern, words in _REASONS:
+        if found := re.search(pattern, problem):
+            return words.format(*found.groups())
+    return f"this is not YAML: {' '.join(problem.split())}"
+
+
+_MISALIGNED = "not indented like those it belongs to"
+_REASONS = (
+    (r"'\\t'", "a tab cannot indent; use blanks"),
+    (r"character '(.)' that cannot start", "a value that starts with {} needs quotes"),
+    (r"unknown escape character '(.)'", "in double quotes, \\{} is not an escape of YAML: use single quotes"),
+    (
+        r"expected escape sequence",
+        "in double quotes, \\ starts an escape of YAML, which is incomplete: use single quotes",
+    ),
+    (
+        r"mapping values are not allowed",
+        "a key cannot stand here: a value with a colon and a blank needs quotes; else check the blanks in front",
+    ),
+    (r"unexpected end of stream", "this quote is never closed"),
+    (r"expected ',' or '(.)'", "a comma or a closing {} is missing; text with brackets needs quotes"),
+    (
+        r"expected <block end>, but found '<scalar>'",
+        "text follows the end of a value: put all of the value in quotes, and write a single quote in it twice",
+    ),
+    (r"expected <block end>", f"this line is {_MISALIGNED}"),
+    (r"could not find expected ':'", f"a colon behind a key is missing, or a line is {_MISALIGNED}"),
+)
+
+
+def _decode(content: bytes, path: Path) -> str:
+    """Return the text of a file, with or without a byte order mark."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8")
+        Document(path, before).stop(_end_of(before), "", "this is not UTF-8 text")
+    if found := _FORBIDDEN.search(text):
+        before = text[: found.start()]
+        Document(path, text).stop(_end_of(before), "", f"the character {found[0]!a} is not accepted")
+    return text
+
+
+def _end_of(text: str) -> Place:
+    return Place(text.count("\n") + 1, len(text) - (text.rfind("\n") + 1) + 1)

@@ -1,0 +1,324 @@
+"""SQLite for everything durable: one writer with group commit, readers beside it, numbered migrations.
+
+A thread does all writing of a process. It takes every job that waits, runs them in one transaction
+and tells each caller after the commit, so that a hundred messages share one fsync.
+"""
+
+import asyncio
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.storage.files import make_directory
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MAX_BATCH = 500  # jobs in one transaction: bounds how long the first one waits for the last
+BUSY_TIMEOUT_S = 10.0
+BUSY_RETRY_S = 0.02
+READERS = 4
+CACHE_KIB = 8 * 1024
+# What is the fault of one job; everything else is the file's or the disk's and concerns the whole batch.
+_JOB_FAULTS = {
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_MISUSE,
+    sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_TOOBIG,
+}
+_HINTS = {
+    sqlite3.SQLITE_FULL: "free some space; nothing that was accepted is lost",
+    sqlite3.SQLITE_IOERR: "check the disk and its free space; nothing that was accepted is lost",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked for long; stop that process",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup, or move it away to start anew",
+    sqlite3.SQLITE_NOTADB: "the file is damaged; restore it from a backup, or move it away to start anew",
+}
+
+
+class DatabaseError(StoreUnavailableError):
+    """The database cannot be used; nothing of the job that failed was kept."""
+
+    code = "database-failed"
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    work: Callable[[sqlite3.Connection], T]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[T]"
+    result: T | None = None
+    error: Exception | None = None
+
+
+class Database:
+    """One database file. Other processes may have it open as well."""
+
+    def __init__(
+        self, path: Path, schemas: Mapping[str, Sequence[str]], *, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> None:
+        """Open or create `path` and bring each component's tables up to date.
+
+        `schemas` gives for each component its migrations in order, each a script of SQL; one that
+        was released is never edited. Raises DatabaseError.
+        """
+        self.path = path
+        self.problem = ""  # why the last commit failed; health shows it
+        self.failures = 0  # commits that failed, ever
+        self._busy_timeout_s = busy_timeout_s
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()  # after `_closed` is set, nothing is put into `_jobs`
+        self._closed = False
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        try:
+            make_directory(path.parent)
+            path.touch(mode=0o600)
+            connection = self._connect()
+            _use_wal(connection, busy_timeout_s)
+            _migrate(connection, schemas, path)
+        except (OSError, sqlite3.Error) as error:
+            self._close_all()
+            raise _failure(path, error) from None
+        except BaseException:
+            self._close_all()
+            raise
+        self._writer = threading.Thread(target=self._write_forever, args=[connection], name="sqlite-write", daemon=True)
+        self._writer.start()
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a transaction and return its result once that is on the disk.
+
+        What `work` raises undoes its own changes alone and is raised here. Raises DatabaseError.
+        A cursor is no result: whoever drops it would end a statement that another thread is running.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        with self._gate:
+            if self._closed:
+                raise self._is_closed()
+            self._jobs.put(_Job(work, loop, future))
+        return await future
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on a connection of its own; it sees everything committed before."""
+        if self._closed:
+            raise self._is_closed()
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    async def aclose(self) -> None:
+        """Finish every write that waits, then close all connections."""
+        with self._gate:
+            if not self._closed:
+                self._jobs.put(None)
+            self._closed = True
+        await asyncio.get_running_loop().run_in_executor(None, self._end)
+
+    def _end(self) -> None:
+        self._writer.join()
+        self._readers.shutdown(wait=True)
+        self._close_all()
+
+    def _close_all(self) -> None:
+        while self._opened:
+            self._opened.pop().close()
+
+    def _is_closed(self) -> DatabaseError:
+        return DatabaseError(f"the database {self.path} is closed", hint="the program is about to end")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._busy_timeout_s,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        self._opened.append(connection)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA synchronous=FULL")  # a commit is on the disk, not only in the kernel
+        connection.execute("PRAGMA fullfsync=ON")  # macOS: … and not only in the cache of the disk
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        return connection
+
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = self._connect()
+                connection.execute("PRAGMA query_only=ON")
+            return _checked(work(connection))
+        except sqlite3.Error as error:
+            raise _failure(self.path, error) from None
+
+    def _write_forever(self, connection: sqlite3.Connection) -> None:
+        closing = False
+        while not closing:
+            first = self._jobs.get()
+            batch = [] if first is None else [first]
+            closing = first is None
+            while len(batch) < MAX_BATCH and not closing:
+                try:
+                    job = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                closing = job is None
+                if job is not None:
+                    batch.append(job)
+            if batch:
+                self._commit(connection, batch)
+                _tell(batch)
+
+    def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> None:
+        """Run all jobs in one transaction; when it cannot be committed, all of them have failed."""
+        changes = connection.total_changes
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                _run(connection, job)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            failure = _failure(self.path, error)
+            if not self.problem:
+                # Once, until it works again; the sentence says it all.
+                log.error("database cannot be written", extra={"reason": failure.sentence()})  # noqa: TRY400
+            self.problem = failure.sentence()
+            self.failures += 1
+            _roll_back(connection)
+            for job in batch:
+                job.error = failure
+        else:
+            if connection.total_changes != changes:  # a commit of nothing writes nothing, and proves nothing
+                self.problem = ""
+
+
+def _run(connection: sqlite3.Connection, job: _Job[Any]) -> None:
+    """Run one job so that its failure leaves the others of the batch alone."""
+    connection.execute("SAVEPOINT job")
+    try:
+        job.result = _checked(job.work(connection))
+    except Exception as error:  # raised again where the job was handed in
+        if _concerns_all(error):
+            raise
+        connection.execute("ROLLBACK TO job")
+        job.error = error
+    connection.execute("RELEASE job")
+
+
+def _checked(result: T) -> T:
+    if isinstance(result, sqlite3.Cursor):
+        raise TypeError("a cursor must not leave the thread of its connection; fetch its rows")
+    return result
+
+
+def _concerns_all(error: Exception) -> bool:
+    """Whether the disk or the file failed, and not the job."""
+    code = _primary_code(error)
+    return code is not None and code not in _JOB_FAULTS
+
+
+def _primary_code(error: Exception) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else None
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    try:
+        connection.rollback()
+    except sqlite3.Error:
+        # The next BEGIN fails as well and tells everybody; the writer must live to see better times.
+        log.exception("a transaction cannot be rolled back")
+
+
+def _tell(batch: Sequence[_Job[Any]]) -> None:
+    """Resolve the futures, with one wake-up for each event loop."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
+    for job in batch:
+        loops.setdefault(job.loop, []).append(job)
+    for loop, jobs in loops.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, jobs)
+        except RuntimeError:  # the loop has ended; nobody waits any more
+            log.debug("nobody waits for the end of a write")
+
+
+def _resolve(jobs: Sequence[_Job[Any]]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
+
+
+def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
+    """Switch to write-ahead logging; where several processes do at once, SQLite does not wait by itself."""
+    give_up_at = time.monotonic() + patience_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+        time.sleep(BUSY_RETRY_S)
+
+
+def _migrate(connection: sqlite3.Connection, schemas: Mapping[str, Sequence[str]], path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+        )
+        for component, scripts in schemas.items():
+            version = _version(connection, component, len(scripts), path)
+            for script in scripts[version:]:
+                for statement in _statements(script):
+                    connection.execute(statement)
+            if version < len(scripts):
+                connection.execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", [component, len(scripts)])
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+
+
+def _version(connection: sqlite3.Connection, component: str, known: int, path: Path) -> int:
+    row = connection.execute("SELECT version FROM migrations WHERE component = ?", [component]).fetchone()
+    version = int(row["version"]) if row else 0
+    if version > known:
+        raise DatabaseError(
+            f"the database {path} was written by a newer version of this program"
+            f" ({component}: {version}, known here: {known})",
+            hint="install that version again, or restore the backup from before the upgrade",
+        )
+    return version
+
+
+def _statements(script: str) -> list[str]:
+    """Split a script into statements: `executescript` would commit in between."""
+    statements, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending)
+            pending = ""
+    return [*statements, pending] if pending.strip() else statements
+
+
+def _failure(path: Path, error: Exception) -> DatabaseError:
+    hint = _HINTS.get(_primary_code(error) or 0, "check the disk, and who may write to the directory")
+    return DatabaseError(f"the database {path} cannot be used: {error}", hint=hint)

@@ -1,0 +1,1 @@
+"""Text: measuring, splitting, markup, masking."""

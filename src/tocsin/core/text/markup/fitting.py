@@ -1,0 +1,157 @@
+"""Pack blocks into parts: as many as fit, the last one cut where a reader minds it least.
+
+The same blocks are always cut the same way, so that a send that broke off goes on at the right part.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tocsin.core.text.markup.dialect import Dialect
+from tocsin.core.text.markup.model import CODE, LINK, Block, Run, Shown, plain_text
+from tocsin.core.text.strings import cluster_ends
+
+_SENTENCE_END = re.compile(
+    r"[.!?…][\"'”’»)\]]{0,3}(?=\s)"
+    r"|[\u3002\uff01\uff1f][”’\u300d\u300f\uff09]{0,3}"  # their full-width forms
+)
+_GAP = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # none of the blanks that forbid a break
+_BLANKS = re.compile(r"\s*")
+# Blanks at both ends of a part may get lost: here are none.
+_CLEAN_LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
+
+
+def fit(blocks: Sequence[Block], dialect: Dialect) -> list[Shown]:
+    """Return the parts that show `blocks`, each within the dialect's limit and none blank."""
+    parts = []
+    page = _Page(dialect)
+    for block in blocks:
+        rest = block
+        while (left := page.take(rest)) is not None:
+            parts.append(page.close())
+            rest = left
+    parts.append(page.close())
+    return [part for part in parts if part.text.strip()]
+
+
+class _Page:
+    """One part while it is filled."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._blocks: list[tuple[Block, Shown]] = []
+        self._size = 0
+
+    def close(self) -> Shown:
+        """Return the part and begin the next one."""
+        blocks, self._blocks, self._size = self._blocks, [], 0
+        return self._dialect.finish(blocks)
+
+    def take(self, block: Block) -> Block | None:
+        """Add what fits of `block`; return the rest, which is for the next part."""
+        dialect = self._dialect
+        gap = dialect.measure(dialect.gap(self._blocks[-1][0], block)) if self._blocks else 0
+        room = None if dialect.limit is None else dialect.limit - self._size - gap
+        if room is None or not block.is_longer_than(room):
+            shown = dialect.show(block)
+            if room is None or dialect.measure(shown.text) <= room:
+                self._add(block, shown, gap)
+                return None
+        if self._blocks and 2 * self._size >= (dialect.limit or 0):
+            return block
+        return self._take_some(block, room, gap)
+
+    def _take_some(self, block: Block, room: int, gap: int) -> Block | None:
+        alone = not self._blocks
+        found = _cut(block, room, self._dialect, by_force=alone)
+        if found is None and alone:
+            block = _bare(block)  # quotes, lists and marks alone fill a part: only the text is left
+            found = _cut(block, room, self._dialect, by_force=True)
+        if found is None:
+            return None if alone else block
+        head, shown, rest = found
+        self._add(head, shown, gap)
+        return rest
+
+    def _add(self, block: Block, shown: Shown, gap: int) -> None:
+        self._size += gap + self._dialect.measure(shown.text)
+        self._blocks.append((block, shown))
+
+
+class _Head(NamedTuple):
+    block: Block
+    shown: Shown
+    rest: Block | None
+
+
+def _cut(block: Block, room: int, dialect: Dialect, *, by_force: bool) -> _Head | None:
+    """Return as much of `block` as fits `room`, cut at a good place, or with `by_force` at any."""
+    view = _View(block, room, dialect.limit or room)
+    last = view.last
+    while last > 0 and (cut := view.best(last, by_force=by_force)):
+        head = block.until(cut)
+        shown = dialect.show(head)
+        size = dialect.measure(shown.text)
+        if size <= room:
+            return _Head(head, shown, block.since(view.resume(cut)))
+        last = min(cut - 1, cut * max(room, 0) // size)
+    return None
+
+
+def _bare(block: Block) -> Block:
+    return Block((Run(plain_text(block.runs) if block.code is None else block.code),))
+
+
+class _View:
+    """The beginning of a block, in which it is cut. A cut is the number of code points before it."""
+
+    def __init__(self, block: Block, room: int, limit: int) -> None:
+        runs = block.beginning(max(room, 0) + 256)
+        self._is_code = block.code is not None
+        self._text = plain_text(runs)
+        # Blanks inside of code and links are no place to cut, as long as the whole of it fits a part of its own.
+        self._open = self._text if self._is_code else "".join(_masked(runs, limit * 9 // 10))
+        self.last = min(len(self._text), max(room, 0))
+
+    def best(self, last: int, *, by_force: bool) -> int:
+        """Return the best cut up to `last`, or 0."""
+        cuts = self._code_cuts(last) if self._is_code else self._text_cuts(last)
+        if cut := next(cuts, 0):
+            return cut
+        if not by_force:
+            return 0
+        ends = cluster_ends(self._text, 0, last)
+        return ends[-1] if ends else last
+
+    def resume(self, cut: int) -> int:
+        """Return where the rest begins after a cut: without the blanks at it, but with its indentation."""
+        if self._is_code:
+            return cut + self._text.startswith("\n", cut)
+        blanks = _BLANKS.match(self._text, cut)
+        end = blanks.end() if blanks else cut
+        newline = self._text.rfind("\n", cut, end)
+        return end if newline < 0 else newline + 1
+
+    def _code_cuts(self, last: int) -> Iterator[int]:
+        """Yield line ends, last first: before a line that is not indented, where a reader can begin; any."""
+        clean = [found.start() for found in _CLEAN_LINE_END.finditer(self._text, last // 2, last + 2)]
+        yield from (cut for cut in reversed(clean) if cut <= last)
+        if (cut := self._text.rfind("\n", 1, last + 1)) > 0:
+            yield cut
+
+    def _text_cuts(self, last: int) -> Iterator[int]:
+        """Yield the ends of the last line, sentence and word; the first two must leave half of the room used."""
+        half = last // 2
+        line_end = self._open.rfind("\n", half + 1, last + 1)
+        if line_end > 0 and (cut := len(self._text[:line_end].rstrip())):
+            yield cut
+        sentences = [found.end() for found in _SENTENCE_END.finditer(self._open, half, last + 1)]
+        yield from (cut for cut in reversed(sentences) if cut <= last)
+        gaps = [found.start() for found in _GAP.finditer(self._open, 0, last + 1)]
+        yield from (cut for cut in reversed(gaps) if 0 < cut <= last and self._text[:cut].strip())
+
+
+def _masked(runs: Sequence[Run], longest: int) -> Iterator[str]:
+    for text, marks in runs:
+        whole = len(text) <= longest and any(mark == CODE or mark.kind == LINK for mark in marks)
+        yield "x" * len(text) if whole else text

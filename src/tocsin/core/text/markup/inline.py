@@ -1,0 +1,100 @@
+"""Runs as marked text: where marks open and close, and which blanks belong outside of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from itertools import takewhile
+from typing import NamedTuple
+
+from tocsin.core.text.markup.model import CODE, LINK, Mark, Run
+
+BORDER = "\u200b"  # shown as nothing, but a border between words
+
+
+class Role(Enum):
+    """What a piece of marked text is."""
+
+    OPEN = "open"
+    CLOSE = "close"
+    TEXT = "text"
+
+
+class Piece(NamedTuple):
+    """An opening or closing mark, or a run as text."""
+
+    role: Role
+    run: Run  # whose text it is
+    mark: Mark | None = None
+
+
+def settle(runs: Iterable[Run], *, by_line: bool) -> list[Run]:
+    """Take blanks at the borders of marks out of them; with `by_line`, marks end at every line end, too.
+
+    `** a**` is no bold text anywhere, and most products do not format across lines.
+    """
+    pieces: list[Run] = []
+    for run in runs:
+        if not run.marks or CODE in run.marks:
+            pieces.append(run)
+            continue
+        for number, line in enumerate(run.text.split("\n") if by_line else [run.text]):
+            if number:
+                pieces.append(Run("\n"))
+            pieces += _without_edges(line, run.marks)
+    return list(_with_blanks_outside(pieces))
+
+
+def weave(runs: Iterable[Run]) -> Iterator[Piece]:
+    """Yield texts and, between them, the marks that open and close."""
+    opened: tuple[Mark, ...] = ()
+    last = Run("")
+    for run in runs:
+        shared = len(_common(opened, run.marks))
+        yield from (Piece(Role.CLOSE, last, mark) for mark in reversed(opened[shared:]))
+        yield from (Piece(Role.OPEN, run, mark) for mark in run.marks[shared:])
+        yield Piece(Role.TEXT, run)
+        opened, last = run.marks, run
+    yield from (Piece(Role.CLOSE, last, mark) for mark in reversed(opened))
+
+
+def with_mark(runs: Iterable[Run], mark: Mark) -> list[Run]:
+    """Return the runs with one more mark around them all."""
+    return [Run(text, (mark, *(known for known in marks if known != mark))) for text, marks in runs]
+
+
+def link_of(run: Run) -> Mark | None:
+    """Return the link that the run is in."""
+    return next((mark for mark in run.marks if mark.kind == LINK), None)
+
+
+def _without_edges(text: str, marks: tuple[Mark, ...]) -> Iterator[Run]:
+    """Yield the blanks at both ends as runs of their own."""
+    begin = len(text) - len(text.lstrip())
+    end = max(begin, len(text.rstrip()))
+    for piece in (text[:begin], text[begin:end], text[end:]):
+        if piece:
+            yield Run(piece, marks)
+
+
+def _with_blanks_outside(pieces: Sequence[Run]) -> Iterator[Run]:
+    """Leave each blank piece only the marks that the pieces on both sides have, too."""
+    following: list[tuple[Mark, ...]] = []
+    after: tuple[Mark, ...] = ()
+    for piece in reversed(pieces):
+        following.append(after)
+        after = after if _is_blank(piece) else piece.marks
+    before: tuple[Mark, ...] = ()
+    for piece, after in zip(pieces, reversed(following), strict=True):
+        if not _is_blank(piece):
+            before = piece.marks
+            yield piece
+        else:
+            yield Run(piece.text, _common(_common(before, after), piece.marks))
+
+
+def _is_blank(run: Run) -> bool:
+    return bool(run.marks) and CODE not in run.marks and run.text.isspace()
+
+
+def _common(one: tuple[Mark, ...], other: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(mark for mark, _ in pairs)

@@ -1,0 +1,399 @@
+"""The bus: what others publish to `outbound:{channel}` becomes a delivery (spec 4.1, 6.1).
+
+Everything comes in by streams. `XADD` writes to them; what is merely `PUBLISH`ed is passed on to them by
+one elected process. A consumer group shares the entries of a stream, and each leaves it only when it is
+in the queue, or in the list of what was rejected. Nothing here sends.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.storage.redis_client import Argument, RedisClient, Script, failure
+from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, Enqueue, Intake, Prepare, explain
+
+if TYPE_CHECKING:
+    from redis.asyncio.client import PubSub
+
+log = logging.getLogger(__name__)
+
+BRIDGE = "tocsin:bridge"
+# More announcements of our own than this without a sign of life: the subscription is dead.
+MAX_UNHEARD = 4
+MAX_BATCH = 500
+MAX_BATCH_BYTES = 4 * 1024 * 1024
+READ_COUNT = 100  # of one stream at a time
+SCAN_COUNT = 1_000
+BACK_OFF_S = (0.2, 0.5, 1.0, 2.0)
+# At a stop: how long a leader waits for its successor, when everything is cut off, and for a last word.
+HAND_OVER_S = 0.5
+STOP_S = 0.8
+LEAVE_S = 0.1
+
+# KEYS: streams. ARGV: group, consumer, age, count. Makes missing groups, takes over what was abandoned; the
+# answer names the keys that are no streams.
+_LOOK_BACK = Script("""#!lua flags=allow-oom
+local refused = {}
+for _, stream in ipairs(KEYS) do
+  local claimed = redis.pcall('XAUTOCLAIM', stream, ARGV[1], ARGV[2], ARGV[3], '0-0', 'COUNT', ARGV[4], 'JUSTID')
+  if claimed.err then
+    local made = redis.pcall('XGROUP', 'CREATE', stream, ARGV[1], '0', 'MKSTREAM')
+    if made.err then table.insert(refused, {stream, made.err}) end
+  end
+end
+return refused
+""")
+# KEYS: a stream. ARGV: group, count. The entries of a stream that nobody serves; removes an empty one.
+_STRAY = Script("""
+if redis.call('TYPE', KEYS[1]).ok ~= 'stream' or #redis.call('XINFO', 'GROUPS', KEYS[1]) > 0 then return {} end
+if redis.call('XLEN', KEYS[1]) > 0 then return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2]) end
+redis.call('DEL', KEYS[1])
+return {}
+""")
+# KEYS: streams. ARGV: group, idle milliseconds, a consumer that leaves now. One with entries stays.
+_FORGET = Script("""
+for _, stream in ipairs(KEYS) do
+  local consumers = redis.pcall('XINFO', 'CONSUMERS', stream, ARGV[1])
+  for _, c in ipairs(consumers.err and {} or consumers) do
+    if c[4] == 0 and (c[2] == ARGV[3] or c[6] > tonumber(ARGV[2])) then
+      redis.call('XGROUP', 'DELCONSUMER', stream, ARGV[1], c[2])
+    end
+  end
+end
+""")
+# KEYS: a stream for each message. ARGV: two fields' names, then text and key of each. Answers what failed.
+_FORWARD = Script("""#!lua
+local refused = {}
+for i, stream in ipairs(KEYS) do
+  local done = redis.pcall('XADD', stream, '*', ARGV[1], ARGV[2 * i + 1], ARGV[2], ARGV[2 * i + 2])
+  if type(done) == 'table' then table.insert(refused, {i - 1, done.err}) end
+end
+return refused
+""")
+# KEYS: the lease. ARGV: who, for how long, where to announce it (or ''), whether whoever holds it is dead.
+_CLAIM = Script("""
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] and ARGV[4] == '0' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], ARGV[1]) end
+return 1
+""")
+# KEYS: the lease. ARGV: who, where to announce that it is free. Answers how many heard it.
+_RESIGN = Script("""
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
+return redis.call('PUBLISH', ARGV[2], '')
+""")
+_GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis was emptied
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the bus waits for what; a leader that died is replaced within 5 s."""
+
+    lease_s: float = 2.5  # a leader that has not renewed for so long is dead
+    renew_s: float = 0.8
+    # The lease ends by the server's clock, which may jump back: who is silent for so long is dead, too.
+    silence_s: float = 3.5
+    block_s: float = 0.3  # a look for entries, and one for messages: all that a process does while none come
+    sweep_s: float = 1.0
+    abandoned_s: float = 5.0  # what a consumer took and has not finished for so long is taken over
+    forget_s: float = 3_600.0  # a consumer that did nothing for so long, and holds nothing, is removed
+
+
+class Bus:
+    """Takes messages off the bus and queues them; works beside others of its kind on any host.
+
+    `worker` is a name that no other one has; `names` returns the channels that can be sent on, aliases
+    included. Every host of one Redis should keep its queue in the same store: keys are known only there.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        worker: str,
+        names: Callable[[], Sequence[str]],
+        prepare: Prepare,
+        enqueue: Enqueue,
+        pace: Pace = Pace(),
+    ) -> None:
+        self._client = client
+        self._worker = worker
+        self._names = names
+        self._intake = Intake(client, prepare, enqueue)
+        self._pace = pace
+        self._forget_at = time.monotonic() + pace.forget_s / 10
+        self._stopping = asyncio.Event()
+        self._streams: list[str] = []
+        self._look_back_at = 0.0
+        self._strays: set[str] = set()
+        self._scanned = 0
+        self._problems: dict[str, str] = {}
+        self._bridge = _Bridge(client, worker, pace, self._stopping, self._forward, self._report)
+
+    @property
+    def problem(self) -> str:
+        """Why the bus does not work now, or nothing; health shows it."""
+        return next(filter(None, self._problems.values()), "")
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the process that listens to PUBLISH."""
+        return self._bridge.leads
+
+    def stop(self) -> None:
+        """Take nothing more; `run` returns within a second, and what it leaves stays in Redis."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Work until `stop`; heals by itself when Redis was away, restarted or emptied."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._persist("streams", self._read)),
+                group.create_task(self._persist("publish", self._bridge.serve)),
+                group.create_task(self._persist("strays", self._sweep)),
+            ]
+            await self._stopping.wait()
+            await asyncio.wait(tasks, timeout=STOP_S)
+            for task in tasks:
+                task.cancel()
+        with suppress(TocsinError, TimeoutError):  # or another one forgets this consumer, later
+            async with asyncio.timeout(LEAVE_S):
+                await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
+
+    async def _persist(self, part: str, step: Callable[[], Awaitable[None]]) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                await step()
+                self._report(part, "")
+            except Exception as error:  # no mistake in here may end the service that carries the bus
+                if not isinstance(error, TocsinError) and not self._problems.get(part):
+                    log.exception("a part of the bus failed", extra={"part": part})
+                failures = failures + 1 if self._problems.get(part) else 0
+                self._report(part, explain(error))
+                await _pause(self._stopping, BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
+
+    def _report(self, part: str, problem: str) -> None:
+        """Keep the state of one part; an outage is one line in the log, however many parts it hits."""
+        before = self.problem
+        self._problems[part] = problem
+        if problem and not before:
+            log.warning("the bus does not work", extra={"reason": problem})
+        elif before and not self.problem:
+            log.info("the bus works again")
+
+    async def _read(self) -> None:
+        """Queue what has come, or wait a moment for it."""
+        if time.monotonic() >= self._look_back_at or not self._streams:
+            await self._look_back()
+        if not self._streams:
+            await _pause(self._stopping, self._pace.block_s)
+            return
+        try:
+            if await self._take(">", "BLOCK", int(self._pace.block_s * 1000)) is None:
+                self._look_back_at = 0.0
+        except BaseException:
+            self._look_back_at = 0.0  # what was taken and not finished comes first
+            raise
+
+    async def _look_back(self) -> None:
+        """Make the groups that are missing, and finish what was taken and not finished, by anyone."""
+        streams = [f"{TOPIC}{name}" for name in dict.fromkeys(self._names())]
+        words: list[Argument] = [GROUP, self._worker, int(self._pace.abandoned_s * 1000), READ_COUNT]
+        refused = {_text(key): _text(why) for key, why in await self._client.run(_LOOK_BACK, streams, words)}
+        self._streams = [stream for stream in streams if stream not in refused]
+        self._report("keys", "; ".join(f"the key {key} cannot be read: {why}" for key, why in refused.items()))
+        while self._streams and await self._take("0"):
+            pass
+        self._look_back_at = time.monotonic() + 0.6 * self._pace.abandoned_s
+
+    async def _take(self, start: str, *options: str | int) -> int | None:
+        """Read all streams from `start` and queue what is there: how much, or nothing when a group is gone."""
+        names = self._streams
+        words = (GROUP, self._worker, "COUNT", READ_COUNT, *options, "STREAMS", *names, *[start] * len(names))
+        try:
+            # Named like this, the answer comes as Redis gives it: no entry hides another field of the same name.
+            answer = await self._client.command("XREADGROUP GROUP", *words)
+        except StoreUnavailableError as error:
+            if any(sign in str(error.__cause__) for sign in _GONE):
+                return None
+            raise
+        taken = 0
+        for stream, rows in answer or ():
+            if rows:
+                await self._intake.take(_text(stream), rows)
+            taken += len(rows)
+        return taken
+
+    async def _sweep(self) -> None:
+        """Deal with streams of channels that nobody serves, and with consumers that are long dead."""
+        await _pause(self._stopping, self._pace.sweep_s)
+        if not self.leads or self._stopping.is_set():
+            return
+        words = ("MATCH", f"{TOPIC}*", "COUNT", SCAN_COUNT, "TYPE", "stream")
+        self._scanned, found = await self._client.command("SCAN", self._scanned, *words)
+        strays, self._strays = self._strays | {_text(key) for key in found}, set()
+        for stream in sorted(strays.difference(self._streams)):
+            while rows := await self._client.run(_STRAY, [stream], [GROUP, READ_COUNT]):
+                await self._intake.take(stream, rows)
+        if time.monotonic() >= self._forget_at:
+            await self._client.run(_FORGET, self._streams, [GROUP, int(self._pace.forget_s * 1000), ""])
+            self._forget_at = time.monotonic() + self._pace.forget_s / 10
+
+    async def _forward(self, batch: Sequence[tuple[str, bytes]]) -> None:
+        """Put published messages on the streams of their topics, however long Redis refuses."""
+        streams = [topic for topic, _ in batch]
+        # A second try finds the same keys: what the first one wrote is not sent twice.
+        words = [word for _, raw in batch for word in (raw, f"published:{new_id()}")]
+        for wait_s in chain(BACK_OFF_S, repeat(BACK_OFF_S[-1])):
+            try:
+                refused = await self._client.run(_FORWARD, streams, [*PUBLISHED, *words])
+                break
+            except TocsinError as error:
+                self._report("publish", error.sentence())
+            if self._stopping.is_set():
+                log.warning("published messages were lost at a stop", extra={"count": len(batch)})
+                return
+            await _pause(self._stopping, wait_s)
+        self._strays |= set(streams).difference(self._streams)
+        for index, why in refused:
+            topic, raw = batch[index]
+            await self._intake.reject(topic, raw, f"the topic cannot be written: {_text(why)}")
+
+
+class _Bridge:
+    """Passes on what is published, while it leads.
+
+    A lease says who may lead, so that a dead leader is replaced. Who forwards what is decided by the order of
+    messages, which is the same for all subscribers: a leader announces itself among them, and forwards what comes
+    between its announcement and the next one's. So a leader that slept forwards, late, what nobody else has
+    heard, and nothing that its successor has heard.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        name: str,
+        pace: Pace,
+        stopping: asyncio.Event,
+        forward: Callable[[Sequence[tuple[str, bytes]]], Awaitable[None]],
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._pace = pace
+        self._stopping = stopping
+        self._forward = forward
+        self._report = report
+        # Unlike keys, what is published crosses the borders of databases.
+        self._office = f"{BRIDGE}:{client.redis.connection_pool.connection_kwargs.get('db', 0)}"
+        self._reset()
+
+    def _reset(self) -> None:
+        self.leads = False
+        self._listening = False  # Redis has confirmed that we hear what is published
+        self._vacant = False
+        self._unheard = 0
+        self._heard_at = time.monotonic()
+        self._tick_at = 0.0
+
+    async def serve(self) -> None:
+        """Wait until elected, and forward; until the stop, or the end of the connection."""
+        from redis.exceptions import RedisError
+
+        self._reset()
+        try:
+            async with self._client.redis.pubsub() as subscription:
+                await subscription.subscribe(self._office)
+                while not self._stopping.is_set():
+                    await self._listen(subscription)
+                    if time.monotonic() >= self._tick_at:
+                        await self._tick(subscription)
+                await self._hand_over(subscription)
+        except (RedisError, OSError) as error:
+            raise failure(error, self._client.where) from error
+        finally:
+            self._reset()
+
+    async def _tick(self, subscription: "PubSub") -> None:
+        """Take or keep the lease, and announce who has it."""
+        self._tick_at = time.monotonic() + self._pace.renew_s
+        try:
+            silent = time.monotonic() - self._heard_at > self._pace.silence_s
+            where = self._office if self._listening else ""
+            words: list[Argument] = [self._name, int(self._pace.lease_s * 1000), where, int(silent)]
+            elected = await self._client.run(_CLAIM, [BRIDGE], words)
+        except TocsinError as error:  # no reason to give up the subscription, which may hold messages
+            self._report("publish", error.sentence())
+            return
+        self._report("publish", "")
+        if elected and self._listening:
+            self._unheard += 1
+            if self._unheard > MAX_UNHEARD:
+                raise StoreUnavailableError(f"Redis at {self._client.where} does not pass on what is published")
+        elif elected and not subscription.patterns:
+            await subscription.psubscribe(f"{TOPIC}*")
+        elif not elected and subscription.patterns and not self.leads:
+            await subscription.punsubscribe()
+
+    async def _listen(self, subscription: "PubSub") -> None:
+        """Wait a moment for messages, and forward what is ours of those that have come."""
+        batch: list[tuple[str, bytes]] = []
+        size = 0
+        wait_s = self._pace.block_s
+        for _ in range(MAX_BATCH):
+            message = await subscription.get_message(timeout=wait_s)
+            if message is None:
+                break
+            wait_s, self._unheard = 0.0, 0
+            if message["type"] != "pmessage":
+                self._hear(message["type"], message["data"])
+            elif self.leads:
+                batch.append((_text(message["channel"]), message["data"]))
+                size += len(message["data"])
+                if size > MAX_BATCH_BYTES:
+                    break
+        if batch:
+            await self._forward(batch)
+
+    def _hear(self, kind: str, data: bytes | int) -> None:
+        self._heard_at = time.monotonic()
+        if kind == "message" and not data:
+            self._vacant = True
+            self._tick_at = 0.0
+        elif kind == "message":
+            self.leads = self._listening and data == self._name.encode()
+        else:
+            self._listening, self.leads = kind == "psubscribe", False
+            self._tick_at = 0.0
+
+    async def _hand_over(self, subscription: "PubSub") -> None:
+        """Forward until the successor announces itself, or all there is when nobody else listens."""
+        heard = await self._client.run(_RESIGN, [BRIDGE], [self._name, self._office])
+        until = time.monotonic() + HAND_OVER_S
+        while self.leads and not (heard == 1 and self._vacant) and time.monotonic() < until:
+            await self._listen(subscription)
+
+
+async def publish(client: RedisClient, channel: str, fields: Mapping[str, str]) -> str:
+    """Put a message on the durable stream of `channel`; return the entry's id."""
+    words = [word.encode(errors="replace") for pair in fields.items() for word in pair]
+    return _text(await client.command("XADD", f"{TOPIC}{channel}", "*", *words))
+
+
+async def _pause(stopping: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

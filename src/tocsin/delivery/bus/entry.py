@@ -1,0 +1,293 @@
+"""What one entry of the bus says (spec 2.3), and how it leaves its stream: into the queue, or rejected."""
+
+import asyncio
+import json
+import logging
+import time
+from codecs import BOM_UTF8
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.redis_client import RedisClient, Script
+from tocsin.delivery.document import seconds_of
+from tocsin.delivery.model import Delivery, NewDelivery, Policy
+
+log = logging.getLogger(__name__)
+
+TOPIC = "outbound:"
+GROUP = "tocsin"
+REQUIRED = ("target", "message")
+OPTIONAL = ("id", "policy", "not_before", "expires_at")
+MAX_BYTES = 1024 * 1024
+PART_BYTES = 2 * MAX_BYTES  # of entries that are queued at a time
+LONG_BYTES = 16 * 1024
+GIVEN = "bus:"  # begins the keys of entries that bring an id
+MAX_ID = 255
+
+# The field of an entry that carries all others as one JSON text.
+DATA = "data"
+# How the bridge passes on what was published: the JSON text, and what makes the message one of a kind.
+PUBLISHED = ("published", "key")
+
+REJECTED = "outbound:rejected"
+MAX_REJECTED = 1_000
+MAX_SHOWN = 4_000  # characters of a rejected entry that are kept
+
+_LIST = f"""#!lua flags=allow-oom
+local function reject(list, record)
+  local kind = redis.call('TYPE', list).ok
+  if kind ~= 'list' and kind ~= 'none' then redis.call('RENAME', list, list .. ':aside') end
+  redis.call('LPUSH', list, record)
+  redis.call('LTRIM', list, 0, {MAX_REJECTED - 1})
+end
+"""
+# KEYS: stream, list. ARGV: group, then for each entry its id and, when it is rejected, the record of it, or ''.
+_SETTLE = Script(f"""{_LIST}
+for i = 2, #ARGV, 2 do
+  redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
+  if redis.call('XDEL', KEYS[1], ARGV[i]) == 1 and ARGV[i + 1] ~= '' then reject(KEYS[2], ARGV[i + 1]) end
+end
+""")
+# KEYS: list. ARGV: a record.
+_REJECT = Script(f"{_LIST}\nreject(KEYS[1], ARGV[1])\n")
+
+
+class EntryError(TocsinError):
+    """The entry is not one that the bus takes."""
+
+    code = "bad-entry"
+
+
+@dataclass(frozen=True, slots=True)
+class BusEntry:
+    """A message that came by the bus; times are Unix seconds."""
+
+    target: str
+    message: str
+    id: str = ""
+    policy: str = ""  # empty: the channel's own
+    not_before: float | None = None
+    expires_at: float | None = None
+    published_key: str = ""  # of a message that the bridge passed on
+
+
+# Makes a delivery of an entry on a channel (a kind or an alias); whatever it raises rejects the entry.
+Prepare = Callable[[str, BusEntry], NewDelivery]
+# Queues all or none, and returns the deliveries in that order, a known one for a known key. Raises TocsinError
+# while the queue is away: then the same ones come again, and again.
+Enqueue = Callable[[Sequence[NewDelivery]], Awaitable[Sequence[Delivery]]]
+Row = tuple[bytes, Sequence[bytes] | None]  # the id of an entry, and its field names and values in turn
+
+
+class Intake:
+    """Brings entries from their stream into the queue, or into the list of the rejected."""
+
+    def __init__(self, client: RedisClient, prepare: Prepare, enqueue: Enqueue) -> None:
+        self._client = client
+        self._prepare = prepare
+        self._enqueue = enqueue
+
+    async def take(self, stream: str, rows: Sequence[Row]) -> None:
+        """Queue entries in order; each leaves the stream when it is safe in the queue, or was rejected.
+
+        Raises TocsinError when the queue or Redis is away; then the rest is to be taken again.
+        """
+        for part in _parts(rows):
+            await self._take(stream, part)
+
+    async def _take(self, stream: str, rows: Sequence[Row]) -> None:
+        ready: dict[bytes, NewDelivery] = {}
+        refusals: dict[bytes, str] = {}
+        for id_, words in rows:
+            if words is None:
+                continue  # removed by somebody since it was taken
+            if sum(map(len, words)) > LONG_BYTES:
+                await asyncio.sleep(0)  # to look at it takes its time, and others have work, too
+            try:
+                ready[id_] = self._judge(stream, id_.decode(), words)
+            except Exception as error:  # noqa: BLE001  # a channel's own code looks at what strangers wrote
+                refusals[id_] = explain(error)
+        refusals |= await self._accept(ready)
+        settled: list[bytes | str] = [GROUP]
+        for id_, words in rows:
+            settled += [id_, _rejection(stream, words or (), refusals[id_]) if id_ in refusals else ""]
+        await self._client.run(_SETTLE, [stream, REJECTED], settled)
+        for reason in refusals.values():
+            _log_rejected(stream, reason)
+
+    async def reject(self, topic: str, raw: bytes, reason: str) -> None:
+        """Keep a published message that never came to a stream."""
+        await self._client.run(_REJECT, [REJECTED], [_rejection(topic, (b"data", raw), reason)])
+        _log_rejected(topic, reason)
+
+    def _judge(self, stream: str, id_: str, words: Sequence[bytes]) -> NewDelivery:
+        entry = parse_entry(words)
+        # Who takes the entry after us, or passes the message on once more, comes to the same key.
+        key = f"{GIVEN}{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
+        new = self._prepare(stream.removeprefix(TOPIC), entry)
+        return new.with_terms(entry.not_before, entry.expires_at, key)
+
+    async def _accept(self, ready: Mapping[bytes, NewDelivery]) -> dict[bytes, str]:
+        """Put deliveries into the queue; return which cannot be, and why."""
+        if not ready:
+            return {}
+        try:
+            accepted = await self._enqueue(list(ready.values()))
+        except (ValueError, OverflowError) as error:  # the queue chokes on the text or a number of one of them
+            if len(ready) == 1:
+                log.exception("the queue cannot take a bus entry")
+                return dict.fromkeys(ready, explain(error))
+            refusals: dict[bytes, str] = {}
+            for id_, new in ready.items():
+                refusals |= await self._accept({id_: new})
+            return refusals
+        return {
+            id_: "the id came before with another target or message: use a new one"
+            for (id_, new), known in zip(ready.items(), accepted, strict=True)
+            if (new.idempotency_key or "").startswith(GIVEN)
+            and (new.channel, new.target, new.message) != (known.channel, known.target, known.message)
+        }
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    part: list[Row] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += sum(map(len, row[1] or ()))
+        if size > PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def explain(error: Exception) -> str:
+    """Return what a person is told of `error`."""
+    return error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}: this is a bug"
+
+
+def parse_entry(words: Sequence[bytes]) -> BusEntry:
+    """Return what an entry says; `words` are its field names and values in turn.
+
+    The fields stand there one by one, or as one JSON object in the field `data`. Raises EntryError.
+    """
+    fields = [(_text(name), value) for name, value in zip(words[::2], words[1::2], strict=True)]
+    names = tuple(name for name, _ in fields)
+    if names == PUBLISHED:
+        return _entry(_members(fields[0][1]), _text(fields[1][1]))
+    if DATA not in names:
+        _check_size(sum(map(len, words)))
+        return _entry((name, _text(value)) for name, value in fields)
+    if len(names) > 1:
+        raise EntryError("the field data has others beside it", hint="put everything into it, or leave it out")
+    return _entry(_members(fields[0][1]))
+
+
+def _rejection(topic: str, words: Sequence[bytes], reason: str) -> str:
+    """Return what is kept of a rejected entry, as JSON: `at` (Unix seconds), `topic`, `reason`, `entry`."""
+    shown = [word[: 4 * MAX_SHOWN].decode(errors="replace") for word in words[:100]]
+    whole = tuple(shown[::2]) in ((DATA,), PUBLISHED)
+    entry = shown[1] if whole else json.dumps(dict(zip(shown[::2], shown[1::2], strict=True)), ensure_ascii=False)
+    return json.dumps({"at": time.time(), "topic": topic[:200], "reason": reason, "entry": entry[:MAX_SHOWN]})
+
+
+async def rejected(client: RedisClient, limit: int) -> list[dict[str, Any]]:
+    """Return the entries that were rejected last, newest first; see `_rejection`."""
+    if limit < 1 or await client.command("TYPE", REJECTED) != b"list":
+        return []
+    records = await client.command("LRANGE", REJECTED, 0, limit - 1)
+    return [_record(bytes(record)) for record in records]
+
+
+def _log_rejected(topic: str, reason: str) -> None:
+    log.warning("a bus entry was rejected", extra={"topic": topic[:100], "reason": reason})
+
+
+def _record(raw: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(raw)
+    except ValueError:
+        record = None
+    if isinstance(record, dict):
+        return record
+    return {"at": 0.0, "topic": "", "reason": "", "entry": raw[:MAX_SHOWN].decode(errors="replace")}
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise EntryError("the entry is over 1 MiB")
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise EntryError("the entry is not UTF-8 text") from None
+
+
+def _members(raw: bytes) -> Iterable[tuple[str, object]]:
+    _check_size(len(raw))
+    try:
+        body = _decode(_text(raw.removeprefix(BOM_UTF8)))
+    except (ValueError, RecursionError):
+        raise EntryError("the entry is not valid JSON", hint=_EXAMPLE) from None
+    if not isinstance(body, tuple):
+        raise EntryError("the entry is not a JSON object", hint=_EXAMPLE)
+    return body
+
+
+def _entry(pairs: Iterable[tuple[str, object]], published_key: str = "") -> BusEntry:
+    body: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in _KNOWN:
+            raise EntryError(f"the entry has the unknown field {name[:50]!r}", hint=f"there are: {', '.join(_KNOWN)}")
+        if name in body:
+            raise EntryError(f"the field {name} stands there more than once")
+        if not isinstance(value, str):
+            raise EntryError(f"the field {name} is not text", hint=_EXAMPLE)
+        body[name] = value
+    if missing := [name for name in REQUIRED if name not in body]:
+        raise EntryError(f"the entry lacks {' and '.join(missing)}", hint=_EXAMPLE)
+    return BusEntry(
+        target=body["target"],
+        message=body["message"],
+        id=_id(body),
+        policy=_policy(body.get("policy", "")),
+        not_before=_seconds("not_before", body),
+        expires_at=_seconds("expires_at", body),
+        published_key=published_key,
+    )
+
+
+def _id(body: dict[str, str]) -> str:
+    text = body.get("id")
+    if text is None:
+        return ""
+    if not text or len(text) > MAX_ID or not text.isprintable():
+        raise EntryError(f"the field id is not a text of 1 to {MAX_ID} printable characters")
+    return text
+
+
+def _policy(text: str) -> str:
+    if text and text not in set(Policy):
+        raise EntryError("the field policy has an unknown value", hint=f"there are: {', '.join(Policy)}")
+    return text
+
+
+def _seconds(name: str, body: dict[str, str]) -> float | None:
+    if name not in body:
+        return None
+    try:
+        return seconds_of(body[name])
+    except ValueError as error:
+        raise EntryError(f"the field {name} is not {error}") from None
+
+
+_KNOWN = (*REQUIRED, *OPTIONAL)
+_EXAMPLE = 'publish {"target": "…", "message": "…"}'
+# Made once: json.loads with arguments makes a new one every time. An object becomes a tuple of its members,
+# so that a name that stands there twice is seen; an array is a list.
+_decode = json.JSONDecoder(object_pairs_hook=tuple).decode

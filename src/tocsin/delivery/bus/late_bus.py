@@ -1,0 +1,42 @@
+"""The bus of a Redis that nobody named in the settings: it begins once one listens at the usual address."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tocsin.core.time.clock import Clock, rest
+from tocsin.delivery.bus.bus import Bus
+
+LOOK_EVERY_S = 30.0
+
+
+class LateBus:
+    """Waits for a Redis, then runs the bus on it."""
+
+    def __init__(self, is_there: Callable[[], Awaitable[bool]], make: Callable[[], Bus], clock: Clock) -> None:
+        """`make` is called once, when `is_there` has said yes."""
+        self._is_there = is_there
+        self._make = make
+        self._clock = clock
+        self._stopping = asyncio.Event()
+        self._bus: Bus | None = None
+
+    @property
+    def state(self) -> str:
+        """Return `off` while there is no Redis, else `ok` or `failing`; health shows it."""
+        return "off" if self._bus is None else "failing" if self._bus.problem else "ok"
+
+    def stop(self) -> None:
+        """Look no more, or stop the bus."""
+        self._stopping.set()
+        if self._bus is not None:
+            self._bus.stop()
+
+    async def run(self) -> None:
+        """Look for a Redis until there is one, then work until `stop`."""
+        while not self._stopping.is_set():
+            if not await self._is_there():
+                await rest(self._clock, LOOK_EVERY_S, self._stopping)
+            elif not self._stopping.is_set():
+                self._bus = self._make()
+                await self._bus.run()
+                return

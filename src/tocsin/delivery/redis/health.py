@@ -1,0 +1,48 @@
+"""Whether a Redis can be relied on to keep deliveries."""
+
+from collections.abc import Iterator, Mapping
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.storage.redis_client import OLDEST_VERSION, RedisClient
+from tocsin.delivery.store import Health
+
+
+async def health_of(client: RedisClient) -> Health:
+    """Return what endangers deliveries there; see `DeliveryStore.health`."""
+    try:
+        info = await client.info()
+    except StoreUnavailableError as error:
+        return Health("redis", ok=False, problems=[error.sentence()])
+    problems = list(_problems(info, client.where))
+    advice = [] if problems else await _advice(client)
+    return Health("redis", ok=not problems, problems=[*problems, *advice])
+
+
+async def _advice(client: RedisClient) -> list[str]:
+    """Return what a kill of the server may cost; empty where the server does not tell its settings."""
+    try:
+        answer = await client.command("CONFIG", "GET", "appendfsync")
+    except StoreUnavailableError:
+        return []
+    if b"always" in answer:
+        return []
+    return [
+        f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
+        " before it writes: set `appendfsync always` in its configuration"
+    ]
+
+
+def _problems(info: Mapping[str, str], where: str) -> Iterator[str]:
+    """Yield what endangers deliveries in this Redis, each with its setting."""
+    version = info.get("redis_version", "")
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_VERSION:
+        yield f"Redis at {where} has version {version}; {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]} or newer is needed"
+    if info.get("role") == "slave":
+        yield f"Redis at {where} is a read-only replica: name the master in REDIS_URL"
+    if info.get("aof_enabled") != "1":
+        yield f"Redis at {where} loses every delivery when it is killed: set `appendonly yes` in its configuration"
+    elif info.get("aof_last_write_status", "ok") != "ok":
+        yield f"Redis at {where} cannot write its append-only file: free some space; its log says more"
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy.startswith("allkeys-") and info.get("maxmemory", "0") != "0":
+        yield f"Redis at {where} throws deliveries away when its memory is full: set `maxmemory-policy noeviction`"

@@ -1,0 +1,107 @@
+"""A delivery as a hash in Redis: what never changes is one field of JSON, the rest are fields of their own."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tocsin.core.text.strings import storable
+from tocsin.delivery.model import Delivery, Outcome, Policy, Status, pack_extra
+from tocsin.delivery.store import DeliveryHold
+
+MICRO = 1_000_000
+
+
+def micro(seconds: float) -> int:
+    """Return whole microseconds."""
+    return round(seconds * MICRO)
+
+
+def micro_or_none(seconds: float | None) -> int | str:
+    """Return whole microseconds, or the empty text that stands for nothing."""
+    return "" if seconds is None else micro(seconds)
+
+
+def plain(text: str) -> bytes:
+    """Return text as the bytes of a key, whatever is in it."""
+    return storable(text).encode()
+
+
+def _seconds(raw: bytes | str) -> float:
+    return float(raw) / MICRO  # beyond 2**53, a script writes it with an exponent
+
+
+_FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
+# Field of the hash → field of the record, and how it is read.
+_CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
+    b"status": ("status", lambda raw: Status(raw.decode())),
+    b"attempts": ("attempts", int),
+    b"failures": ("failures", int),
+    b"next_at": ("next_attempt_at", _seconds),
+    b"not_before": ("not_before", _seconds),
+    b"expires_at": ("expires_at", _seconds),
+    b"parts_sent": ("parts_sent", int),
+    b"parts_total": ("parts_total", int),
+    b"provider_id": ("provider_id", bytes.decode),
+    b"error": ("error", bytes.decode),
+    b"error_class": ("error_class", bytes.decode),
+    b"finished_at": ("finished_at", _seconds),
+    b"duration_ms": ("duration_ms", int),
+}
+
+
+def fixed(delivery: Delivery) -> str:
+    """Return what never changes as JSON; raise ChannelError when its extras are too much."""
+    found = {name: getattr(delivery, name) for name in _FIXED}
+    if pack_extra(delivery.extra):
+        found["extra"] = dict(delivery.extra)
+    return json.dumps(found)
+
+
+def changing(delivery: Delivery) -> str:
+    """Return, as JSON, the fields of a finished delivery that the scripts do not set themselves."""
+    found: dict[str, int | str] = {
+        "attempts": delivery.attempts,
+        "failures": delivery.failures,
+        "not_before": micro_or_none(delivery.not_before),
+        "expires_at": micro_or_none(delivery.expires_at),
+        "parts_sent": delivery.parts_sent,
+        "parts_total": delivery.parts_total,
+        "provider_id": storable(delivery.provider_id),
+        "error": storable(delivery.error),
+        "error_class": delivery.error_class,
+    }
+    if delivery.duration_ms is not None:
+        found["duration_ms"] = delivery.duration_ms
+    return json.dumps(found)
+
+
+def outcome_fields(outcome: Outcome) -> list[str | int]:
+    """Return the names and values that a try leaves in the hash."""
+    return [
+        *("parts_sent", outcome.parts_sent, "parts_total", outcome.parts_total),
+        *("error", storable(outcome.error), "error_class", outcome.error_class),
+        *("duration_ms", outcome.duration_ms),
+        *(("provider_id", storable(outcome.provider_id)) if outcome.provider_id else ()),
+    ]
+
+
+def to_delivery(pairs: Sequence[bytes]) -> Delivery:
+    """Return the record in the answer to HGETALL."""
+    found: dict[str, Any] = {}
+    for name, raw in zip(pairs[::2], pairs[1::2], strict=True):
+        if name == b"fixed":
+            found.update(json.loads(raw))
+        elif raw and name in _CHANGING:
+            field, read = _CHANGING[name]
+            found[field] = read(raw)
+    found["policy"] = Policy(found["policy"])
+    return Delivery(**found)
+
+
+def to_hold(raw: bytes | None, now: float) -> DeliveryHold | None:
+    """Return what holds something up, as a script kept it, unless that is over."""
+    if raw is None:
+        return None
+    until, reason = json.loads(raw)
+    hold = DeliveryHold(_seconds(until), reason)
+    return hold if hold.until > now else None

@@ -1,0 +1,375 @@
+"""The delivery queue in Redis: for many hosts. Every step is one Lua script; see redis_scripts.py."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tocsin.core.ids import new_id
+from tocsin.core.storage.redis_client import Argument, RedisClient, Script
+from tocsin.core.text.strings import storable
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import SHARE
+from tocsin.delivery.model import (
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    WAITING,
+    Delivery,
+    NewDelivery,
+    Outcome,
+    Policy,
+    Rate,
+    Status,
+)
+from tocsin.delivery.redis.claim import CLAIM, NEXT, PACE
+from tocsin.delivery.redis.health import health_of
+from tocsin.delivery.redis.reading import COUNT, GET, MATCHING, SCAN, WHY
+from tocsin.delivery.redis.records import (
+    MICRO,
+    changing,
+    fixed,
+    micro,
+    micro_or_none,
+    outcome_fields,
+    plain,
+    to_delivery,
+    to_hold,
+)
+from tocsin.delivery.redis.scripts import (
+    CANCEL,
+    ENQUEUE,
+    FINISH,
+    HOLD,
+    PROGRESS,
+    PRUNE,
+    RECORD,
+    RELEASE,
+    RENEW,
+    REPLAY,
+    RETRY,
+)
+from tocsin.delivery.store import (
+    ONLY_RETRIES,
+    ChannelRules,
+    DeliveryHold,
+    Health,
+    Page,
+    Query,
+    TransitionError,
+    unknown_delivery,
+)
+from tocsin.delivery.waiting import explained
+
+PRUNE_BATCH = 500
+# A search reads records, newest first, until it has a page; after so many it answers with what it
+# found and a cursor, so that no search of rare words holds the server up.
+SCAN_CHUNK = 250
+SCAN_LIMIT = 5_000
+# Ids that one step looks at for short forms: about 2 ms. Without an index, accepting costs nothing for it.
+MATCHING_CHUNK = 5_000
+
+
+class RedisStore:
+    """See `DeliveryStore`. Raises StoreUnavailableError while Redis does not do its part.
+
+    After such an error the step may have happened all the same. Each is safe to repeat: an outcome
+    is written once, an answer with claimed deliveries that was lost is given again with the next
+    claim of this object. Only a repeated `enqueue_many` without idempotency keys accepts twice.
+    """
+
+    def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
+        self._client = client
+        self._clock = clock
+        self._prefix = plain(f"{prefix}:delivery:")
+        self._ahead: int | None = None  # of the queue's own time over our monotonic clock, in microseconds
+        self._lost_claims: list[str] = []
+
+    async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
+        """See `DeliveryStore.enqueue_many`."""
+        now = self._clock.now()
+        accepted = [_accept(item, now) for item in new]
+        args: list[Argument] = []
+        for delivery in accepted:
+            args += [
+                *(delivery.id, plain(delivery.channel), plain(delivery.target)),
+                *(int(delivery.policy is Policy.AT_MOST_ONCE), plain(delivery.idempotency_key or "")),
+                *(micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at), fixed(delivery)),
+            ]
+        if not args:
+            return []
+        answers = await self._run(ENQUEUE, args, now=now)
+        return [to_delivery(known) if known else own for own, known in zip(accepted, answers[0], strict=True)]
+
+    async def record(self, delivery: Delivery) -> None:
+        """See `DeliveryStore.record`."""
+        if delivery.status in OPEN:
+            raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        finished_at = delivery.created_at if delivery.finished_at is None else delivery.finished_at
+        # After a certain failure the same key may try again.
+        key = "" if delivery.status is Status.DEAD else delivery.idempotency_key or ""
+        args: list[Argument] = [
+            *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status, plain(key)),
+            *(micro(delivery.created_at), micro(finished_at), fixed(delivery), changing(delivery)),
+        ]
+        await self._run(RECORD, args)
+
+    async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
+        """See `DeliveryStore.claim_due`."""
+        token, lost = new_id(), self._lost_claims
+        self._lost_claims = []
+        try:
+            answers = await self._run(CLAIM, [_rules(rules), worker, limit, micro(LEASE_S), token, *lost])
+        except BaseException:
+            self._lost_claims += [*lost, token]
+            raise
+        return [to_delivery(pairs) for pairs in answers[0]]
+
+    async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
+        """See `DeliveryStore.renew`."""
+        answers = await self._run(RENEW, [worker, micro(LEASE_S), *ids])
+        return {mine.decode() for mine in answers[0]}
+
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+        """See `DeliveryStore.progress`."""
+        answers = await self._run(PROGRESS, [worker, id, parts_sent, parts_total])
+        return bool(answers[0])
+
+    async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
+        """See `DeliveryStore.pace`."""
+        args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
+        return int((await self._run(PACE, args))[0]) / MICRO
+
+    async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
+        """See `DeliveryStore.hold`."""
+        await self._run(HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
+
+    async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
+        """See `DeliveryStore.account_holds`."""
+        lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
+        rows = await self._client.run(WHY, [self._prefix], lanes)
+        holds = {
+            kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
+        }
+        return {kind: hold for kind, hold in holds.items() if hold}
+
+    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+        """See `DeliveryStore.finish`."""
+        args: list[Argument] = [
+            *(worker, id, outcome.status, micro(outcome.wait_s)),
+            *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
+            *outcome_fields(outcome),
+        ]
+        answers = await self._run(FINISH, args)
+        return bool(answers[0])
+
+    async def release(self, worker: str, ids: Sequence[str]) -> None:
+        """See `DeliveryStore.release`."""
+        await self._run(RELEASE, [worker, *ids])
+
+    async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
+        """See `DeliveryStore.seconds_to_next`."""
+        answers = await self._run(NEXT, [_rules(rules)])
+        wait = int(answers[0])
+        return None if wait < 0 else wait / MICRO
+
+    async def get(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.get`."""
+        pairs = await self._client.run(GET, [self._prefix], [plain(id)])
+        if not pairs:
+            raise unknown_delivery(id)
+        return (await self._explained([to_delivery(pairs)]))[0]
+
+    async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
+        """See `DeliveryStore.matching`."""
+        found: dict[str, dict[str, None]] = {text: {} for text in texts}
+        # From the newest on: what is accepted meanwhile is seen twice at worst, and what is pruned comes last.
+        rank = 0
+        while any(len(ids) < limit for ids in found.values()):
+            args: list[Argument] = [rank, MATCHING_CHUNK, *map(plain, found)]
+            count, pairs = await self._client.run(MATCHING, [self._prefix], args)
+            for text, id_ in zip(pairs[::2], pairs[1::2], strict=True):
+                found[text.decode()][id_.decode()] = None
+            if count < MATCHING_CHUNK:
+                break
+            rank += count
+        return [list(found[text])[:limit] for text in texts]
+
+    async def _explained(self, found: Sequence[Delivery]) -> list[Delivery]:
+        """Return the deliveries with why they wait, where they do."""
+        waiting = [delivery for delivery in found if delivery.status in WAITING]
+        lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
+        rows = await self._client.run(WHY, [self._prefix], lanes) if lanes else []
+        now, shown = self._clock.now(), {}
+        for delivery, (target, account, first) in zip(waiting, rows, strict=True):
+            ahead = to_delivery(first) if first else None
+            shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
+        return [shown.get(delivery.id, delivery) for delivery in found]
+
+    async def search(self, query: Query) -> Page:
+        """See `DeliveryStore.search`; a page may be short, or empty, and still not be the last one.
+
+        Works through at most `SCAN_LIMIT` records; `next_cursor` goes on from there.
+        """
+        page = await self._search(query)
+        return replace(page, items=await self._explained(page.items))
+
+    async def _search(self, query: Query) -> Page:
+        seen = _Place.from_cursor(query.cursor)
+        found: list[Delivery] = []
+        for _ in range(SCAN_LIMIT // SCAN_CHUNK):
+            rows = await self._scan(query, seen)
+            for place, pairs in rows:
+                if len(found) == query.limit:
+                    return Page(found, seen.cursor)
+                seen = place
+                if pairs and _matches(delivery := to_delivery(pairs), query):
+                    found.append(delivery)
+            if len(rows) < SCAN_CHUNK:
+                return Page(found)
+        return Page(found, seen.cursor)
+
+    async def _scan(self, query: Query, seen: "_Place") -> list[tuple["_Place", Sequence[bytes]]]:
+        oldest = "" if query.since is None else micro(query.since)
+        args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
+        rows = await self._client.run(SCAN, [self._prefix], args)
+        return [(_Place(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
+
+    async def replay(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.replay`."""
+        hint = "only a finished one that was not sent can be replayed"
+        return _changed(id, await self._run(REPLAY, [plain(id), *sorted(REPLAYABLE)]), hint)
+
+    async def retry(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.retry`."""
+        hurried = _changed(id, await self._run(RETRY, [plain(id)]), ONLY_RETRIES)
+        return (await self._explained([hurried]))[0]
+
+    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.cancel`."""
+        return _changed(id, await self._run(CANCEL, [plain(id)]), "only one that waits can be cancelled")
+
+    async def counts(self) -> dict[Status, int]:
+        """See `DeliveryStore.counts`."""
+        statuses = list(Status)
+        answer = await self._client.run(COUNT, [self._prefix], statuses)
+        return dict(zip(statuses, answer, strict=True))
+
+    async def prune(self, before: float) -> int:
+        """See `DeliveryStore.prune`."""
+        forgotten = 0
+        while count := int((await self._run(PRUNE, [micro(before), PRUNE_BATCH]))[0]):
+            forgotten += count
+        return forgotten
+
+    async def tidy(self) -> None:
+        """See `DeliveryStore.tidy`; here nothing is put off."""
+
+    async def try_write(self) -> None:
+        """Write a key that is gone at once."""
+        await self._client.command("SET", self._prefix + b"probe", b"", b"PX", b"1")
+
+    async def health(self) -> Health:
+        """See `DeliveryStore.health`."""
+        return await health_of(self._client)
+
+    async def aclose(self) -> None:
+        """See `DeliveryStore.aclose`; the client belongs to whoever opened it."""
+
+    async def _run(self, script: Script, args: Sequence[Argument], *, now: float | None = None) -> Any:
+        """Run a script that begins with the time; return its answers after that."""
+        wall = micro(self._clock.now() if now is None else now)
+        hint: Argument = "" if self._ahead is None else self._monotonic() + self._ahead
+        at, *answers = await self._client.run(script, [self._prefix], [hint, wall, *args])
+        # Measured after the answer, this is never more than the truth; the most is the nearest to it.
+        ahead = int(at) - self._monotonic()
+        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+        return answers
+
+    def _monotonic(self) -> int:
+        return micro(self._clock.monotonic())
+
+
+class _Place(NamedTuple):
+    """Where a record stands in an index: newest first, by time and then by acceptance."""
+
+    score: str = ""
+    member: str = ""
+
+    @classmethod
+    def from_cursor(cls, cursor: str) -> "_Place":
+        score, _, member = cursor.partition(":")
+        return cls(score, member) if score.isdigit() else cls()
+
+    @property
+    def cursor(self) -> str:
+        return f"{self.score}:{self.member}"
+
+
+def _index(query: Query) -> bytes:
+    """Return the smallest index that holds everything the query may find."""
+    if query.target:
+        return b"target:" + plain(query.target)
+    if query.status is not None:
+        return b"status:" + query.status.encode()
+    return b"channel:" + plain(query.channel) if query.channel else b"all"
+
+
+def _matches(delivery: Delivery, query: Query) -> bool:
+    words = query.text.casefold().split()
+    text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
+    return (
+        query.status in {None, delivery.status}
+        and query.channel in {"", delivery.channel}
+        and query.target in {"", delivery.target}
+        and all(word in text for word in words)
+    )
+
+
+def _accept(new: NewDelivery, now: float) -> Delivery:
+    return Delivery(
+        id=new_id(),
+        channel=storable(new.channel),
+        target=storable(new.target),
+        message=storable(new.message),
+        source=storable(new.source),
+        status=Status.QUEUED,
+        policy=new.policy,
+        created_at=now,
+        parse_mode=storable(new.parse_mode),
+        not_before=new.not_before,
+        expires_at=new.expires_at,
+        idempotency_key=None if new.idempotency_key is None else storable(new.idempotency_key),
+        extra=new.extra,
+    )
+
+
+def _rules(rules: Mapping[str, ChannelRules]) -> str:
+    """Return the rules as the scripts read them; what is not set is left out."""
+    return json.dumps({channel: _rule(rule) for channel, rule in rules.items()})
+
+
+def _rule(rule: ChannelRules) -> dict[str, object]:
+    rates = {"target": rule.target_rate, "all": rule.account_rate}
+    if rule.group_prefix:
+        rates["group"] = rule.group_rate
+    return {
+        "repeats": rule.recognises_repeats,
+        "prefix": rule.group_prefix,
+        **{name: _steps(rate) for name, rate in rates.items() if rate is not None},
+    }
+
+
+def _steps(rate: Rate) -> tuple[int, int]:
+    return math.ceil(rate.interval_s / SHARE * MICRO), rate.burst
+
+
+def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
+    """Return the record after a change; raise when there was no such record or no such change."""
+    if len(answers) < 2:
+        raise unknown_delivery(id_)
+    delivery = to_delivery(answers[1])
+    if not answers[0]:
+        raise TransitionError(f"delivery {id_} is {delivery.status}", hint=hint)
+    return delivery

@@ -1,0 +1,96 @@
+"""What comes into the queue in SQLite: accepted deliveries, and the record of those that never wait in it."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tocsin.core.ids import new_id
+from tocsin.core.text.strings import storable
+from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, NewDelivery, Status, pack_extra
+from tocsin.delivery.sqlite import lanes
+from tocsin.delivery.sqlite.lanes import Now, to_delivery
+
+RECORD_CHUNK = 64  # rows of one statement
+_RECORD = tuple(Delivery.__slots__)
+_EXTRA = _RECORD.index("extra")
+_INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
+_ROW = f"({', '.join('?' * len(_RECORD))})"
+
+
+def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
+    """Accept one delivery; one whose idempotency key is known comes back as it is."""
+    key = None if new.idempotency_key is None else storable(new.idempotency_key)
+    if (known := _known(connection, key, now)) is not None:
+        return to_delivery(known)
+    asleep = new.not_before is not None and new.not_before > now.wall
+    delivery = Delivery(
+        id=new_id(),
+        channel=storable(new.channel),
+        target=storable(new.target),
+        message=storable(new.message),
+        source=storable(new.source),
+        status=Status.QUEUED,
+        policy=new.policy,
+        parse_mode=storable(new.parse_mode),
+        created_at=now.wall,
+        not_before=new.not_before,
+        expires_at=new.expires_at,
+        idempotency_key=key,
+        extra=new.extra,
+    )
+    connection.execute(_INSERT + _ROW, _values(delivery))
+    if asleep:
+        connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
+    else:
+        lanes.open_lane(connection, delivery.channel, delivery.target, now)
+    return delivery
+
+
+def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
+    """Insert finished deliveries; return for each what is wrong with it, so that the others stay."""
+    rows = [_record_of(connection, delivery, now) for delivery in deliveries]
+    outcomes: list[Exception | None] = []
+    for at in range(0, len(rows), RECORD_CHUNK):
+        outcomes += _insert(connection, rows[at : at + RECORD_CHUNK])
+    return outcomes
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
+    """Insert rows with one statement: while it runs, the rest of the program does too."""
+    try:
+        connection.execute(f"{_INSERT}{', '.join([_ROW] * len(rows))}", [value for row in rows for value in row])
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
+        if len(rows) == 1:
+            return [error]
+        return [outcome for row in rows for outcome in _insert(connection, [row])]
+    return [None] * len(rows)
+
+
+def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
+    # After a certain failure the same key may try again.
+    key = None if delivery.status is Status.DEAD else delivery.idempotency_key
+    whole = replace(
+        delivery,
+        finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
+        idempotency_key=None if _known(connection, key, now) else key,
+    )
+    return [storable(value) if isinstance(value, str) else value for value in _values(whole)]
+
+
+def _values(delivery: Delivery) -> list[Any]:
+    values = [getattr(delivery, name) for name in _RECORD]
+    values[_EXTRA] = pack_extra(delivery.extra)
+    return values
+
+
+def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
+    """Return the delivery that has the key, unless that is too long ago; then the key is free again."""
+    if key is None:
+        return None
+    sql = "SELECT * FROM deliveries WHERE idempotency_key = ?"
+    known: sqlite3.Row | None = connection.execute(sql, [key]).fetchone()
+    if known is not None and known["created_at"] <= now.wall - IDEMPOTENCY_S:
+        connection.execute("UPDATE deliveries SET idempotency_key = NULL WHERE seq = ?", [known["seq"]])
+        return None
+    return known

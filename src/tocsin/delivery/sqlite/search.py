@@ -1,0 +1,115 @@
+"""Searching the queue in SQLite: the index that a query begins with is chosen here, not by the planner.
+
+The planner knows no frequencies: for `status = 'sent'` and a time it would sort a million rows.
+"""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from itertools import groupby
+
+from tocsin.core.text.strings import storable
+from tocsin.delivery.model import Status
+from tocsin.delivery.sqlite.lanes import to_delivery
+from tocsin.delivery.store import Page, Query
+
+_NEVER = 2**63 - 1
+_TAIL = 12  # characters of the last group of an id
+_FIRST_SINCE = (
+    "coalesce((SELECT min(seq) FROM deliveries INDEXED BY deliveries_created WHERE created_at >= ?),"
+    " 9223372036854775807)"
+)
+_FIRST_OF_STATUS = (
+    "coalesce((SELECT min(seq) FROM deliveries INDEXED BY deliveries_status WHERE status = ?), 9223372036854775807)"
+)
+
+
+def index_words(connection: sqlite3.Connection, limit: int) -> int:
+    """Bring up to `limit` new deliveries into the index of words; return how many there were."""
+    (up_to,) = connection.execute("SELECT up_to FROM words_indexed WHERE rowid = 1").fetchone()
+    rows = connection.execute(
+        "SELECT seq, message, target FROM deliveries WHERE seq > ? ORDER BY seq LIMIT ?", [up_to, limit]
+    ).fetchall()
+    connection.executemany("INSERT INTO delivery_words (rowid, message, target) VALUES (?, ?, ?)", rows)
+    if rows:
+        connection.execute("UPDATE words_indexed SET up_to = ? WHERE rowid = 1", [rows[-1]["seq"]])
+    return len(rows)
+
+
+def matching(connection: sqlite3.Connection, texts: Sequence[str], limit: int) -> list[list[str]]:
+    """Return for each text up to `limit` ids that begin with it, or whose last group does.
+
+    Last groups have no index: it would cost each accepted message more than it saves here. All texts of one length
+    are looked for in one pass over the index of ids, 0.2 s for a million.
+    """
+    found: dict[str, dict[str, None]] = {text: {} for text in texts}
+    for text, ids in found.items():
+        sql = "SELECT id FROM deliveries WHERE id >= ? AND id < ? LIMIT ?"
+        # A tilde sorts behind whatever an id may have there.
+        ids.update((id_, None) for (id_,) in connection.execute(sql, [text, f"{text}~", limit]))
+    open_ = sorted((text for text, ids in found.items() if len(ids) < limit and len(text) <= _TAIL), key=len)
+    for length, group in groupby(open_, len):
+        sought = list(group)
+        rows = connection.execute(
+            "SELECT id, substr(id, 25, ?) FROM deliveries"  # noqa: S608  # placeholders alone
+            f" WHERE substr(id, 25, ?) IN ({', '.join('?' * len(sought))}) LIMIT ?",
+            [length, length, *sought, limit if len(sought) == 1 else -1],
+        )
+        for id_, text in rows:
+            found[text][id_] = None
+    return [list(found[text])[:limit] for text in texts]
+
+
+def search(connection: sqlite3.Connection, query: Query) -> Page:
+    """Return the matching deliveries, newest first; `next_cursor` is the number of the last one."""
+    limit = max(1, query.limit)
+    words = _words(query.text)
+    place, source = "d.seq", f"deliveries d {_index(query)}"
+    if words:
+        place, source = "w.rowid", "delivery_words w CROSS JOIN deliveries d ON d.seq = w.rowid"
+    tests: list[tuple[str, object]] = [
+        ("w.delivery_words MATCH ?", words),
+        ("d.status = ?", query.status),
+        # Of the rare states, few are old: the words need not be followed further back than the oldest of them.
+        (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not Status.SENT else None),
+        ("d.channel = ?", storable(query.channel)),
+        ("d.target = ?", storable(query.target)),
+        # The second one only bounds the range: where the clock was set back, it lets too many through.
+        ("+d.created_at >= ?", query.since),
+        (f"{place} >= {_FIRST_SINCE}", query.since),
+        (f"{place} < ?", _place(query.cursor)),
+    ]
+    used = [(sql, value) for sql, value in tests if value not in (None, "")]
+    where = " AND ".join(sql for sql, _ in used) or "1"
+    rows = connection.execute(
+        f"SELECT d.* FROM {source} WHERE {where} ORDER BY {place} DESC LIMIT ?",  # noqa: S608  # constants alone
+        [*(value for _, value in used), limit + 1],
+    ).fetchall()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return Page([to_delivery(row) for row in rows], str(rows[-1]["seq"]) if more else "")
+
+
+def _index(query: Query) -> str:
+    """Return the hint for the index with the fewest rows; nearly all deliveries are `sent`."""
+    if query.status not in {None, Status.SENT}:
+        return "INDEXED BY deliveries_status"
+    if query.target:
+        return "INDEXED BY deliveries_target"
+    if query.status:
+        return "INDEXED BY deliveries_status"
+    return "INDEXED BY deliveries_channel" if query.channel else "NOT INDEXED"
+
+
+def _place(cursor: str) -> int | None:
+    return min(int(cursor), _NEVER) if re.fullmatch(r"[0-9]{1,30}", cursor) else None
+
+
+def _words(text: str) -> str:
+    """Return a full-text query for all words of `text`; a word of two characters or more may go on.
+
+    A sign inside a word parts it in two that must follow each other, as in an address.
+    """
+    words = storable(text).replace('"', " ").replace("\0", " ").split()
+    # The index reads letters and digits; signs alone would match nothing.
+    return " AND ".join(f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word)))

@@ -1,0 +1,337 @@
+"""The delivery queue in SQLite: the default, for one host and any number of processes on it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import TypeVar
+
+from tocsin.core.process.identity import boot_id
+from tocsin.core.storage.batching import Batcher
+from tocsin.core.storage.database import Database, DatabaseError
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.text.strings import storable
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.model import (
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    WAITING,
+    Delivery,
+    NewDelivery,
+    Outcome,
+    Status,
+    pack_extra,
+)
+from tocsin.delivery.sqlite import lanes
+from tocsin.delivery.sqlite.accept import enqueue, record_all
+from tocsin.delivery.sqlite.lanes import Now, to_delivery
+from tocsin.delivery.sqlite.search import index_words, matching, search
+from tocsin.delivery.store import (
+    ONLY_RETRIES,
+    ChannelRules,
+    DeliveryHold,
+    Health,
+    Page,
+    Query,
+    TransitionError,
+    unknown_delivery,
+)
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection, Now], T]
+
+PRUNE_BATCH = 1_000
+# On a disk that is nearly full, small writes go on working; health must not flicker with them.
+UNWELL_S = 5.0
+INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
+# Whether the disk takes writes again is asked for so long; then the answer is still no.
+PROBE_S = 1.0
+
+
+class SqliteStore:
+    """See `DeliveryStore`."""
+
+    def __init__(self, database: Database | LazyDatabase, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
+        self._database = database
+        self._records = Batcher(self._record_all)
+        self._failures = 0
+        self._unwell_until = 0.0
+        self._clock = clock
+        self._boot = cache(boot)
+        self._adopted = False
+
+    async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
+        """See `DeliveryStore.enqueue_many`."""
+        return await self._write(lambda c, now: [enqueue(c, item, now) for item in new])
+
+    async def record(self, delivery: Delivery) -> None:
+        """See `DeliveryStore.record`."""
+        if delivery.status in OPEN:
+            raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        pack_extra(delivery.extra)  # what cannot be kept fails here, and not the records beside it
+        await self._records.add(delivery)
+
+    async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
+        return await self._write(lambda c, now: record_all(c, deliveries, now))
+
+    async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
+        """See `DeliveryStore.claim_due`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> list[Delivery]:
+            lanes.tidy(connection, now)
+            claimed: list[Delivery] = []
+            for channel, rule in rules.items():
+                claimed += lanes.claim_channel(connection, worker, channel, rule, limit - len(claimed), now)
+            return claimed
+
+        return await self._write(work)
+
+    async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
+        """See `DeliveryStore.renew`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> set[str]:
+            held = {id_: row for id_ in ids if (row := _held(connection, worker, id_))}
+            for row in held.values():
+                connection.execute(
+                    "UPDATE lanes SET lease_until = ? WHERE channel = ? AND target = ?",
+                    [now.mono + LEASE_S, row["channel"], row["target"]],
+                )
+            return set(held)
+
+        return await self._write(work)
+
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+        """See `DeliveryStore.progress`."""
+
+        def work(connection: sqlite3.Connection, _: Now) -> bool:
+            row = _held(connection, worker, id)
+            if row is not None:
+                connection.execute(
+                    "UPDATE deliveries SET parts_sent = ?, parts_total = ? WHERE seq = ?",
+                    [parts_sent, parts_total, row["seq"]],
+                )
+            return row is not None
+
+        return await self._write(work)
+
+    async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
+        """See `DeliveryStore.pace`."""
+        return await self._write(lambda c, now: lanes.take(c, channel, target, rules, now))
+
+    async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
+        """See `DeliveryStore.hold`."""
+        await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, reason, now))
+
+    async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
+        """See `DeliveryStore.account_holds`."""
+        await self._adopt()
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> dict[str, DeliveryHold]:
+            holds = {kind: lanes.hold_of(connection, lanes.account_key(kind), now) for kind in channels}
+            return {kind: hold for kind, hold in holds.items() if hold}
+
+        return await self._database.read(work)
+
+    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+        """See `DeliveryStore.finish`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> bool:
+            row = _held(connection, worker, id)
+            if row is not None:
+                lanes.end_try(connection, row, outcome, now)
+            return row is not None
+
+        return await self._write(work)
+
+    async def release(self, worker: str, ids: Sequence[str]) -> None:
+        """See `DeliveryStore.release`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> None:
+            for row in [row for id_ in ids if (row := _held(connection, worker, id_))]:
+                connection.execute(
+                    "UPDATE deliveries SET status = 'queued', attempts = attempts - 1, due_mono = 0 WHERE seq = ?",
+                    [row["seq"]],
+                )
+                lanes.free_lane(connection, row["channel"], row["target"], now)
+
+        await self._write(work)
+
+    async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
+        """See `DeliveryStore.seconds_to_next`."""
+        await self._adopt()
+        now = self._now()
+        return await self._database.read(lambda c: lanes.seconds_to_next(c, rules, now))
+
+    async def get(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.get`."""
+        now = self._now()
+        return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
+
+    async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
+        """See `DeliveryStore.matching`."""
+        return await self._database.read(lambda c: matching(c, texts, limit))
+
+    async def search(self, query: Query) -> Page:
+        """See `DeliveryStore.search`."""
+        if query.text:
+            while await self._index_words() == INDEX_BATCH:
+                pass
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> Page:
+            page = search(connection, query)
+            return replace(page, items=[lanes.explain(connection, delivery, now) for delivery in page.items])
+
+        return await self._database.read(work)
+
+    async def replay(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.replay`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            hint = "only a finished one that was not sent can be replayed"
+            _check_status(row, REPLAYABLE, hint)
+            asleep = row["not_before"] is not None and row["not_before"] > now.wall
+            connection.execute(
+                "UPDATE deliveries SET status = 'queued', failures = 0, due_mono = 0, asleep = ?,"
+                " expires_at = NULL, finished_at = NULL, error = '', error_class = '' WHERE seq = ?",
+                [asleep, row["seq"]],
+            )
+            if not asleep:
+                lanes.open_lane(connection, row["channel"], row["target"], now)
+                lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def retry(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.retry`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            _check_status(row, frozenset({Status.RETRY_WAIT}), ONLY_RETRIES)
+            sql = "UPDATE deliveries SET due_mono = 0, next_attempt_at = ? WHERE seq = ?"
+            connection.execute(sql, [now.wall, row["seq"]])
+            lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return lanes.explain(connection, to_delivery(_row(connection, id)), now)
+
+        return await self._write(work)
+
+    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+        """See `DeliveryStore.cancel`."""
+
+        def work(connection: sqlite3.Connection, now: Now) -> Delivery:
+            row = _row(connection, id)
+            _check_status(row, WAITING, "only one that waits can be cancelled")
+            connection.execute(
+                "UPDATE deliveries SET status = 'cancelled', asleep = 0, finished_at = ?, next_attempt_at = NULL"
+                " WHERE seq = ?",
+                [now.wall, row["seq"]],
+            )
+            lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def counts(self) -> dict[Status, int]:
+        """See `DeliveryStore.counts`."""
+        sql = "SELECT status, count(*) FROM deliveries GROUP BY status"
+        found = await self._database.read(lambda c: {Status(status): n for status, n in c.execute(sql)})
+        return {status: found.get(status, 0) for status in Status}
+
+    async def prune(self, before: float) -> int:
+        """See `DeliveryStore.prune`."""
+        sql = (
+            "DELETE FROM deliveries WHERE seq IN"
+            " (SELECT seq FROM deliveries WHERE finished_at IS NOT NULL AND finished_at < ? LIMIT ?)"
+        )
+        forgotten = 0
+        while count := await self._write(lambda c, _: c.execute(sql, [before, PRUNE_BATCH]).rowcount):
+            forgotten += count
+        # A number that was the highest one comes again.
+        await self._write(lambda c, _: _forget_number(c))
+        return forgotten
+
+    async def tidy(self) -> None:
+        """See `DeliveryStore.tidy`."""
+        await self._index_words()
+
+    async def _index_words(self) -> int:
+        return await self._write(lambda c, _: index_words(c, INDEX_BATCH))
+
+    async def health(self) -> Health:
+        """See `DeliveryStore.health`."""
+        if self._database.problem:
+            with suppress(DatabaseError):
+                await self.try_write()
+        now = self._clock.monotonic()
+        if self._database.failures != self._failures:
+            self._failures, self._unwell_until = self._database.failures, now + UNWELL_S
+        problem = self._database.problem
+        if not problem and now < self._unwell_until:
+            problem = "it could not be written a moment ago"
+        return Health("sqlite", not problem, [problem] if problem else [])
+
+    async def aclose(self) -> None:
+        """See `DeliveryStore.aclose`; the database belongs to whoever opened it."""
+
+    async def try_write(self) -> None:
+        """See `DeliveryStore.try_write`."""
+        try:
+            async with asyncio.timeout(PROBE_S):
+                await self._write(lambda connection, _: _touch(connection))
+        except TimeoutError:
+            raise DatabaseError(
+                f"the database was not written within {PROBE_S:.0f} s", hint="another process keeps it locked"
+            ) from None
+
+    async def _write(self, work: Work[T]) -> T:
+        await self._adopt()
+        # The time is taken when it is this job's turn: a lease must not begin before it was given.
+        return await self._database.write(lambda c: work(c, self._now()))
+
+    async def _adopt(self) -> None:
+        if not self._adopted:
+            await self._database.write(lambda c: lanes.adopt(c, self._now()))
+            self._adopted = True
+
+    def _now(self) -> Now:
+        return Now(self._clock.now(), self._clock.monotonic(), self._boot())
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    # An update that changes nothing would write nothing.
+    connection.execute("INSERT INTO boot VALUES ('')")
+    connection.execute("DELETE FROM boot WHERE id = ''")
+
+
+def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:
+    sql = "SELECT * FROM deliveries WHERE id = ?"
+    row: sqlite3.Row | None = connection.execute(sql, [storable(id_)]).fetchone()
+    if row is None:
+        raise unknown_delivery(id_)
+    return row
+
+
+def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row | None:
+    """Return a delivery in `sending` whose lane `worker` holds for it."""
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT d.* FROM deliveries d JOIN lanes l ON l.channel = d.channel AND l.target = d.target"
+        " WHERE d.id = ? AND l.sending = d.seq AND l.worker = ?",
+        [id_, worker],
+    ).fetchone()
+    return row
+
+
+def _check_status(row: sqlite3.Row, allowed: frozenset[Status], hint: str) -> None:
+    if row["status"] not in allowed:
+        raise TransitionError(f"delivery {row['id']} is {row['status']}", hint=hint)
+
+
+def _forget_number(connection: sqlite3.Connection) -> None:
+    (highest,) = connection.execute("SELECT max(seq) FROM deliveries").fetchone()
+    connection.execute("UPDATE words_indexed SET up_to = min(up_to, ?) WHERE rowid = 1", [highest or 0])

@@ -1,0 +1,76 @@
+"""Who says what, in answer to what: a message as a chat model is shown it.
+
+In a group, every line at the margin is written here, and the words of people are indented below the line with their
+name; what they answer stands behind `>`. So nobody can write a line that seems to be said by somebody else.
+"""
+
+import re
+
+from tocsin.channels.inbound import Attachment, InboundMessage
+from tocsin.core.reading.untrusted import named
+from tocsin.core.text.strings import truncate
+
+MAX_NAME = 64
+NOBODY = "Somebody"
+# How a file without a name is called.
+NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
+# What a name must not have, because it means something around names.
+_MARKS = re.compile(r"[():@>,“”]+")
+
+
+def attributed(message: InboundMessage, text: str) -> str:
+    """Return `text`, in groups with who says it, and with what the message answers; empty where there is neither."""
+    quoted = _quoted(message)
+    if not text.strip() and message.quote is None:
+        return ""
+    relation = _relation(message)
+    if message.chat_type == "private":
+        heading = f"{relation[:1].upper()}{relation[1:]}:" if relation else ""
+        return "\n".join(filter(None, [heading, *quoted, "" if not text else f"\n{text}" if heading else text]))
+    speaker = _person(message.sender_name, message.sender_username, message.sender_id)
+    heading = f"{speaker}, {relation}:" if relation else f"{speaker}:"
+    return "\n".join([heading, *quoted, *(f"  {line}".rstrip() for line in text.splitlines())])
+
+
+def quotation(message: InboundMessage) -> str:
+    """Return what the message answers, without its own text; empty where it answers nothing."""
+    return "\n".join([f"The message is {_relation(message)}:", *quoted]) if (quoted := _quoted(message)) else ""
+
+
+def name_of(attachment: Attachment) -> str:
+    """Return what a person calls a file."""
+    if name := truncate(" ".join(attachment.name.split()), 100):
+        return name if attachment.file_id else f"the {name}"
+    return NAMELESS.get(attachment.kind, "the file")
+
+
+def _relation(message: InboundMessage) -> str:
+    parts = []
+    if quote := message.quote:
+        whom = "you" if quote.by_bot else _person(quote.sender_name, quote.sender_username, quote.sender_id)
+        parts.append(f"in reply to {whom}")
+    if message.forwarded_from:
+        parts.append(f"passing on what {_name(message.forwarded_from)} wrote")
+    return ", ".join(parts)
+
+
+def _quoted(message: InboundMessage) -> list[str]:
+    quote = message.quote
+    if quote is None:
+        return []
+    lines = quote.text.splitlines()
+    if quote.is_cut:
+        lines.append("[…]")
+    lines += [f"[{thing}]" for thing in quote.things]
+    lines += [f"[{name_of(attachment)}]" for attachment in quote.attachments]
+    return [f"> {line}".rstrip() for line in lines]
+
+
+def _person(name: str, username: str, sender_id: str | None) -> str:
+    """Return a name that is told from the same name of others by what only the product gives out."""
+    known = f"@{_name(username)}" if username else f"ID {sender_id}" if sender_id else ""
+    return f"{_name(name)} ({known})" if known else _name(name)
+
+
+def _name(name: str) -> str:
+    return truncate(named(_MARKS.sub(" ", name)), MAX_NAME) or NOBODY

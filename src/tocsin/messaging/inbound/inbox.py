@@ -1,0 +1,272 @@
+"""The inbox: everything that is received is stored here, then worked off, also across a kill.
+
+Each process works off what it has accepted, and what it takes over from a process that has ended.
+Whether one has is proved where possible (`core/process/identity.py`); of one on another machine or in another
+container, it is believed after a minute without a sign of life.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.process.identity import is_alive, is_dead, own_identity
+from tocsin.core.time.clock import Clock, rest
+from tocsin.messaging.inbound.lanes import Lanes
+from tocsin.messaging.inbound.model import Backlog, Entry, Ticket
+from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
+from tocsin.messaging.inbound.work import BACK_OFF_S, InboxWork, OnEnded
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 2.0  # how soon the messages of a process that has ended are taken over
+BEAT_S = 10.0
+SILENCE_S = 60.0
+# At a stop, what is being worked on may finish for so long; the rest begins anew in another process.
+DRAIN_S = 5.0
+# Addresses that answer an event directly: no product lets them live longer.
+CONTEXT_S = 1800.0
+MAX_CONTEXTS = 10_000
+
+# channel, kind and `new` or `duplicate`
+OnReceived = Callable[[str, str, str], None]
+BeforeTakingOver = Callable[[str], Awaitable[None]]
+
+
+async def _nothing(owner: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What is known of other processes by their identity: unknown if both return False."""
+
+    own: Callable[[], str] = own_identity
+    is_dead: Callable[[str], bool] = is_dead
+    is_alive: Callable[[str], bool] = is_alive
+    # Called with the identity of a process whose messages are about to begin anew: what it left running ends.
+    before_taking_over: BeforeTakingOver = _nothing
+
+
+@dataclass(slots=True)
+class _Pulse:
+    beat: int
+    since: float  # monotonic
+
+
+class Inbox:
+    """Accepts events, and works them off until it is stopped."""
+
+    def __init__(
+        self, store: InboxStore, work: InboxWork, audit: AuditTrail, clock: Clock, *, others: Others | None = None
+    ) -> None:
+        self._others = others or Others()
+        self.owner = self._others.own()
+        self.problem = ""  # why nothing is worked off now; health shows it
+        self._store = store
+        self._work = work
+        self._audit = audit
+        self._clock = clock
+        self._observers: list[OnReceived] = []
+        self._contexts = _Contexts(clock)
+        self._lanes = Lanes()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pulses: dict[str, _Pulse] = {}
+        self._sweep_at = self._beat_at = clock.monotonic()
+        self._wake = asyncio.Event()
+        self._halt = asyncio.Event()
+
+    def observe(self, on_received: OnReceived, on_ended: OnEnded) -> None:
+        """Call these for every event that is accepted here, and for every one whose work ends here."""
+        self._observers.append(on_received)
+        self._work.observe(on_ended)
+
+    async def accept(self, messages: Sequence[InboundMessage], *, cursor: Cursor | None = None) -> list[bool]:
+        """Store events, with the place to go on from, all in one transaction; say of each whether it is new.
+
+        They are durable when this returns; then they may be acknowledged. Raises DatabaseError.
+        """
+        # Once stopped, nobody works here any more: whoever comes first takes them.
+        owner = "" if self._halt.is_set() else self.owner
+        tickets = await self._store.accept(messages, owner, cursor)
+        for message, ticket in zip(messages, tickets, strict=True):
+            self._note(message, ticket)
+        if owner:
+            self._lanes.add(ticket for ticket in tickets if ticket)
+            self._wake.set()
+        return [ticket is not None for ticket in tickets]
+
+    async def cursor(self, name: str) -> int | None:
+        """Return the place to go on from that `accept` stored last under `name`."""
+        return await self._store.cursor(name)
+
+    async def backlog(self) -> Backlog:
+        """Return how many events are open, of all processes."""
+        return await self._store.backlog()
+
+    def _note(self, message: InboundMessage, ticket: Ticket | None) -> None:
+        for observer in self._observers:
+            observer(message.channel, str(message.kind), "new" if ticket else "duplicate")
+        if ticket is None:
+            return
+        if message.reply_context:
+            self._contexts.keep(ticket.id, message.reply_context)
+        facts = {
+            "event": ticket.id,
+            "channel": message.channel,
+            "chat": message.chat_id,
+            "sender": message.sender_id,
+            "kind": str(message.kind),
+            "keys": list(message.dedupe_keys),
+        }
+        detail = f"a {message.kind} on {message.channel} in chat {message.chat_id}"
+        self._audit.record("msg.receive", detail, source="inbox", metadata=facts)
+
+    def stop(self) -> None:
+        """Begin nothing more; `run` returns when what is being worked on has ended, or after `DRAIN_S`."""
+        self._halt.set()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until `stop`; a store that fails is asked again, more and more patiently."""
+        async with asyncio.TaskGroup() as group:
+            failures = 0
+            while not self._halt.is_set():
+                try:
+                    wait_s = await self._step(group)
+                except Exception as error:  # noqa: BLE001  # the inbox must go on, whatever a store raises
+                    self._report(error, loud=not failures)
+                    await self._rest(BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)], self._halt)
+                    failures += 1
+                else:
+                    failures, self.problem = 0, ""
+                    await self._rest(wait_s, self._wake)
+            await self._drain()
+        try:
+            await self._store.release(self.owner)
+        except TocsinError as error:  # they are found: this process is about to be dead
+            log.warning("open messages are not given back", extra={"reason": error.sentence()})
+
+    async def _step(self, group: asyncio.TaskGroup) -> float:
+        """Begin whatever may begin now; return how long nothing more can."""
+        if self._clock.monotonic() >= self._sweep_at:
+            await self._sweep()
+            self._sweep_at = self._clock.monotonic() + SWEEP_S
+        picked = self._lanes.pick()
+        if not picked:
+            return max(0.0, self._sweep_at - self._clock.monotonic())
+        try:
+            claimed = {entry.seq: entry for entry in await self._store.claim([t.seq for t in picked], self.owner)}
+        except BaseException:
+            self._lanes.put_back(picked)
+            raise
+        for ticket in picked:
+            if (entry := claimed.get(ticket.seq)) is None:
+                self._lanes.done(ticket)  # another process has taken it over
+                continue
+            task = group.create_task(self._work_off(ticket, entry), name=f"event {ticket.id}")
+            self._tasks.add(task)
+            task.add_done_callback(self._forget)
+        return 0.0
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake.set()
+
+    async def _work_off(self, ticket: Ticket, entry: Entry) -> None:
+        try:
+            await self._work.work_off(entry, self.owner, self._contexts.take(entry.id))
+        except Exception:  # it would end all the others; the next sweep finds the message again
+            log.exception("a message could not be ended", extra={"event": entry.id})
+        finally:
+            self._lanes.done(ticket)
+
+    async def _sweep(self) -> None:
+        """Take over what processes left that have ended, and show that this one has not."""
+        survey = await self._store.survey()
+        mine = survey.owners.get(self.owner, 0)
+        if mine > len(self._lanes):
+            # Of an earlier inbox in this process, or stored for a caller who had gone when that was done.
+            await self._take_over(self.owner)
+        for owner in survey.owners.keys() - {self.owner}:
+            if self._has_gone(owner, survey.beats.get(owner, 0)):
+                if owner:
+                    log.info("the messages of a process that has ended are taken over", extra={"ended": owner})
+                    await self._clear_up(owner)
+                await self._take_over(owner)
+        self._pulses = {owner: pulse for owner, pulse in self._pulses.items() if owner in survey.owners}
+        if mine and self._clock.monotonic() >= self._beat_at:
+            await self._store.beat(self.owner)
+            self._beat_at = self._clock.monotonic() + BEAT_S
+
+    async def _clear_up(self, owner: str) -> None:
+        try:
+            await self._others.before_taking_over(owner)
+        except Exception:
+            log.exception("what a process left running could not be ended", extra={"ended": owner})
+
+    async def _take_over(self, owner: str) -> None:
+        while not self._halt.is_set():
+            known = self._lanes.known() if owner == self.owner else frozenset[int]()
+            tickets = await self._store.adopt(owner, self.owner, known)
+            self._lanes.add(tickets)
+            if len(tickets) < ADOPTED_AT_ONCE:
+                return
+
+    def _has_gone(self, owner: str, beat: int) -> bool:
+        if not owner or self._others.is_dead(owner):
+            return True
+        if self._others.is_alive(owner):
+            return False
+        now = self._clock.monotonic()
+        pulse = self._pulses.setdefault(owner, _Pulse(beat, now))
+        if pulse.beat != beat:
+            self._pulses[owner] = _Pulse(beat, now)
+            return False
+        return now - pulse.since >= SILENCE_S
+
+    async def _drain(self) -> None:
+        """Let what is being worked on end; what does not is cut off and begins anew elsewhere."""
+        give_up_at = self._clock.monotonic() + DRAIN_S
+        while self._tasks and (left_s := give_up_at - self._clock.monotonic()) > 0:
+            await self._rest(left_s, self._wake)
+        for task in self._tasks:
+            task.cancel()
+
+    async def _rest(self, seconds: float, until: asyncio.Event) -> None:
+        """See `tocsin.core.time.clock.rest`."""
+        await rest(self._clock, seconds, until)
+        # Whatever wakes us from here on is seen by the next look.
+        self._wake.clear()
+
+    def _report(self, error: Exception, *, loud: bool) -> None:
+        if not isinstance(error, TocsinError):
+            self.problem = f"unexpected {type(error).__name__}"
+            log.error("the inbox cannot be worked on", exc_info=error)
+            return
+        self.problem = error.sentence()
+        level = logging.ERROR if loud else logging.DEBUG
+        log.log(level, "the inbox cannot be worked on", extra={"reason": self.problem})
+
+
+class _Contexts:
+    """What answers events directly, by their id: in memory only, never stored or logged."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
+
+    def keep(self, event: str, context: Mapping[str, Any]) -> None:
+        now = self._clock.monotonic()
+        self._kept[event] = (now + CONTEXT_S, context)
+        while len(self._kept) > MAX_CONTEXTS or next(iter(self._kept.values()))[0] <= now:
+            self._kept.popitem(last=False)
+
+    def take(self, event: str) -> Mapping[str, Any]:
+        expires_at, context = self._kept.pop(event, (0.0, {}))
+        return context if self._clock.monotonic() < expires_at else {}

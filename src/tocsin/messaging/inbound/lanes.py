@@ -1,0 +1,104 @@
+"""Which open events of this process are worked on next: the oldest first, but no chat takes all places.
+
+Only places in the order are kept in memory; what an event says is read when its turn comes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from tocsin.messaging.inbound.model import Chat, Ticket
+
+URGENT_PLACES = 64
+ORDINARY_PLACES = 256
+OF_ONE_CHAT = 32
+
+
+class Lanes:
+    """Two lanes of events: urgent ones never wait for ordinary ones."""
+
+    def __init__(self) -> None:
+        self._urgent = _Lane(URGENT_PLACES)
+        self._ordinary = _Lane(ORDINARY_PLACES)
+        self._known: set[int] = set()
+
+    def __len__(self) -> int:
+        """Return how many events wait or are worked on."""
+        return len(self._known)
+
+    @property
+    def running(self) -> int:
+        """How many are worked on."""
+        return self._urgent.running + self._ordinary.running
+
+    def known(self) -> frozenset[int]:
+        """Return the numbers of all that wait or are worked on."""
+        return frozenset(self._known)
+
+    def add(self, tickets: Iterable[Ticket]) -> None:
+        """Let events wait for their turn; one that is known already stays where it is."""
+        for ticket in tickets:
+            if ticket.seq not in self._known:
+                self._known.add(ticket.seq)
+                self._lane(ticket).wait(ticket)
+
+    def pick(self) -> list[Ticket]:
+        """Take all events whose turn it is."""
+        return [*self._urgent.pick(), *self._ordinary.pick()]
+
+    def put_back(self, tickets: Iterable[Ticket]) -> None:
+        """Let picked events wait again: the work on them has not begun."""
+        for ticket in tickets:
+            self._lane(ticket).leave(ticket.chat)
+            self._lane(ticket).wait(ticket)
+
+    def done(self, ticket: Ticket) -> None:
+        """Free the place of a picked event and forget it."""
+        self._known.discard(ticket.seq)
+        self._lane(ticket).leave(ticket.chat)
+
+    def _lane(self, ticket: Ticket) -> "_Lane":
+        return self._urgent if ticket.urgent else self._ordinary
+
+
+class _Lane:
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._waiting: dict[Chat, list[tuple[int, Ticket]]] = {}  # a heap for each chat
+        # The first event of each chat that may have one more place; some of these are out of date.
+        self._heads: list[tuple[int, Chat]] = []
+        self._busy: Counter[Chat] = Counter()
+        self.running = 0
+
+    def wait(self, ticket: Ticket) -> None:
+        queue = self._waiting.setdefault(ticket.chat, [])
+        heappush(queue, (ticket.seq, ticket))
+        if queue[0][1] is ticket:
+            self._offer(ticket.chat)
+
+    def pick(self) -> list[Ticket]:
+        picked = []
+        while self.running < self._places and self._heads:
+            seq, chat = heappop(self._heads)
+            queue = self._waiting.get(chat)
+            if not queue or queue[0][0] != seq or self._busy[chat] >= OF_ONE_CHAT:
+                continue
+            picked.append(heappop(queue)[1])
+            if not queue:
+                del self._waiting[chat]
+            self._busy[chat] += 1
+            self.running += 1
+            self._offer(chat)
+        return picked
+
+    def leave(self, chat: Chat) -> None:
+        self.running -= 1
+        self._busy[chat] -= 1
+        if not self._busy[chat]:
+            del self._busy[chat]
+        self._offer(chat)
+
+    def _offer(self, chat: Chat) -> None:
+        queue = self._waiting.get(chat)
+        if queue and self._busy[chat] < OF_ONE_CHAT:
+            heappush(self._heads, (queue[0][0], chat))

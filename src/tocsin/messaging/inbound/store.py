@@ -1,0 +1,271 @@
+"""Where received events are kept: in SQLite, stored under their dedupe keys before they are acknowledged.
+
+Whatever a method returns is durable before it returns. An event is changed only by its owner: a process
+that was taken for dead and is not finds out when it wants to write down what it did.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.text.strings import storable
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.handling import Ending, Reply
+from tocsin.messaging.inbound.model import URGENT, Backlog, Entry, InboxStatus, Survey, Ticket
+
+Cursor = tuple[str, int]
+
+# Source: channel fact book, section 8.
+KEYS_KEPT_S = 24 * 3600.0
+MAX_KEYS = 50_000  # of a channel
+BODIES_KEPT_S = 30 * 86400.0  # source: durable delivery, "Inbox"
+MAX_ROWS = 100_000
+ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
+_PRUNED_AT_ONCE = 1_000
+
+
+class InboxStore:
+    """The events of this host, of all its processes."""
+
+    def __init__(
+        self, database: Database | LazyDatabase, clock: Clock, *, max_keys: int = MAX_KEYS, max_rows: int = MAX_ROWS
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._max_keys = max_keys
+        self._max_rows = max_rows
+
+    async def accept(
+        self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None
+    ) -> list[Ticket | None]:
+        """Store events and, in the same transaction, the place to go on from; nothing stands for a duplicate.
+
+        An event that shares any of its keys with a stored one is a duplicate; its other keys are
+        known from then on, too.
+        """
+        now = self._clock.now()
+        bodies = [json.dumps(message.stored(), separators=(",", ":")) for message in messages]
+
+        def work(connection: sqlite3.Connection) -> list[Ticket | None]:
+            connection.execute("DELETE FROM inbox_keys WHERE claimed_at <= ?", [now - KEYS_KEPT_S])
+            tickets = [
+                self._insert(connection, message, body, owner, now) if self._claim(connection, message, now) else None
+                for message, body in zip(messages, bodies, strict=True)
+            ]
+            if cursor is not None:
+                connection.execute("INSERT OR REPLACE INTO inbox_cursors VALUES (?, ?)", cursor)
+            return tickets
+
+        return await self._database.write(work)
+
+    def _claim(self, connection: sqlite3.Connection, message: InboundMessage, now: float) -> bool:
+        """Take all keys of an event; false when one was taken before."""
+        channel = storable(message.channel)
+        keys = [storable(key) for key in dict.fromkeys(message.dedupe_keys)]
+        sql = "SELECT 1 FROM inbox_keys WHERE channel = ? AND key = ?"
+        missing = [key for key in keys if connection.execute(sql, [channel, key]).fetchone() is None]
+        if missing:
+            sql = "SELECT coalesce(max(number), 0) FROM inbox_keys WHERE channel = ?"
+            (last,) = connection.execute(sql, [channel]).fetchone()
+            rows = [(channel, key, number, now) for number, key in enumerate(missing, start=last + 1)]
+            connection.executemany("INSERT INTO inbox_keys VALUES (?, ?, ?, ?)", rows)
+            sql = "DELETE FROM inbox_keys WHERE channel = ? AND number <= ?"
+            connection.execute(sql, [channel, last + len(missing) - self._max_keys])
+        return len(missing) == len(keys)
+
+    def _insert(
+        self, connection: sqlite3.Connection, message: InboundMessage, body: str, owner: str, now: float
+    ) -> Ticket:
+        urgent = message.kind in URGENT
+        id_, channel, chat = new_id(), storable(message.channel), storable(message.chat_id)
+        cursor = connection.execute(
+            "INSERT INTO inbox (id, channel, chat, kind, urgent, message, accepted_at, owner)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [id_, channel, chat, str(message.kind), urgent, body, now, owner],
+        )
+        return Ticket(cursor.lastrowid or 0, id_, (channel, chat), urgent)
+
+    async def cursor(self, name: str) -> int | None:
+        """Return the place to go on from that was stored last under `name`."""
+        sql = "SELECT position FROM inbox_cursors WHERE name = ?"
+        row = await self._database.read(lambda connection: connection.execute(sql, [name]).fetchone())
+        return int(row["position"]) if row else None
+
+    async def claim(self, seqs: Sequence[int], owner: str) -> list[Entry]:
+        """Take events of `owner` whose turn it is."""
+        sql = (
+            "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
+            " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"
+        )
+
+        def work(connection: sqlite3.Connection) -> list[Entry]:
+            rows = [row for seq in seqs for row in connection.execute(sql, [seq, owner]).fetchall()]
+            return [to_entry(row) for row in rows]
+
+        return await self._database.write(work)
+
+    async def begin(self, seq: int, owner: str) -> bool:
+        """Count an attempt; false when the event is another one's by now."""
+        return await self._change(
+            "UPDATE inbox SET attempts = attempts + 1 WHERE seq = ? AND owner = ? AND finished_at IS NULL", [seq, owner]
+        )
+
+    async def outcome(self, seq: int, owner: str, ending: Ending, replies: Iterable[Reply], reason: str = "") -> bool:
+        """Keep what the work came to before any reply is queued; false when it is another one's by now."""
+        return await self._change(
+            "UPDATE inbox SET status = 'replying', ending = ?, replies = ?, reason = ?"
+            " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
+            [str(ending), encode(replies), storable(reason), seq, owner],
+        )
+
+    async def finish(self, seq: int, owner: str, ending: Ending, reason: str = "") -> bool:
+        """End the work on an event; false when it is another one's by now."""
+        return await self._change(
+            "UPDATE inbox SET status = ?, ending = '', reason = ?, replies = NULL, owner = '', finished_at = ?"
+            " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
+            [str(ending), storable(reason), self._clock.now(), seq, owner],
+        )
+
+    async def survey(self) -> Survey:
+        """Return who has open events."""
+        owners_sql = "SELECT owner, count(*) AS n FROM inbox WHERE finished_at IS NULL GROUP BY owner"
+        beats_sql = "SELECT identity, beat FROM inbox_owners"
+
+        def work(connection: sqlite3.Connection) -> Survey:
+            owners = {row["owner"]: row["n"] for row in connection.execute(owners_sql)}
+            return Survey(owners, {row["identity"]: row["beat"] for row in connection.execute(beats_sql)})
+
+        return await self._database.read(work)
+
+    async def adopt(
+        self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
+    ) -> list[Ticket]:
+        """Give up to `limit` open events of `owner`, the oldest first, to `heir`, except those that are `known`.
+
+        What somebody was working on begins anew; what was being answered goes on from there.
+        """
+
+        def work(connection: sqlite3.Connection) -> list[Ticket]:
+            sql = "SELECT seq FROM inbox WHERE owner = ? AND finished_at IS NULL ORDER BY seq LIMIT ?"
+            found = connection.execute(sql, [owner, limit + len(known)]).fetchall()
+            seqs = [row["seq"] for row in found if row["seq"] not in known][:limit]
+            sql = (
+                "UPDATE inbox SET owner = ?, status = CASE status WHEN 'working' THEN 'new' ELSE status END"
+                " WHERE seq = ? RETURNING seq, id, channel, chat, urgent"
+            )
+            rows = [connection.execute(sql, [heir, seq]).fetchone() for seq in seqs]
+            if len(seqs) < limit and owner != heir:
+                connection.execute("DELETE FROM inbox_owners WHERE identity = ?", [owner])
+            return [Ticket(row["seq"], row["id"], (row["channel"], row["chat"]), bool(row["urgent"])) for row in rows]
+
+        return await self._database.write(work)
+
+    async def release(self, owner: str) -> None:
+        """Leave all open events of `owner` to whoever comes first."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
+                " WHERE owner = ? AND finished_at IS NULL",
+                [owner],
+            )
+            connection.execute("DELETE FROM inbox_owners WHERE identity = ?", [owner])
+
+        await self._database.write(work)
+
+    async def beat(self, owner: str) -> None:
+        """Leave a sign of life."""
+        await self._change(
+            "INSERT INTO inbox_owners VALUES (?, 1) ON CONFLICT (identity) DO UPDATE SET beat = beat + 1", [owner]
+        )
+
+    async def backlog(self) -> Backlog:
+        """Return how many events are open."""
+        sql = (
+            "SELECT status, count(*) AS n, min(seq) AS first FROM inbox"
+            " WHERE status IN ('new', 'working', 'replying') GROUP BY status"
+        )
+
+        def work(connection: sqlite3.Connection) -> Backlog:
+            rows = connection.execute(sql).fetchall()
+            if not rows:
+                return Backlog()
+            first = min(row["first"] for row in rows)
+            oldest = connection.execute("SELECT accepted_at FROM inbox WHERE seq = ?", [first]).fetchone()
+            counts = {InboxStatus(row["status"]): row["n"] for row in rows}
+            return Backlog(counts, oldest["accepted_at"] if oldest else None)
+
+        return await self._database.read(work)
+
+    async def counts(self) -> dict[InboxStatus, int]:
+        """Return how many events are in each state."""
+        sql = "SELECT status, count(*) AS n FROM inbox GROUP BY status"
+        rows = await self._database.read(lambda connection: connection.execute(sql).fetchall())
+        return {InboxStatus(row["status"]): row["n"] for row in rows}
+
+    async def search(
+        self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
+    ) -> list[Entry]:
+        """Return the latest events, the newest first; `before` is the `seq` of the last one of the page before."""
+        sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
+        values = [2**62 if before is None else before, status, status, limit]
+        rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
+        return [to_entry(row) for row in rows]
+
+    async def prune(self) -> int:
+        """Remove the bodies of events that ended long ago, and the rows of all but the latest; return how many."""
+        before = self._clock.now() - BODIES_KEPT_S
+        bodies = (
+            "UPDATE inbox SET message = NULL WHERE seq IN (SELECT seq FROM inbox"
+            " WHERE finished_at IS NOT NULL AND message IS NOT NULL AND finished_at < ? LIMIT ?)"
+        )
+        rows = (
+            "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE finished_at IS NOT NULL"
+            " AND seq <= (SELECT max(seq) FROM inbox) - ? ORDER BY seq LIMIT ?)"
+        )
+        return await self._in_batches(bodies, before) + await self._in_batches(rows, self._max_rows)
+
+    async def _in_batches(self, sql: str, value: float) -> int:
+        """Run a statement that changes a bounded number of rows until there are none left."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.execute(sql, [value, _PRUNED_AT_ONCE]).rowcount
+
+        done = 0
+        while changed := await self._database.write(work):
+            done += changed
+        return done
+
+    async def _change(self, sql: str, values: Sequence[object]) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            return connection.execute(sql, values).rowcount > 0
+
+        return await self._database.write(work)
+
+
+def encode(replies: Iterable[Reply]) -> str:
+    """Return replies as they are kept; raises TypeError or ValueError for what JSON cannot hold."""
+    return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
+
+
+def to_entry(row: sqlite3.Row) -> Entry:
+    """Return a row as a record."""
+    return Entry(
+        seq=row["seq"],
+        id=row["id"],
+        channel=row["channel"],
+        chat=row["chat"],
+        kind=row["kind"],
+        status=InboxStatus(row["status"]),
+        accepted_at=row["accepted_at"],
+        attempts=row["attempts"],
+        ending=row["ending"],
+        reason=row["reason"],
+        finished_at=row["finished_at"],
+        message=InboundMessage.restore(json.loads(row["message"])) if row["message"] else None,
+        replies=tuple(Reply(**reply) for reply in json.loads(row["replies"] or "[]")),
+    )

@@ -1,0 +1,354 @@
+"""The work on one received event: acknowledge it, ask the handlers, queue what they reply, write it down.
+
+Source: durable delivery, "Inbox". The work is repeated after a crash, its replies are not: they are kept
+with the outcome before the first is queued, and queued under keys that the queue recognises.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, TypeVar
+
+from tocsin.channels.contract import COMMONMARK, PLAIN
+from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.handling import Ending, Handler, Received, Reply, Verdict
+from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, ReplyBrake
+from tocsin.messaging.inbound.model import URGENT, Chat, Entry, InboxStatus
+from tocsin.messaging.inbound.store import InboxStore, encode
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Who works on a message while the process is killed again and again is mostly not to blame; what does end it is
+# given up so late only because that is rare.
+MAX_ATTEMPTS = 30
+BACK_OFF_S = (0.5, 1.0, 2.0)
+# What was sent earlier than that before the start did not wait for us: products send again for a day at most.
+BACKLOG_S = 2 * 86400.0
+# An acknowledgement that takes longer is given up once the work is done.
+ACKNOWLEDGE_S = 5.0
+
+BROKEN = "Something went wrong here, and your message could not be handled. The log has the details."
+GIVEN_UP = f"Your message could not be handled: the program ended {MAX_ATTEMPTS} times while it worked on it."
+
+Notify = Callable[[str], Awaitable[None]]
+OnEnded = Callable[[str, Ending], None]  # with the channel
+MayAcknowledge = Callable[[InboundMessage], Awaitable[bool]]
+
+
+def is_addressed(message: InboundMessage) -> bool:
+    """Whether the person speaks to the program, and not to others who are there as well."""
+    return message.chat_type == "private" or message.kind in URGENT or message.mentions_bot
+
+
+async def acknowledge_addressed(message: InboundMessage) -> bool:
+    """See `is_addressed`."""
+    return is_addressed(message)
+
+
+async def tell_nobody(text: str) -> None:
+    """Notify nobody: the log and the audit log have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What the rest of the program does about received events.
+
+    `handlers` are asked in order. `may_acknowledge` keeps the read receipt from those who shall not
+    even learn that somebody is there, and from what nobody answers. `notify` gets a sentence for the operator.
+    """
+
+    handlers: Sequence[Handler] = ()
+    may_acknowledge: MayAcknowledge = acknowledge_addressed
+    notify: Notify = tell_nobody
+
+
+class InboxWork:
+    """Works on one event at a time for each caller; many may call."""
+
+    def __init__(
+        self,
+        store: InboxStore,
+        registry: Registry,
+        outbox: Outbox,
+        audit: AuditTrail,
+        clock: Clock,
+        duties: Duties,
+        brake: ReplyBrake,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._outbox = outbox
+        self._audit = audit
+        self._clock = clock
+        self._duties = duties
+        self._brake = brake
+        self._observers: list[OnEnded] = []
+        self.started_at = clock.now()
+
+    def observe(self, observer: OnEnded) -> None:
+        """Call `observer` for every event whose work ends here."""
+        self._observers.append(observer)
+
+    async def work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+        """Bring a claimed event to its end."""
+        try:
+            await self._work_off(entry, owner, reply_context)
+        except Exception as error:  # an error that nobody foresaw must neither end the inbox nor come back for ever
+            log.exception("a message could not be handled", extra={"event": entry.id})
+            await self._end(entry, owner, Verdict(Ending.FAILED, reason=f"unexpected {type(error).__name__}"))
+
+    async def _work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+        try:
+            adapter = self._registry.receiver(entry.channel)
+        except TocsinError as error:  # a plug-in that was removed, a setting that is no longer allowed
+            await self._end(entry, owner, Verdict(Ending.FAILED, reason=error.sentence()))
+            return
+        assert entry.message is not None, "only what has ended loses its content"  # noqa: S101
+        message = replace(entry.message, reply_context=reply_context)
+        if entry.status is InboxStatus.REPLYING:
+            verdict = Verdict(Ending(entry.ending), entry.replies, entry.reason)
+            await self._answer(entry, owner, adapter, message, verdict)
+            return
+        async with self._acknowledged(entry, adapter, message):
+            verdict = await self._judge(entry, owner, message)
+            if verdict.replies and not await self._keep(entry, owner, verdict):
+                return
+            if verdict.hint:
+                await self._hint(adapter, message, verdict.hint)
+            left = await self._answer_directly(entry, owner, adapter, message, verdict)
+            if left is verdict and message.reply_context:
+                await self._withdraw(adapter, message)
+            await self._answer(entry, owner, adapter, message, left)
+
+    @asynccontextmanager
+    async def _acknowledged(
+        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage
+    ) -> AsyncIterator[None]:
+        """Acknowledge a message beside the work on it; that it cannot be is no error."""
+        task = asyncio.create_task(self._acknowledge(entry, adapter, message))
+        await asyncio.sleep(0)  # it is under way before the work begins
+        try:
+            yield
+            await asyncio.wait({task}, timeout=ACKNOWLEDGE_S)
+        finally:
+            task.cancel()
+
+    async def _acknowledge(self, entry: Entry, adapter: InboundAdapter, message: InboundMessage) -> None:
+        try:
+            # The spinner of a button ends for everybody: who sees the button knows of us already.
+            is_heard = not self._is_muted(entry, message) and await self._duties.may_acknowledge(message)
+            if message.callback_id or is_heard:
+                await adapter.acknowledge(message)
+        except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
+            log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
+
+    async def _judge(self, entry: Entry, owner: str, message: InboundMessage) -> Verdict:
+        """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
+        backlog = self._is_backlog(entry, message)
+        chat = (entry.channel, entry.chat)
+        if entry.attempts >= MAX_ATTEMPTS:
+            return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
+        if self._is_muted(entry, message):
+            return Verdict(Ending.IGNORED, reason="the chat is muted")
+
+        async def begin() -> None:
+            await self._store.begin(entry.seq, owner)
+
+        verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts + 1, begin))
+        # What waited while nobody was there is answered, however much it is; a loop needs two who are there.
+        if verdict.replies and not backlog and not self._brake.take(chat, len(verdict.replies)):
+            await self._mute(chat)
+            return Verdict(Ending.IGNORED, reason="too many replies in a minute")
+        return verdict
+
+    def _is_muted(self, entry: Entry, message: InboundMessage) -> bool:
+        return not self._is_backlog(entry, message) and self._brake.is_muted((entry.channel, entry.chat))
+
+    def _is_backlog(self, entry: Entry, message: InboundMessage) -> bool:
+        """Whether it came while nobody was there: who fetched it knows best, else its time tells."""
+        if entry.accepted_at < self.started_at:
+            return True
+        if message.waited is not None:
+            return message.waited
+        return 0 < self.started_at - message.sent_at < BACKLOG_S
+
+    async def _ask(self, received: Received) -> Verdict:
+        try:
+            for handler in self._duties.handlers:
+                if (verdict := await self._patiently(handler, received)) is not None:
+                    encode(verdict.replies)  # what cannot be kept fails here
+                    return verdict
+        except (Exception, asyncio.CancelledError, SystemExit, GeneratorExit) as error:
+            task = asyncio.current_task()
+            if not isinstance(error, Exception) and (task is None or task.cancelling()):
+                raise
+            # A handler is code of others; its failure must neither end the rest nor show to the person.
+            log.exception("a handler failed", extra={"event": received.id})
+            return await self._failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
+        return Verdict(Ending.IGNORED, reason="no handler takes it")
+
+    async def _patiently(self, handler: Handler, received: Received) -> Verdict | None:
+        """Ask a handler, again when the store was away: that costs no message, and whatever it began begins anew."""
+        for pause_s in BACK_OFF_S:
+            try:
+                return await handler(received)
+            except StoreUnavailableError as error:
+                facts = {"event": received.id, "reason": error.sentence()}
+                log.warning("the work on a message waits for the store", extra=facts)
+            await self._clock.sleep(pause_s)
+        return await handler(received)
+
+    async def _failure(self, message: InboundMessage, told: str, reason: str) -> Verdict:
+        """Return the verdict of what cannot be handled; told is only who spoke to us and may know that we are there."""
+        try:
+            may_know = is_addressed(message) and await self._duties.may_acknowledge(message)
+        except Exception:
+            log.exception("a failure is told to nobody", extra={"channel": message.channel})
+            may_know = False
+        return Verdict(Ending.FAILED, (Reply(told),) if may_know else (), reason)
+
+    async def _mute(self, chat: Chat) -> None:
+        channel, chat_id = chat
+        told = f"more than {self._brake.limit} replies in {WINDOW_S:.0f} s on {channel} in chat {chat_id}"
+        facts = {"channel": channel, "chat": chat_id}
+        log.warning("a chat is muted: somebody answers us in a loop", extra={**facts, "minutes": MUTED_S / 60})
+        detail = f"{told}: muted for {MUTED_S / 60:.0f} minutes"
+        self._audit.record("msg.brake", detail, source="inbox", metadata=facts)
+        try:
+            await self._duties.notify(f"{detail}, as it is most likely a loop.")
+        except Exception:
+            log.exception("a notification failed")
+
+    async def _keep(self, entry: Entry, owner: str, verdict: Verdict) -> bool:
+        """Write down what the work came to; false when somebody else has taken the event over."""
+        held = await self._persistently(
+            lambda: self._store.outcome(entry.seq, owner, verdict.ending, verdict.replies, verdict.reason)
+        )
+        return held or _lost(entry)
+
+    async def _answer_directly(
+        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
+    ) -> Verdict:
+        """Answer by the address that came with the message; return the verdict with what is left to queue.
+
+        Killed between the answer and the record of it, the answer goes out once more, by the queue.
+        """
+        if len(verdict.replies) != 1 or not message.reply_context:
+            return verdict
+        (reply,) = verdict.replies
+        if reply.extra or not _can_answer(adapter, reply.parse_mode):
+            return verdict
+        facts = {"event": entry.id, "channel": entry.channel}
+        mode = {} if reply.parse_mode == PLAIN else {"parse_mode": reply.parse_mode}
+        try:
+            await adapter.send_response(message, reply.text, **mode)
+        except PartlyAnsweredError as error:
+            log.warning("a direct answer broke off", extra={**facts, "reason": error.sentence()})
+            self._note_direct(entry, error.sentence())
+            unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
+            rest = replace(verdict, replies=unsent, reason=verdict.reason or str(error))
+            await self._keep(entry, owner, rest)
+            return rest
+        except ChannelError as error:
+            log.info("an answer goes through the queue", extra={**facts, "reason": error.sentence()})
+            return verdict
+        except Exception:
+            log.exception("an answer goes through the queue", extra=facts)
+            return verdict
+        self._note_direct(entry, "")
+        return replace(verdict, replies=())
+
+    def _note_direct(self, entry: Entry, problem: str) -> None:
+        """Leave the audit entry of a message that went out without the queue."""
+        facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
+        told = f"broke off ({problem})" if problem else "sent"
+        detail = f"{told} on {entry.channel} to {entry.chat}, as the answer to what came in"
+        self._audit.record("msg.send", detail, source="inbox", metadata=facts)
+
+    async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
+        try:
+            await adapter.answer_privately(message, hint)
+        except Exception as error:  # noqa: BLE001  # a hint that is lost is no failure
+            log.info("a hint is not shown", extra={"channel": message.channel, "reason": str(error)})
+
+    async def _withdraw(self, adapter: InboundAdapter, message: InboundMessage) -> None:
+        try:
+            await adapter.withdraw(message)
+        except Exception as error:  # noqa: BLE001  # the answer itself goes through the queue
+            log.info("a promised direct answer stays", extra={"channel": message.channel, "reason": str(error)})
+
+    async def _answer(
+        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
+    ) -> None:
+        """Queue the replies and end the event; a reply that can never be sent makes it a failure."""
+        try:
+            if verdict.replies:
+                await self._persistently(lambda: self._queue(entry, adapter, message, verdict.replies))
+        except Exception as error:  # the channel's own code, or a reply that it can never send
+            if not isinstance(error, TocsinError):
+                log.exception("a reply cannot be queued", extra={"event": entry.id})
+            reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
+            verdict = replace(verdict, ending=Ending.FAILED, reason=f"the reply cannot be sent: {reason}")
+        await self._end(entry, owner, verdict)
+
+    async def _queue(
+        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage, replies: Sequence[Reply]
+    ) -> None:
+        extra = adapter.reply_extra(message)
+        merged = [replace(reply, extra={**extra, **reply.extra}) for reply in replies]
+        caller = Caller("inbox", {"event": entry.id})
+        target = adapter.reply_target(message)
+        await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
+
+    async def _end(self, entry: Entry, owner: str, verdict: Verdict) -> None:
+        held = await self._persistently(
+            lambda: self._store.finish(entry.seq, owner, verdict.ending, verdict.reason)
+        ) or _lost(entry)
+        if not held:
+            return
+        if verdict.ending is Ending.FAILED:
+            self._tell_failure(entry, verdict.reason)
+        for observer in self._observers:
+            observer(entry.channel, verdict.ending)
+        if verdict.done is not None:
+            try:
+                await verdict.done()
+            except Exception:  # the message is answered: whatever follows cannot undo that
+                log.exception("what follows an answer failed", extra={"event": entry.id})
+
+    def _tell_failure(self, entry: Entry, reason: str) -> None:
+        facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
+        log.warning("a message was not handled", extra={**facts, "reason": reason})
+        detail = f"a message on {entry.channel} in chat {entry.chat} was not handled ({reason or 'no reason given'})"
+        self._audit.record("msg.handle", detail, source="inbox", metadata={**facts, "ok": False})
+
+    async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call until the store is there; what it refuses for another reason is raised."""
+        for attempt in count():
+            try:
+                return await call()
+            except StoreUnavailableError as error:
+                level = logging.DEBUG if attempt else logging.WARNING
+                log.log(level, "the end of a message waits for the store", extra={"reason": error.sentence()})
+                await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
+        raise AssertionError("count() never ends")
+
+
+def _can_answer(adapter: InboundAdapter, parse_mode: str) -> bool:
+    return parse_mode == PLAIN or (parse_mode == COMMONMARK and adapter.answers_markdown)
+
+
+def _lost(entry: Entry) -> bool:
+    log.warning("another process has taken a message over", extra={"event": entry.id})
+    return False

@@ -1,0 +1,1 @@
+"""Everything that leaves: messenger, outbox, profiles, idempotency."""

@@ -1,0 +1,154 @@
+"""Requests that may be repeated: the same key and body get the same answer, for 24 hours, across restarts."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
+
+KEPT_S = 24 * 3600.0
+# A request that is worked on says so again before this runs out; after a crash the key is free then.
+LEASE_S = 10.0
+RENEW_S = 3.0
+
+MIGRATIONS = (
+    """
+    CREATE TABLE idempotency (
+        key TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        status INTEGER,
+        body TEXT,
+        created_at REAL NOT NULL,
+        lease_until REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX idempotency_created ON idempotency (created_at);
+    """,
+)
+
+
+class KeyReusedError(TocsinError):
+    """The key came before with another body."""
+
+    code = "idempotency-key-reused"
+
+
+class StillRunningError(TocsinError):
+    """The first request with this key is still being worked on."""
+
+    code = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A key that is known: its answer, or none when whoever worked on it has died."""
+
+    status: int | None = None
+    body: str = ""
+
+
+class Keys(Protocol):
+    """Keeps keys and answers."""
+
+    async def begin(self, key: str, digest: str) -> Known | None:
+        """Take a key that is new (nothing comes back), or return what is known of it.
+
+        One whose worker died is taken over, and comes back without an answer. Raises KeyReusedError
+        and StillRunningError.
+        """
+        ...
+
+    async def renew(self, key: str) -> None:
+        """Say that the request is still being worked on."""
+        ...
+
+    async def finish(self, key: str, status: int, body: str) -> None:
+        """Keep the answer."""
+        ...
+
+    async def forget(self, key: str) -> None:
+        """Free the key: nothing was done, so the same key may try again."""
+        ...
+
+
+@asynccontextmanager
+async def held(keys: Keys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
+    """Renew the key while the block runs."""
+
+    ended = False
+
+    async def renew() -> None:
+        # A client library may swallow a cancellation that meets its own time-out: the flag ends it then.
+        while not ended:
+            await asyncio.sleep(every_s)
+            try:
+                await keys.renew(key)
+            except TocsinError as error:  # the next one may work, and the lease outlasts three
+                log.warning("the lease of an Idempotency-Key is not renewed", extra={"reason": error.sentence()})
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        ended = True
+        task.cancel()
+
+
+class SqliteKeys:
+    """Keys in the database of this host."""
+
+    def __init__(self, database: Database | LazyDatabase, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def begin(self, key: str, digest: str) -> Known | None:
+        """See `Keys.begin`."""
+        now, mono = self._clock.now(), self._clock.monotonic()
+
+        def work(connection: sqlite3.Connection) -> Known | None:
+            connection.execute("DELETE FROM idempotency WHERE created_at < ?", [now - KEPT_S])
+            row = connection.execute("SELECT * FROM idempotency WHERE key = ?", [key]).fetchone()
+            if row is None:
+                connection.execute(
+                    "INSERT INTO idempotency (key, digest, created_at, lease_until) VALUES (?, ?, ?, ?)",
+                    [key, digest, now, mono + LEASE_S],
+                )
+                return None
+            if row["digest"] != digest:
+                raise KeyReusedError(f"the key {key} came before with another body", hint="use a new key")
+            if row["status"] is not None:
+                return Known(row["status"], row["body"])
+            # A lease that lies further ahead than any can is from before a reboot.
+            if mono < row["lease_until"] <= mono + LEASE_S:
+                raise StillRunningError(f"the request with the key {key} still runs", hint="ask again in a second")
+            connection.execute("UPDATE idempotency SET lease_until = ? WHERE key = ?", [mono + LEASE_S, key])
+            return Known()
+
+        return await self._database.write(work)
+
+    async def renew(self, key: str) -> None:
+        """See `Keys.renew`."""
+        until = self._clock.monotonic() + LEASE_S
+        await self._run("UPDATE idempotency SET lease_until = ? WHERE key = ?", until, key)
+
+    async def finish(self, key: str, status: int, body: str) -> None:
+        """See `Keys.finish`."""
+        await self._run("UPDATE idempotency SET status = ?, body = ? WHERE key = ?", status, body, key)
+
+    async def forget(self, key: str) -> None:
+        """See `Keys.forget`."""
+        await self._run("DELETE FROM idempotency WHERE key = ?", key)
+
+    async def _run(self, sql: str, *values: object) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, values)
+
+        await self._database.write(work)

@@ -1,0 +1,256 @@
+"""Everything that leaves goes through here, so audit and metrics are written once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.text.strings import truncate
+from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+
+if TYPE_CHECKING:
+    from asyncio import Task
+
+    from tocsin.messaging.outbound.profiles import Profiles
+
+__all__ = ["Caller", "Messenger", "NotifyResult", "Observer", "OnCutOff"]
+
+Observer = Callable[[Receipt], None]
+OnCutOff = Callable[[Sequence[Receipt]], None]
+
+# What an audit line shows of a name that the caller chose: a long one must not push the rest out.
+SHOWN = 200
+# For those who wait for a send that `aclose` cuts off; the record itself takes milliseconds.
+CLOSE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyResult:
+    """The outcome of one fan-out: a send result for every target of the profile, in its order."""
+
+    profile: str
+    results: tuple[SendResult, ...]
+
+    @property
+    def sent(self) -> int:
+        """How many targets got the message."""
+        return sum(result.ok for result in self.results)
+
+    @property
+    def failed(self) -> int:
+        """How many targets did not."""
+        return len(self.results) - self.sent
+
+    @property
+    def ok(self) -> bool:
+        """Whether every target got the message."""
+        return self.failed == 0
+
+
+class Messenger:
+    """Sends, tests and fans out; each of these writes exactly one audit entry."""
+
+    def __init__(
+        self, registry: Registry, profiles: Callable[[], "Profiles"], audit: AuditTrail, outbox: Outbox
+    ) -> None:
+        self._registry = registry
+        self._profiles = profiles
+        self._audit = audit
+        self._outbox = outbox
+        self._observers: list[Observer] = []
+        self._running: set[Task[Any]] = set()
+
+    def observe(self, observer: Observer) -> None:
+        """Call `observer` with the receipt of every send from now on that is not cut off."""
+        self._observers.append(observer)
+
+    async def send(
+        self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+    ) -> Receipt:
+        """Send one message now; never raises, unless it is cancelled.
+
+        A send that is cancelled is recorded and audited like any other; `on_cut_off` gets its receipt.
+        """
+
+        def note(receipts: Sequence[Receipt]) -> None:
+            self._record("msg.send", _sentence(receipts[0]), caller, _facts(receipts[0]))
+
+        [receipt] = await self._send_all([(channel, Outgoing(target, message))], caller, note, on_cut_off)
+        return receipt
+
+    async def test(self, channel: str, caller: Caller) -> SendResult:
+        """Verify a channel's credentials without sending; never raises."""
+        try:
+            adapter = self._registry.adapter(channel)
+        except TocsinError as error:
+            result = SendResult(False, self._registry.kind_of(channel), "", error=error.sentence())
+        else:
+            result = await adapter.test_connection()
+        outcome = result.message if result.ok else f"failed: {result.error}"
+        self._record("msg.test", f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
+        return result
+
+    async def notify(
+        self, profile: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+    ) -> NotifyResult:
+        """Send to every target of a profile at the same time; see `send`.
+
+        Raises UnknownProfileError or ConfigError alone.
+        """
+        profiles = self._profiles()
+        entries = profiles.get(profile).entries
+
+        def note(receipts: Sequence[Receipt]) -> None:
+            sent = sum(receipt.result.ok for receipt in receipts)
+            self._record(
+                "msg.notify",
+                f"profile {profile}: {sent} of {len(receipts)} targets got the message",
+                caller,
+                {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
+            )
+
+        sends = [(entry.channel, Outgoing(entry.target, message)) for entry in entries]
+        receipts = await self._send_all(sends, caller, note, on_cut_off)
+        results = zip(entries, (receipt.result for receipt in receipts), strict=True)
+        return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
+
+    async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
+        """Queue the message for every target of a profile; a target that cannot be sent to is a failed result.
+
+        Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
+        """
+        prepared: list[NewDelivery | SendResult] = []
+        profiles = self._profiles()
+        for entry in profiles.get(profile).entries:
+            try:
+                prepared.append(self._outbox.prepare(entry.channel, entry.target, message, caller.source))
+            except TocsinError as error:
+                said = f"{profiles.place(entry)}{error.sentence()}"
+                prepared.append(SendResult(False, entry.channel, entry.target, error=said))
+        accepted = iter(
+            await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
+        )
+        results = [item if isinstance(item, SendResult) else _queued(next(accepted)) for item in prepared]
+        return NotifyResult(profile, tuple(results))
+
+    async def aclose(self) -> None:
+        """Cut off the sends that still run, and wait until each of them is recorded."""
+        import asyncio
+
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=CLOSE_S)
+
+    async def _send_all(
+        self, sends: Sequence[tuple[str, Outgoing]], caller: Caller, note: OnCutOff, on_cut_off: OnCutOff | None
+    ) -> Sequence[Receipt]:
+        """Send side by side; `note` gets all receipts once, also when the caller is cancelled."""
+        import asyncio
+
+        ended: dict[int, Receipt] = {}
+        work = [self._transmit(*each, caller, partial(ended.__setitem__, n)) for n, each in enumerate(sends)]
+        task = asyncio.current_task()
+        if task is not None:
+            self._running.add(task)
+        try:
+            await (work[0] if len(work) == 1 else asyncio.gather(*work))
+        except BaseException:
+            receipts = [ended.get(n) or self._not_begun(*each) for n, each in enumerate(sends)]
+            note(receipts)
+            if on_cut_off:
+                on_cut_off(receipts)
+            raise
+        finally:
+            self._running.discard(task)
+        receipts = [ended[n] for n in range(len(sends))]
+        note(receipts)
+        return receipts
+
+    async def _transmit(self, channel: str, outgoing: Outgoing, caller: Caller, end: Callable[[Receipt], None]) -> None:
+        """Send, record, and hand the receipt to `end`, even when this is cancelled on the way."""
+        try:
+            adapter = self._registry.adapter(channel)
+        except TocsinError as error:
+            failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
+            kind = self._registry.kind_of(channel)
+            end(
+                self._observed(
+                    Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
+                )
+            )
+            return
+        receipts: list[Receipt] = []
+        keep = partial(self._keep, outgoing, new_id(), caller, end)
+        try:
+            receipts.append(await adapter.transmit(outgoing, on_cut_off=receipts.append))
+            # Not of one that we cut off: that says nothing about the provider.
+            self._observed(receipts[0])
+            await keep(receipts[0])
+        except BaseException:
+            for receipt in receipts:
+                # Perhaps once more: the same id is kept once.
+                await to_the_end(keep(receipt))
+            raise
+
+    async def _keep(
+        self, outgoing: Outgoing, record: str, caller: Caller, end: Callable[[Receipt], None], receipt: Receipt
+    ) -> None:
+        kept = await self._outbox.keep(outgoing, receipt, caller.source, record)
+        end(replace(receipt, delivery=record if kept else ""))
+
+    def _observed(self, receipt: Receipt) -> Receipt:
+        for observer in self._observers:
+            observer(receipt)
+        return receipt
+
+    def _not_begun(self, channel: str, outgoing: Outgoing) -> Receipt:
+        failure = ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
+        kind = self._registry.kind_of(channel)
+        return Receipt(SendResult(False, kind, outgoing.target, error=str(failure)), failure=failure)
+
+    def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
+        self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _placed(result: SendResult, place: str) -> SendResult:
+    """Return a result whose error says where in the file the mistake is."""
+    return replace(result, error=f"{place}{result.error}") if place else result
+
+
+def _queued(delivery: Delivery) -> SendResult:
+    return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
+
+
+def _sentence(receipt: Receipt) -> str:
+    result = receipt.result
+    to = f"{truncate(result.channel, SHOWN)} to {truncate(result.target, SHOWN)}"
+    if result.ok:
+        return f"sent on {to} ({result.message})"
+    word = "perhaps sent" if may_be_out(receipt) else "not sent"
+    return f"{word} on {to}: {truncate(result.error, 5 * SHOWN)}"
+
+
+def _facts(receipt: Receipt) -> dict[str, object]:
+    """Return what an audit line says of one send; the text of the message is nobody's business there."""
+    result = receipt.result
+    facts: dict[str, object] = {
+        "channel": truncate(result.channel, SHOWN),
+        "target": truncate(result.target, SHOWN),
+        "ok": result.ok,
+        "attempts": receipt.attempts,
+        "duration_ms": receipt.duration_ms,
+    }
+    if receipt.failure:
+        facts["error_class"] = str(receipt.failure.kind)
+        if receipt.delivery:
+            facts["delivery"] = receipt.delivery
+    return facts

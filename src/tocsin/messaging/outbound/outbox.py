@@ -1,0 +1,228 @@
+"""The durable way out: queue messages, keep the record of direct sends, replay, retry and cancel."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tocsin.channels.contract import Outgoing, Receipt
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, TooManyPartsError
+from tocsin.core.ids import new_id
+from tocsin.core.text.strings import normalise, truncate
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
+from tocsin.delivery.short_ids import whole_id
+from tocsin.delivery.store import DeliveryStore
+from tocsin.messaging.outbound.caller import Caller
+
+if TYPE_CHECKING:
+    # Sending needs nothing of what is received, and that takes 4 ms to import.
+    from tocsin.messaging.inbound.handling import Reply
+
+# The first characters of an id are its time in milliseconds (RFC 9562).
+_TIME_OF_ID = 13
+_NOTED = 1_000  # deliveries with a key, of the last moment: more are not queued in one
+
+# The end of a reply that was cut.
+CUT = "\n\n[shortened: whole, this would be {parts:,} messages; {limit:,} are allowed (MAX_PARTS)]"
+
+# What an audit line shows of a text that somebody else wrote.
+SHOWN = 200
+
+log = logging.getLogger(__name__)
+
+
+class Outbox:
+    """Accepts messages for the queue; whatever it returns is durable."""
+
+    def __init__(self, store: DeliveryStore, registry: Registry, audit: AuditTrail, clock: Clock) -> None:
+        self.store = store
+        self._registry = registry
+        self._audit = audit
+        self._clock = clock
+        self._observers: list[Callable[[Receipt], None]] = []
+        self._noted: deque[str] = deque(maxlen=_NOTED)
+        self._wakers: list[Callable[[], None]] = []
+
+    def observe(self, observer: Callable[[Receipt], None]) -> None:
+        """Call `observer` with the receipt of every try that the queue makes in this process."""
+        self._observers.append(observer)
+
+    def on_queued(self, wake: Callable[[], None]) -> None:
+        """Call `wake` whenever this process changed what there is to send."""
+        self._wakers.append(wake)
+
+    def kind_of(self, channel: str) -> str:
+        """Return the kind that a name or alias stands for."""
+        return self._registry.kind_of(channel)
+
+    def count_parts(self, channel: str, target: str, message: str) -> int:
+        """Return into how many messages a text would be split; see `prepare` for what it raises."""
+        return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
+
+    def prepare(self, channel: str, target: str, message: str, source: str, policy: str = "") -> NewDelivery:
+        """Check a message as a direct send would, and return what may be queued.
+
+        Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
+        """
+        return self._prepare(channel, Outgoing(target, message), source, policy)
+
+    def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
+        adapter = self._registry.adapter(channel)
+        try:
+            checked, _ = adapter.check(outgoing)
+        except TocsinError:
+            raise
+        except Exception as error:  # a channel's own code; a direct send ends as a result then, too
+            log.exception("adapter raised an unexpected error")
+            reason = f"unexpected {type(error).__name__}"
+            raise ChannelError(reason, hint="this is a bug; the log has the details") from None
+        usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
+        if policy and policy not in set(Policy):
+            raise ConfigError(f"there is no policy {policy[:50]!r}", hint=f"there are: {', '.join(Policy)}")
+        chosen = Policy(policy) if policy else usual
+        text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, outgoing.extra
+        return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
+
+    async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
+        """Queue prepared messages, all or none; writes one audit entry for each."""
+        before = new_id()[:_TIME_OF_ID]
+        accepted = await self.store.enqueue_many(new)
+        for delivery in (delivery for delivery in accepted if self._is_new(delivery, before)):
+            facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+            detail = f"queued on {delivery.channel} to {delivery.target}"
+            self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
+        self._wake()
+        return accepted
+
+    async def queue_replies(
+        self, channel: str, target: str, replies: "Sequence[Reply]", key: str, caller: Caller
+    ) -> list[Delivery]:
+        """Queue texts for a chat, in order, all or none; the same `key` queues them once, within 24 hours.
+
+        One that is too long for MAX_PARTS is cut, and says so: somebody waits for it. Raises UnknownChannelError,
+        ChannelError when one cannot be sent, or what the store raises.
+        """
+        outgoing = [Outgoing(target, reply.text, parse_mode=reply.parse_mode, extra=reply.extra) for reply in replies]
+        prepared = [self._prepare_reply(channel, item, caller.source) for item in outgoing]
+        new = [item.with_terms(None, None, f"{key}:{number}") for number, item in enumerate(prepared)]
+        return await self.enqueue(new, caller)
+
+    def _prepare_reply(self, channel: str, reply: Outgoing, source: str) -> NewDelivery:
+        """Prepare a reply, cut until it fits where it would make too many messages."""
+        text, note, room = reply.text, "", len(reply.text)
+        while True:
+            try:
+                return self._prepare(channel, reply, source)
+            except TooManyPartsError as error:
+                note = note or CUT.format(parts=error.parts, limit=error.limit)
+                room = min(room * 9 // 10, room * error.limit // error.parts)
+                if not room:
+                    raise
+                reply = replace(reply, text=truncate(text, room, ellipsis="") + note)
+
+    def _is_new(self, delivery: Delivery, before: str) -> bool:
+        """Whether `delivery` was queued since `before`; a known key brings back the one of then, noted already."""
+        if delivery.idempotency_key is None:
+            return True
+        if delivery.id[:_TIME_OF_ID] < before or delivery.id in self._noted:
+            return False
+        self._noted.append(delivery.id)  # the same key may come twice in one moment, and in one call
+        return True
+
+    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:  # noqa: A002
+        """Write the outcome of a direct send into the record, once for each `id`; return whether it is there.
+
+        A record that fails unsends nothing.
+        """
+        try:
+            await self.store.record(self._finished(outgoing, receipt, source, id))
+        except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
+            log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
+            return False
+        return True
+
+    def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str, id_: str) -> Delivery:
+        now = self._clock.now()
+        result = receipt.result
+        return Delivery(
+            id=id_,
+            channel=result.channel,
+            target=normalise(result.target),
+            message=normalise(outgoing.text),
+            source=source,
+            status=_status(receipt),
+            policy=Policy.AT_MOST_ONCE,
+            created_at=now - receipt.duration_ms / 1000,
+            attempts=receipt.attempts,
+            parts_sent=receipt.parts_sent,
+            parts_total=receipt.parts_total,
+            provider_id=result.message,
+            error=result.error,
+            error_class=str(receipt.failure.kind) if receipt.failure else "",
+            finished_at=now,
+            duration_ms=receipt.duration_ms,
+        )
+
+    async def get(self, id: str) -> Delivery:  # noqa: A002
+        """Return one delivery; here and below, `id` may be a short form of it."""
+        return await self.store.get(await whole_id(self.store, id))
+
+    async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Queue a finished, unsent delivery again."""
+        delivery = await self.store.replay(await whole_id(self.store, id))
+        self._note("msg.replay", delivery, caller)
+        self._wake()
+        return delivery
+
+    async def retry(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Try a delivery now that waits for its next try."""
+        delivery = await self.store.retry(await whole_id(self.store, id))
+        self._note("msg.retry", delivery, caller)
+        self._wake()
+        return delivery
+
+    async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+        """Cancel a delivery that waits."""
+        delivery = await self.store.cancel(await whole_id(self.store, id))
+        self._note("msg.cancel", delivery, caller)
+        self._wake()  # the next one of its target need not wait any longer
+        return delivery
+
+    def record_attempt(self, delivery: Delivery, receipt: Receipt, outcome: Outcome) -> None:
+        """Count a try of the queue; write the audit entry of a delivery that has ended with it."""
+        for observer in self._observers:
+            observer(receipt)
+        if outcome.status in OPEN:
+            return
+        said = receipt.result.message or truncate(outcome.error, SHOWN)
+        facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+        self._audit.record(
+            "msg.send",
+            f"{outcome.status} on {delivery.channel} to {delivery.target} ({said})",
+            source="queue",
+            metadata={**facts, "ok": receipt.result.ok, "status": str(outcome.status), "attempts": delivery.attempts},
+        )
+
+    def _wake(self) -> None:
+        for wake in self._wakers:
+            wake()
+
+    def _note(self, action: str, delivery: Delivery, caller: Caller) -> None:
+        facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
+        detail = f"delivery {delivery.id} on {delivery.channel} to {delivery.target}"
+        self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _status(receipt: Receipt) -> Status:
+    if receipt.result.ok:
+        return Status.SENT
+    return Status.UNCERTAIN if may_be_out(receipt) else Status.DEAD
+
+
+def may_be_out(receipt: Receipt) -> bool:
+    """Whether a send that failed may have reached the target all the same."""
+    return receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS

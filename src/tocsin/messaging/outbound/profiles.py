@@ -1,0 +1,128 @@
+"""Notification profiles: a name for a list of targets, kept in `profiles.yaml` (spec 2.4).
+
+A mapping from name to entries, each with `channel` (a kind or an alias) and `target`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_node import Node, Problem, shorten, suggestion
+from tocsin.core.storage.files import WatchedFile
+
+FILE_NAME = "profiles.yaml"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME_RULE = "use 1 to 100 letters, digits, '.', '_' or '-', the first one a letter or digit"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """One target of a profile; `channel` is a kind, whatever alias the file has."""
+
+    channel: str
+    target: str
+    problem: Problem | None = None  # why nothing can be sent to it
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile as the file has it; `problems` are mistakes that leave the other profiles usable."""
+
+    name: str
+    entries: tuple[ProfileEntry, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with its entries."""
+        return tuple(entry.problem for entry in self.entries if entry.problem)
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing was found against an entry."""
+        return not self.problems
+
+    def as_record(self) -> dict[str, object]:
+        """Return the profile as `tocsin profiles --json` shows it."""
+        return {
+            "name": self.name,
+            "entries": [{"channel": entry.channel, "target": entry.target} for entry in self.entries],
+            "valid": self.valid,
+            "errors": [asdict(problem) for problem in self.problems],
+        }
+
+
+class Profiles:
+    """The profiles of one file, read again whenever it changes."""
+
+    def __init__(
+        self, path: Path, known_kind: Callable[[str], str], check: Callable[[str, str], object] = lambda *_: None
+    ) -> None:
+        """Read profiles from `path`.
+
+        `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
+        kind and target of each entry and raises TocsinError when nothing can be sent there.
+        """
+        self._known_kind = known_kind
+        self._check = check
+        self._file: WatchedFile[Mapping[str, Profile]] = WatchedFile(
+            path, lambda content: parse_yaml(content, path, self._read), {}
+        )
+
+    @property
+    def path(self) -> Path:
+        """Where the profiles are kept."""
+        return self._file.path
+
+    @property
+    def problem(self) -> ConfigError | None:
+        """Why the present file is not in force; the last good one is, if there was one."""
+        return self._file.problem
+
+    def all(self) -> tuple[Profile, ...]:
+        """Return the profiles in force, in the order of the file."""
+        return tuple(self._file.value.values())
+
+    def get(self, name: str) -> Profile:
+        """Return one profile.
+
+        Raises UnknownProfileError, or ConfigError when it is not known and the file that might
+        have it is broken.
+        """
+        known, problem = self._file.read()
+        if name in known:
+            return known[name]
+        if problem is not None:
+            raise problem
+        names = f"there are: {', '.join(known)}" if known else f"{self.path} has none"
+        raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
+
+    def place(self, entry: ProfileEntry) -> str:
+        """Return where an entry is wrong, as it stands in front of the reason; empty for one that is not."""
+        problem = entry.problem
+        return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
+
+    def _read(self, root: Node) -> dict[str, Profile]:
+        return {name: self._read_profile(name, node) for name, node in root.mapping().items()}
+
+    def _read_profile(self, name: str, node: Node) -> Profile:
+        if not _NAME.fullmatch(name):
+            node.refuse_key(f"{shorten(name)!r} is no profile name: {_NAME_RULE}")
+        return Profile(name, tuple(self._read_entry(item) for item in node.items(allow_empty=False)))
+
+    def _read_entry(self, node: Node) -> ProfileEntry:
+        field = node.fields(required=("channel", "target"))
+        kind, target = field["channel"].text(), field["target"].text()
+        if not (kind and target):
+            return ProfileEntry(kind, target)  # the file is refused
+        try:
+            kind = self._known_kind(kind)
+            self._check(kind, target)
+        except UnknownChannelError as error:
+            return ProfileEntry(kind, target, field["channel"].problem(error.sentence()))
+        except TocsinError as error:
+            return ProfileEntry(kind, target, field["target"].problem(error.sentence()))
+        return ProfileEntry(kind, target)

@@ -1,0 +1,1 @@
+"""The terminal: how arguments are read, and how results are printed."""

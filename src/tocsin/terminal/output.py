@@ -1,0 +1,239 @@
+"""What a command shows: the only room that prints.
+
+Results go to standard output, everything about the run to standard error. Colours, tables and
+progress appear on a terminal only; rich is loaded only then.
+"""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.visible import one_line, visible
+
+T = TypeVar("T")
+
+DONE, FAILED, MISUSED = 0, 1, 2
+# Before that a person does not feel that something takes time.
+_PATIENCE_S = 1.0
+
+
+class OutputError(TocsinError):
+    """Standard output cannot be written, for instance because a disk is full."""
+
+    code = "output-failed"
+
+
+class Output:
+    """Writes results and messages in the form that the global options ask for."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, redact: Callable[[str], str] = str) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.redact = redact
+        self._done = ""
+        # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
+        self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
+
+    def effect_done(self, what: str) -> None:
+        """Say what the command has done for good: that its output gets lost from now on is not its failure."""
+        self._done = what
+
+    def document(self, value: object) -> None:
+        """Print the one JSON document of a `--json` run."""
+        import json
+
+        document = json.dumps(value, indent=2, default=_plain, ensure_ascii=not _is_unicode(sys.stdout))
+        self._write(sys.stdout, document, shown=visible)
+
+    def line(self, text: str) -> None:
+        """Print one line of the result; what `text` quotes cannot begin another one."""
+        if not self.as_json:
+            self._write(sys.stdout, text)
+
+    def text(self, text: str, end: str = "\n") -> None:
+        """Print a text that is the result itself, with its own lines; without `end`, a piece of one as it comes."""
+        if not self.as_json:
+            self._write(sys.stdout, text, end, shown=visible)
+
+    def note(self, text: str) -> None:
+        """Tell something about the run in one line, on standard error; `--quiet` leaves it out."""
+        if not self.quiet:
+            self._write(sys.stderr, text)
+
+    def aside(self, text: str) -> None:
+        """Print a text with its own lines on standard error; `--quiet` leaves it out."""
+        if not self.quiet:
+            self._write(sys.stderr, text, shown=visible)
+
+    def error(self, sentence: str, hint: str = "", prog: str = "tocsin") -> None:
+        """Tell what went wrong and what to do, on standard error; `prog` is the command that says so."""
+        self._write(sys.stderr, f"{prog}: {sentence}")
+        if hint:
+            self._write(sys.stderr, f"  hint: {hint}")
+
+    def failure(self, error: TocsinError, prog: str = "tocsin") -> None:
+        """Tell an error that ended the command; with `--json` also as the document."""
+        self.error(str(error), error.hint, prog)
+        if self.as_json and not isinstance(error, OutputError):
+            self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+
+    def tell_doubts(self) -> None:
+        """Tell what may be behind a failure, or behind something that is missing."""
+        for sentence, hint in self.doubts():
+            self.error(sentence, hint)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print rows: a drawn table on a terminal, aligned plain columns elsewhere."""
+        if self.as_json:
+            return
+        rows = [[one_line(self.redact(cell)) for cell in row] for row in rows]
+        if is_terminal(sys.stdout):
+            _draw(columns, rows)
+            return
+        widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
+        for row in [columns, *rows]:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self._write(sys.stdout, "  ".join(cells).rstrip())
+
+    async def confirmed(self, question: str) -> bool:
+        """Ask a person at the terminal; where there is none nobody is asked, and the answer is yes."""
+        if not is_terminal(sys.stderr):
+            return True
+        with ExitStack() as stack:
+            source = _keyboard(stack)
+            if source is None:
+                return True
+            self._write(sys.stderr, f"{question} [y/N]", end=" ")
+            await _readable(source)
+            return source.readline().strip().lower() in {"y", "yes"}
+
+    async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
+        """Await `work`; on a terminal, show that it goes on once it takes over a second."""
+        if self.quiet or not is_terminal(sys.stderr):
+            return await work
+        import asyncio
+
+        with ExitStack() as shown:
+
+            def show() -> None:
+                from rich.console import Console
+
+                shown.enter_context(Console(stderr=True).status(one_line(label)))
+
+            timer = asyncio.get_running_loop().call_later(_PATIENCE_S, show)
+            try:
+                return await work
+            finally:
+                timer.cancel()
+
+    def _write(
+        self, stream: TextIO | None, text: str, end: str = "\n", *, shown: Callable[[str], str] = one_line
+    ) -> None:
+        if stream is None:  # whoever started us closed it
+            return
+        encoding = stream.encoding or "utf-8"
+        safe = shown(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
+        try:
+            stream.write(safe + end)
+            stream.flush()
+        except BrokenPipeError:
+            _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
+        except OSError as error:
+            _discard(stream)
+            if stream is not sys.stdout:
+                return
+            sentence = f"standard output cannot be written: {error.strerror}"
+            if not self._done:
+                raise OutputError(sentence) from None
+            self.error(f"{sentence}; all the same, {self._done}")
+
+
+def _keyboard(stack: ExitStack) -> TextIO | None:
+    """Return what a person types into, also where standard input is something else."""
+    if is_terminal(sys.stdin):
+        return sys.stdin
+    try:
+        return stack.enter_context(Path("/dev/tty").open(encoding="utf-8"))
+    except OSError:
+        return None
+
+
+async def _readable(source: TextIO) -> None:
+    """Wait until a line is there: a signal ends this, but not a blocking read."""
+    import asyncio
+
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(source, there.set)
+    except OSError:  # macOS cannot wait for /dev/tty
+        return
+    try:
+        await there.wait()
+    finally:
+        loop.remove_reader(source)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person sees what is written there."""
+    return stream is not None and stream.isatty()
+
+
+def close_outputs() -> None:
+    """Write what is still held back; where nobody reads any more, drop it instead of complaining at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                _discard(stream)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let everything written to `stream` from now on, and at exit, go nowhere."""
+    with suppress(OSError, ValueError):  # not a file of the system, as in a test
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for number, column in enumerate(columns):
+        # Ids, names and numbers stay whole in a narrow terminal; what is longer takes more lines, and nothing is cut.
+        short = all(len(row[number]) <= _SHORT and " " not in row[number] for row in rows)
+        longest = max((len(word) for row in rows for word in row[number].split()), default=0)
+        table.add_column(column, no_wrap=short, overflow="fold", min_width=min(longest, _LEAST))
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell.partition(" ")[0].rstrip(":"), "")) for cell in row))
+    Console().print(table)
+
+
+_SHORT, _LEAST = 12, 8  # characters: what is never broken, and what a column of longer texts keeps
+
+
+# The first word of a cell says how it stands; people see that at a glance.
+_STYLES = {
+    "ok": "green", "configured": "green", "sent": "green", "yes": "green",
+    "warning": "yellow", "missing": "yellow", "unavailable": "dim", "off": "dim", "default": "dim",
+    "failed": "red", "error": "red", "no": "red",
+}  # fmt: skip
+
+
+def _is_unicode(stream: TextIO | None) -> bool:
+    return stream is not None and (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _plain(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)

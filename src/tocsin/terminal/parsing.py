@@ -1,0 +1,82 @@
+"""How arguments are read: mistakes are told in one sentence, with the call that was likely meant."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+from tocsin.core.errors import TocsinError
+
+
+class UsageError(TocsinError):
+    """The command was called wrongly; `prog` is the part of it that was understood, as in `tocsin audit tail`."""
+
+    code: ClassVar[str] = "wrong-usage"
+
+    def __init__(self, message: str, *, prog: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint or f"see {prog} --help")
+        self.prog = prog
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UsageError for a mistake, and takes `-100123/7` as a target.
+
+    A command whose last argument is a text names it with `set_defaults(free_text=…)`: who forgets to
+    quote the text is shown the call with quotes.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
+        self.set_defaults(prog=self.prog)  # of the innermost command that was reached
+
+    def parse_args(  # type: ignore[override]  # the overloads of the standard library say the same
+        self, args: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Read all of `args`; raises UsageError when some are left over."""
+        arguments, extra = self.parse_known_args(args, namespace)
+        if extra:
+            raise _left_over(arguments, extra, list(args))
+        return arguments
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the mistake that argparse found."""
+        raise UsageError(_plainly(message), prog=self.prog)
+
+
+def asks_for_json(argv: Sequence[str]) -> bool:
+    """Whether `--json` is among the options, also where the rest cannot be read."""
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    return any(len(word) > 2 and "--json".startswith(word) for word in options)
+
+
+def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str]) -> UsageError:
+    name = getattr(arguments, "free_text", "")
+    if not name or any(word.startswith("-") for word in extra):
+        return UsageError(f"unrecognized arguments: {' '.join(extra)}", prog=arguments.prog)
+    from shlex import join
+
+    words = [getattr(arguments, name), *extra]
+    starts = [at for at in range(len(argv)) if argv[at : at + len(words)] == words]
+    text = " ".join(words)
+    # Where options stand between the words, what the whole call should be is not shown.
+    corrected = ["tocsin", *argv[: starts[-1]], text, *argv[starts[-1] + len(words) :]] if starts else [text]
+    return UsageError(
+        f"unexpected words after the {name}: {' '.join(extra)}",
+        prog=arguments.prog,
+        hint=f"quote a text of several words: {join(corrected)}",
+    )
+
+
+def _plainly(message: str) -> str:
+    """Return what argparse says of a wrong choice with the word that was likely meant."""
+    argument, invalid, rest = message.partition("invalid choice: ")
+    if not invalid:
+        return message
+    from tocsin.core.reading.yaml_node import suggestion
+
+    word, _, listed = rest.partition(" (choose from ")
+    choices = [choice.strip("') ") for choice in listed.split(",")]
+    noun = argument.removeprefix("argument ").rstrip(": ").lower()
+    hint = suggestion(word.strip("'"), choices) or f" (there are: {', '.join(choices)})"
+    return f"{noun} cannot be {word}{hint}" if noun.startswith("-") else f"there is no {noun} {word}{hint}"

@@ -1,0 +1,81 @@
+"""Texts that come from the shell: arguments, standard input, and the command itself."""
+
+import argparse
+import sys
+
+from tocsin.core.errors import ConfigError
+from tocsin.terminal.output import Output, is_terminal
+
+# A message beyond that is a file, not a message; reading it all would only fill the memory.
+MAX_STDIN_BYTES = 4 * 1024 * 1024
+
+
+def message_of(argument: str, out: Output) -> str:
+    """Return the message that an argument means: itself, or standard input for `-`."""
+    if argument != "-":
+        return readable(argument)
+    if sys.stdin is None or sys.stdin.closed:
+        raise ConfigError("standard input is closed", hint=_INSTEAD)
+    if is_terminal(sys.stdin):
+        out.note("tocsin: reading the text from standard input; Ctrl-D on an empty line ends it")
+    raw = _standard_input()
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:  # a message with a foreign byte in it must arrive all the same
+        out.note(f"tocsin: standard input is not UTF-8 from byte {error.start + 1} on; U+FFFD takes the place of each")
+        text = raw.decode(errors="replace")
+    return text.removesuffix("\n").removesuffix("\r")  # the line end is the shell's, not the message's
+
+
+_INSTEAD = "pipe the text in, or write it instead of `-`"
+
+
+def _standard_input() -> bytes:
+    try:
+        raw: bytes | None = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"standard input cannot be read: {error.strerror}", hint=_INSTEAD) from None
+    if raw is None:  # a pipe that does not block, with nothing in it yet
+        raise ConfigError("standard input cannot be read: it has no text yet", hint=_INSTEAD)
+    if len(raw) > MAX_STDIN_BYTES:
+        raise ConfigError("standard input holds more than 4 MiB", hint="send a shorter text")
+    return raw
+
+
+def add_subject(parser: argparse.ArgumentParser) -> None:
+    """Add `--subject`, for `with_subject`."""
+    parser.add_argument(
+        "--subject",
+        type=_subject,
+        metavar="LINE",
+        help="the subject of a mail; elsewhere the first line of the text",
+    )
+
+
+def with_subject(subject: str | None, message: str) -> str:
+    """Return the message below its subject; a mail has the first of several lines as its subject."""
+    return f"{subject}\n{message}" if subject else message
+
+
+def _subject(text: str) -> str:
+    line = readable(text).strip()
+    if not line or not line.isprintable():
+        raise argparse.ArgumentTypeError("it must be one line of visible characters")
+    return line
+
+
+def readable(argument: str) -> str:
+    """Return an argument of the shell with U+FFFD where its bytes are no text."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def own_command() -> str:
+    """Return how this program was started, so that the commands it prints work as they are."""
+    import shlex
+    from pathlib import Path
+    from shutil import which
+
+    here = Path(sys.argv[0]).absolute()
+    found = which("tocsin")
+    same = found is not None and here.exists() and here.samefile(found)
+    return "tocsin" if same or here.name != "tocsin" else shlex.quote(str(here))

@@ -1,0 +1,1 @@
+"""The HTTP gateway: sending, webhooks, deliveries, health and metrics."""

@@ -1,0 +1,234 @@
+"""The message gateway: sending and receiving over HTTP (spec 4.1), in plain Starlette: both are hot paths."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tocsin import __version__
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import (
+    GATEWAY_HOST,
+    GATEWAY_TOKEN,
+    RATE_LIMIT_PER_IP,
+    RATE_LIMIT_PER_USER,
+    TRUSTED_PROXIES,
+    WEBHOOK_RATE_LIMIT,
+    WEBHOOK_REQUIRE_SIGNATURE,
+)
+from tocsin.core.errors import TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.delivery.document import timestamp
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.model import Backlog
+from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+from tocsin.messaging.outbound.idempotency import Keys
+from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.web.gateway.deliveries import DeliveryRoutes
+from tocsin.web.gateway.metrics import CONTENT_TYPE, Metrics
+from tocsin.web.gateway.openapi import describe_gateway
+from tocsin.web.gateway.sending import Sending
+from tocsin.web.gateway.webhooks import Webhooks
+from tocsin.web.http.asgi import BearerToken, HttpsOnly, LocalCallers, RateLimits, RequestScope, require_token
+from tocsin.web.http.bodies import json_answer
+
+Handler = Callable[[Scope, Receive], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the gateway is handed; `draining` says whether it is about to stop."""
+
+    settings: Settings
+    clock: Clock
+    audit: AuditTrail
+    registry: Registry
+    messenger: Messenger
+    outbox: Outbox
+    keys: Keys
+    inbox: Inbox
+    bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
+    draining: Callable[[], bool] = lambda: False
+    troubles: Callable[[], ChannelTroubles] = ChannelTroubles  # of providers, as this process sees them
+    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
+
+
+def build_gateway(parts: Parts) -> ASGIApp:
+    """Return the gateway as an ASGI application."""
+    metrics = Metrics()
+    parts.messenger.observe(metrics.count_send)
+    parts.outbox.observe(metrics.count_send)
+    parts.inbox.observe(metrics.count_received, metrics.count_handled)
+    router = Router(routes(parts, Gateway(parts, metrics)), redirect_slashes=False)
+    return _guarded(router, parts, metrics)
+
+
+def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
+    """Return every route; `protected` ones need the token where one is set."""
+
+    sending = Sending(parts.messenger, parts.outbox, parts.keys)
+    deliveries = DeliveryRoutes(parts.outbox, parts.registry)
+    webhooks = gateway.webhooks()
+    has_token = bool(parts.settings[GATEWAY_TOKEN])
+
+    def route(method: str, path: str, handler: Handler, *, protected: bool = False) -> Route:
+        return Route(path, Endpoint(path, handler, protected=protected and has_token), methods=[method])
+
+    return [
+        route("POST", "/send", sending.send, protected=True),
+        route("POST", "/webhook/{channel}", webhooks.receive),
+        route("GET", "/deliveries", deliveries.list, protected=True),
+        route("GET", "/deliveries/{id}", deliveries.show, protected=True),
+        route("POST", "/deliveries/{id}/replay", deliveries.replay, protected=True),
+        route("POST", "/deliveries/{id}/retry", deliveries.retry, protected=True),
+        route("POST", "/deliveries/{id}/cancel", deliveries.cancel, protected=True),
+        route("GET", "/health", gateway.health),
+        route("GET", "/channels", gateway.channels),
+        route("GET", "/metrics", gateway.metrics, protected=True),
+        route("GET", "/openapi.json", gateway.openapi),
+    ]
+
+
+def _guarded(router: Router, parts: Parts, metrics: Metrics) -> ASGIApp:
+    """Put the layers that every request passes around `router`, innermost first."""
+    settings = parts.settings
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = router  # makes the router raise its 404 and 405 instead of answering in plain text
+        await router(scope, receive, send)
+
+    monotonic = parts.clock.monotonic
+    guarded: ASGIApp = routed
+    if settings.https_enforced:
+        guarded = HttpsOnly(guarded)
+    if not settings[GATEWAY_TOKEN] and is_loopback(settings[GATEWAY_HOST]):
+        guarded = LocalCallers(guarded)
+    guarded = RateLimits(
+        guarded,
+        RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
+        RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
+    )
+    if settings[GATEWAY_TOKEN]:
+        guarded = BearerToken(guarded, settings[GATEWAY_TOKEN])
+
+    def count(scope: Scope, status: int) -> None:
+        metrics.count_request(scope.get("tocsin.route", "other"), status)
+
+    return RequestScope(guarded, settings[TRUSTED_PROXIES], count)
+
+
+class Endpoint:
+    """One route as an ASGI application: checks the token, then sends what the handler returns."""
+
+    def __init__(self, path: str, handler: Handler, *, protected: bool) -> None:
+        self._path = path
+        self._handler = handler
+        self._protected = protected
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["tocsin.route"] = self._path
+        if self._protected:
+            require_token(scope)
+        response = await self._handler(scope, receive)
+        await response(scope, receive, send)
+
+
+class Gateway:
+    """The handlers of the gateway's routes."""
+
+    def __init__(self, parts: Parts, metrics: Metrics) -> None:
+        self._parts = parts
+        self._metrics = metrics
+
+    def webhooks(self) -> Webhooks:
+        """Return the receiver of webhook calls."""
+        parts, settings = self._parts, self._parts.settings
+        return Webhooks(
+            parts.registry,
+            parts.inbox,
+            parts.audit,
+            parts.clock,
+            self._metrics,
+            per_minute=settings[WEBHOOK_RATE_LIMIT],
+            verifies=settings[WEBHOOK_REQUIRE_SIGNATURE],
+        )
+
+    async def health(self, scope: Scope, receive: Receive) -> Response:
+        """GET /health: whether the service can work, and which channels are configured."""
+        # The reason holds a path of this machine: it is for the log, not for everybody who asks.
+        problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
+        queue = await self._parts.outbox.store.health()
+        if not queue.ok:
+            problems.append(f"the queue ({queue.backend}) cannot be relied on; the log and `tocsin doctor` say why")
+        backlog = await self._backlog()
+        if backlog is None or self._parts.inbox.problem:
+            problems.append("what is received cannot be worked on; the log says why")
+        draining = self._parts.draining()
+        status = "draining" if draining else "degraded" if problems else "ok"
+        document: dict[str, object] = {
+            "status": status,
+            "version": __version__,
+            "instance": id_of(self._parts.settings.data_dir),
+            "bus": {"status": self._parts.bus()},
+            "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
+            "inbox": {
+                "status": "failing" if backlog is None or self._parts.inbox.problem else "ok",
+                "open": backlog.open if backlog else 0,
+            },
+            "channels": {
+                state.spec.kind: "configured" if state.configured else "unconfigured"
+                for state in self._parts.registry.states()
+            },
+        }
+        troubles = await self._troubles()
+        for name, times in (("failing", troubles.failing), ("throttled", troubles.throttled)):
+            if times:
+                document[name] = {channel: timestamp(at) for channel, at in times.items()}
+        if (bot := self._parts.bot()) is not None:
+            document["bot"] = bot
+        if problems:
+            document["problems"] = problems
+        return json_answer(document, 200 if status == "ok" else 503)
+
+    async def channels(self, scope: Scope, receive: Receive) -> Response:
+        """GET /channels: the kinds of the configured channels."""
+        return json_answer(self._parts.registry.configured())
+
+    async def metrics(self, scope: Scope, receive: Receive) -> Response:
+        """GET /metrics: all numbers, for Prometheus."""
+        try:
+            counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
+        except TocsinError:  # health tells it; the other numbers are still worth reading
+            counts = {}
+        backlog = await self._backlog() or Backlog()
+        text = self._metrics.text(counts, backlog, self._parts.clock.now(), await self._troubles())
+        return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _troubles(self) -> ChannelTroubles:
+        """Return what this process knows of the providers, and the throttles that all processes share."""
+        known = self._parts.troubles()
+        try:
+            holds = await self._parts.outbox.store.account_holds(self._parts.registry.configured())
+        except TocsinError:  # health tells it
+            return known
+        shared = {channel: hold.until for channel, hold in holds.items()}
+        return ChannelTroubles(known.failing, {**known.throttled, **shared})
+
+    async def _backlog(self) -> Backlog | None:
+        """Return what is open in the inbox, or nothing when that cannot be read."""
+        try:
+            return await self._parts.inbox.backlog()
+        except TocsinError:
+            return None
+
+    async def openapi(self, scope: Scope, receive: Receive) -> Response:
+        """GET /openapi.json: the description of this interface."""
+        return json_answer(describe_gateway(self._parts.registry.kinds()))

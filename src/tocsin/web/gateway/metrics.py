@@ -1,0 +1,123 @@
+"""What Prometheus sees; one registry an application, so that two of them never share numbers."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+from tocsin import __version__
+from tocsin.channels.contract import Receipt
+from tocsin.core.errors import UnknownChannelError
+from tocsin.messaging.inbound.handling import Ending
+from tocsin.messaging.inbound.model import Backlog
+from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Providers answer in tenths of seconds; the tail shows waiting for Retry-After and time-outs.
+_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+NO_TROUBLES = ChannelTroubles()
+
+
+class Metrics:
+    """Counts sends and requests. Labels hold kinds, outcomes and statuses: never targets or texts."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        Gauge("tocsin_build_info", "Version of Tocsin.", ["version"], registry=self._registry).labels(__version__).set(
+            1
+        )
+        self._sends = Counter("tocsin_sends", "Sends by outcome.", ["channel", "outcome"], registry=self._registry)
+        self._seconds = Histogram(
+            "tocsin_send_seconds", "Duration of sends.", ["channel"], buckets=_BUCKETS_S, registry=self._registry
+        )
+        self._attempts = Counter("tocsin_send_attempts", "Provider calls.", ["channel"], registry=self._registry)
+        self._deliveries = Gauge(
+            "tocsin_deliveries", "Deliveries in the record, by state.", ["status"], registry=self._registry
+        )
+        self._received = Counter(
+            "tocsin_received", "Received events.", ["channel", "kind", "result"], registry=self._registry
+        )
+        self._rejected = Counter(
+            "tocsin_rejected", "Webhook calls that failed verification.", ["channel"], registry=self._registry
+        )
+        self._handled = Counter(
+            "tocsin_handled", "Received events by their ending.", ["channel", "ending"], registry=self._registry
+        )
+        self._inbox = Gauge(
+            "tocsin_inbox_open", "Received events in work, by state.", ["status"], registry=self._registry
+        )
+        self._oldest = Gauge(
+            "tocsin_inbox_oldest_seconds", "Age of the oldest received event in work.", registry=self._registry
+        )
+        self._failing = Gauge(
+            "tocsin_channel_failing_seconds",
+            "How long a channel has delivered nothing; only while it fails.",
+            ["channel"],
+            registry=self._registry,
+        )
+        self._throttled = Gauge(
+            "tocsin_channel_throttled_seconds",
+            "How long the provider still wants nothing of the whole account; only while it does.",
+            ["channel"],
+            registry=self._registry,
+        )
+        self._requests = Counter(
+            "tocsin_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
+        )
+        # `labels` checks and locks at every call; there are few combinations, so each is looked up once.
+        self._of_send = cache(self._find_send)
+        self._of_request = cache(self._requests.labels)
+
+    def count_send(self, receipt: Receipt) -> None:
+        """Count one send by channel and outcome: `sent`, or the class of its failure."""
+        result = receipt.result
+        if isinstance(receipt.failure, UnknownChannelError):
+            return  # the name comes from the caller: counting it would let strangers make labels
+        outcome = "sent" if result.ok else str(receipt.failure.kind) if receipt.failure else "failed"
+        sends, attempts, seconds = self._of_send(result.channel, outcome)
+        sends.inc()
+        attempts.inc(receipt.attempts)
+        seconds.observe(receipt.duration_ms / 1000)
+
+    def _find_send(self, channel: str, outcome: str) -> tuple[Counter, Counter, Histogram]:
+        seconds = self._seconds.labels(channel)
+        return self._sends.labels(channel, outcome), self._attempts.labels(channel), seconds
+
+    def count_request(self, route: str, status: int) -> None:
+        """Count one answered request; `route` is a template, never a raw path."""
+        self._of_request(route, str(status)).inc()
+
+    def count_received(self, channel: str, kind: str, result: str) -> None:
+        """Count one event of a channel: `new`, `duplicate`, `stale`, or `ignored` as it concerns nobody here."""
+        self._received.labels(channel, kind, result).inc()
+
+    def count_rejected(self, channel: str) -> None:
+        """Count one webhook call that failed verification."""
+        self._rejected.labels(channel).inc()
+
+    def count_handled(self, channel: str, ending: Ending) -> None:
+        """Count one event whose work has ended."""
+        self._handled.labels(channel, str(ending)).inc()
+
+    def text(
+        self, deliveries: Mapping[str, int], backlog: Backlog, now: float, troubles: ChannelTroubles = NO_TROUBLES
+    ) -> bytes:
+        """Return all numbers in the text format; what is handed over is as it stands now."""
+        # Numbers of some time ago would hide that there are none now.
+        self._deliveries.clear()
+        self._inbox.clear()
+        self._failing.clear()
+        self._throttled.clear()
+        for channel, since in troubles.failing.items():
+            self._failing.labels(channel).set(max(0.0, now - since))
+        for channel, until in troubles.throttled.items():
+            self._throttled.labels(channel).set(max(0.0, until - now))
+        for status, count in deliveries.items():
+            self._deliveries.labels(str(status)).set(count)
+        for state, count in backlog.counts.items():
+            self._inbox.labels(str(state)).set(count)
+        self._oldest.set(max(0.0, now - backlog.oldest_at) if backlog.oldest_at is not None else 0.0)
+        return generate_latest(self._registry)

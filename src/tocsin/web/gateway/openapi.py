@@ -1,0 +1,211 @@
+"""The OpenAPI document of the gateway; a test holds it against the routes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tocsin import __version__
+from tocsin.delivery.model import Status
+from tocsin.web.gateway.deliveries import CURSOR, MAX_PAGE, USUAL_PAGE
+from tocsin.web.gateway.openapi_schemas import TIME, parameter, ref, schemas
+from tocsin.web.gateway.sending import MAX_KEY
+from tocsin.web.http.problems import PROBLEMS
+
+# What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
+ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
+TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
+
+
+def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of the gateway."""
+    names = {"type": "array", "items": {"type": "string"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Tocsin gateway", "version": __version__, "license": {"name": "MIT", "identifier": "MIT"}},
+        "paths": {
+            "/send": {"post": _send()},
+            "/webhook/{channel}": {"post": _webhook()},
+            "/deliveries": {"get": _deliveries()},
+            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery")},
+            "/deliveries/{id}/replay": {"post": _delivery("replay", "Queue it again", "invalid-transition")},
+            "/deliveries/{id}/retry": {
+                "post": _delivery("retry", "Try it now instead of at its next time", "invalid-transition")
+            },
+            "/deliveries/{id}/cancel": {"post": _delivery("cancel", "Do not send it after all", "invalid-transition")},
+            "/health": {"get": _health()},
+            "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
+            "/metrics": {"get": _metrics()},
+            "/openapi.json": {"get": _open("openapi", "This document", {"type": "object"})},
+        },
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": schemas(kinds)},
+    }
+
+
+def _send() -> dict[str, Any]:
+    result = ref("SendResult")
+    accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", ref("Accepted"))
+    location = _header("Where to find the delivery")
+    applied = _header("respond-async")
+    replayed = {"Idempotent-Replayed": _header("`true` when this is a stored answer")}
+    return {
+        "operationId": "send",
+        "summary": "Send a message to one target: now, or by the durable queue",
+        "security": TOKEN,
+        "parameters": [
+            parameter(
+                "Prefer",
+                "`respond-async` queues the message instead of sending it now; `policy`, `not_before` and `expires_at`"
+                " need it",
+                where="header",
+            ),
+            parameter(
+                "Idempotency-Key",
+                "Repeating the request gives the same answer, for 24 hours",
+                where="header",
+                schema={"type": "string", "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+            ),
+        ],
+        "requestBody": {
+            "required": True,
+            "description": "`QueueRequest` only with the header `Prefer: respond-async`",
+            "content": {"application/json": {"schema": {"anyOf": [ref("SendRequest"), ref("QueueRequest")]}}},
+        },
+        "responses": {
+            "200": {**_answer("The message was handed over", result), "headers": replayed},
+            "202": {**accepted, "headers": {"Location": location, "Preference-Applied": applied, **replayed}},
+            "404": _answer("The channel is unknown or not configured", result),
+            "502": _answer("Nothing was sent; trying again may help", result),
+            "504": {
+                **_answer(
+                    "Partly sent, or the outcome is unknown: repeat it with the same Idempotency-Key only", result
+                ),
+                "headers": replayed,
+            },
+            **_problems("invalid-request", "unauthenticated", "payload-too-large"),
+            "409": {
+                **_problems("conflict")["409"],
+                "headers": {"Retry-After": _header("Seconds until it may be done")},
+            },
+            **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
+            "422": _either(
+                "A send result: trying again cannot help. A problem: the request is not valid, or its key came"
+                " before with another one",
+                result,
+            ),
+            "503": {
+                **_either("A send result: the provider asks to wait. A problem: the service is not ready", result),
+                "headers": {"Retry-After": _header("Seconds until it may be tried again; with a send result")},
+            },
+        },
+    }
+
+
+def _webhook() -> dict[str, Any]:
+    anything = {"description": "Exactly what the product sent and signed", "content": {"*/*": {}}}
+    answer = _answer("Taken in, or known already; the body is what the product expects, often nothing", {})
+    return {
+        "operationId": "webhook",
+        "summary": "Take in what a product reports; the signature of the call is all the proof it needs",
+        "security": [],
+        "parameters": [parameter("channel", "A channel that receives, or an alias", where="path")],
+        "requestBody": {"required": True, **anything},
+        "responses": {
+            "200": answer,
+            "204": {"description": "Taken in, or known already"},
+            **_problems("invalid-request", "invalid-signature", "not-found", "payload-too-large", *ANYWHERE),
+        },
+    }
+
+
+def _deliveries() -> dict[str, Any]:
+    return {
+        "operationId": "deliveries",
+        "summary": "The newest deliveries that match, a page at a time",
+        "security": TOKEN,
+        "parameters": [
+            parameter("status", "Only deliveries in this state", schema={"enum": ["", *Status]}),
+            parameter("channel", "Only this channel, by its kind or an alias; a name that no channel has is refused"),
+            parameter("target", "Only this target"),
+            parameter("q", "Words of message or target; each may be the beginning of a word"),
+            parameter(
+                "since",
+                "Only those created at or after this time (RFC 3339 or Unix seconds)",
+                schema={"anyOf": [{"const": ""}, TIME]},
+            ),
+            parameter(
+                "limit",
+                f"How many at most: 1 to {MAX_PAGE}, {USUAL_PAGE} if not given",
+                schema={"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": USUAL_PAGE},
+            ),
+            parameter(
+                "cursor",
+                "`next_cursor` of the page before",
+                schema={"type": "string", "pattern": f"^({CURSOR})?$"},
+            ),
+        ],
+        "responses": {
+            "200": _answer("One page", ref("DeliveryPage")),
+            **_problems("unauthenticated", "validation-failed", *ANYWHERE),
+        },
+    }
+
+
+def _delivery(name: str, summary: str, *problems: str) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "security": TOKEN,
+        "parameters": [parameter("id", "The id of the delivery, or a beginning that no other has", where="path")],
+        "responses": {
+            "200": _answer("The delivery as it is now", ref("Delivery")),
+            **_problems("unauthenticated", "not-found", "validation-failed", *problems, *ANYWHERE),
+        },
+    }
+
+
+def _health() -> dict[str, Any]:
+    return {
+        "operationId": "health",
+        "summary": "Whether the service can work; needs no token and no rate limit counts it",
+        "responses": {
+            "200": _answer("It can", ref("Health")),
+            "503": _answer("It is stopping, or cannot write its audit log, its queue or its inbox", ref("Health")),
+            **_problems("internal-error"),
+        },
+    }
+
+
+def _metrics() -> dict[str, Any]:
+    text = {"description": "Text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {
+        "operationId": "metrics",
+        "summary": "All numbers, for Prometheus",
+        "security": TOKEN,
+        "responses": {"200": text, **_problems("unauthenticated", *ANYWHERE)},
+    }
+
+
+def _open(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "responses": {"200": _answer(summary, schema), **_problems(*ANYWHERE)},
+    }
+
+
+def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _either(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Describe an answer that has this schema, or is a problem document; its media type tells which."""
+    problem = {"application/problem+json": {"schema": ref("Problem")}}
+    return {"description": description, "content": {"application/json": {"schema": schema}, **problem}}
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+def _problems(*codes: str) -> dict[str, Any]:
+    content = {"application/problem+json": {"schema": ref("Problem")}}
+    return {str(PROBLEMS[code][0]): {"description": PROBLEMS[code][1], "content": content} for code in codes}

@@ -1,0 +1,225 @@
+"""POST /send: now, or by the durable queue with `Prefer: respond-async`; once, with an `Idempotency-Key`."""
+
+import json
+import logging
+from asyncio import CancelledError
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from math import ceil, inf
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
+from tocsin.delivery.document import seconds_of
+from tocsin.delivery.model import SCHEDULE_S, Policy
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.idempotency import KeyReusedError, Keys, StillRunningError, held
+from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+from tocsin.web.http.asgi import header_values, read_body
+from tocsin.web.http.bodies import json_answer, parse_fields, refuse_field
+from tocsin.web.http.problems import Problem
+
+log = logging.getLogger(__name__)
+
+REQUIRED = ("channel", "target", "message")
+ONLY_QUEUED = ("policy", "not_before", "expires_at")
+MAX_KEY = 255
+# Programs that repeat requests do so after any 5xx: only what may end otherwise the next time is one.
+STATUSES = {
+    FailureKind.PERMANENT: 422,
+    FailureKind.TRANSIENT: 502,
+    FailureKind.RATE_LIMITED: 503,
+    FailureKind.AMBIGUOUS: 504,
+}
+USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not say for how long
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request came to; `keep` says that repeating it must give this same answer."""
+
+    document: Mapping[str, object]
+    status: int
+    keep: bool
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def response(self) -> Response:
+        """Return the answer as it goes out."""
+        return json_answer(self.document, self.status, self.headers)
+
+
+class Sending:
+    """The handler of POST /send."""
+
+    def __init__(self, messenger: Messenger, outbox: Outbox, keys: Keys) -> None:
+        self._messenger = messenger
+        self._outbox = outbox
+        self._keys = keys
+
+    async def send(self, scope: Scope, receive: Receive) -> Response:
+        """Send one message; the answer is its send result, or where to find it in the queue."""
+        raw = await read_body(scope, receive)
+        body = parse_fields(scope, raw, REQUIRED, ONLY_QUEUED)
+        queued = _prefers_async(scope)
+        if not queued:
+            for key in ONLY_QUEUED:
+                if key in body:
+                    refuse_field(key, "only-queued", "It needs the header `Prefer: respond-async`")
+        key = _idempotency_key(scope)
+        if not key:
+            return (await self._carry_out(scope, body, "", queued=queued)).response()
+        try:
+            return await self._once(scope, body, key, queued=queued)
+        except KeyReusedError:
+            raise Problem("idempotency-key-reused", "This Idempotency-Key came before with another body.") from None
+        except StillRunningError:
+            detail = "The request with this Idempotency-Key is still running."
+            raise Problem("conflict", detail, headers={"Retry-After": "1"}) from None
+
+    async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Response:
+        digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
+        try:
+            known = await self._keys.begin(key, digest)
+        except (KeyReusedError, StillRunningError):
+            raise
+        except TocsinError as error:
+            raise Problem("not-ready", f"The Idempotency-Key cannot be kept: {error.sentence()}.") from None
+        if known is not None and known.status is not None:
+            return _replayed(known.status, known.body)
+        if known is not None and not queued:
+            answer = self._interrupted(body)
+        else:
+            try:
+                async with held(self._keys, key):
+                    answer = await self._carry_out(scope, body, key, queued=queued)
+            except (Problem, KeyReusedError):  # nothing was done: a corrected request may use the same key
+                await self._settle(key, None)
+                raise
+        await self._settle(key, answer)
+        return answer.response()
+
+    async def _settle(self, key: str, answer: Answer | None) -> None:
+        """Keep the answer where there is one to keep, else free the key; what was done stays done without it."""
+        try:
+            if answer is not None and answer.keep:
+                await self._keys.finish(key, answer.status, bytes(answer.response().body).decode())
+            else:
+                await self._keys.forget(key)
+        except TocsinError as error:
+            log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
+
+    def _interrupted(self, body: Mapping[str, str]) -> Answer:
+        """Answer for a direct send whose service died while it was sent: it is never sent again."""
+        error = "outcome unknown: the service stopped while this was sent; check there before sending again"
+        kind = self._outbox.kind_of(body["channel"])
+        return Answer(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
+
+    async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Answer:
+        return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
+
+    async def _send_now(self, scope: Scope, body: dict[str, str]) -> Answer:
+        cut_off: list[Receipt] = []
+        try:
+            receipt = await self._messenger.send(
+                body["channel"], body["target"], body["message"], caller_of(scope), on_cut_off=cut_off.extend
+            )
+        except CancelledError:  # the service stops: the caller must learn whether the message may be out
+            if not cut_off:
+                raise
+            receipt = cut_off[0]
+        if receipt.failure and receipt.parts_sent:
+            return _partly_sent(receipt)
+        return _outcome(receipt.result, receipt.failure)
+
+    async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
+        policy = body.get("policy", "")
+        if "policy" in body and policy not in set(Policy):
+            refuse_field("policy", "wrong-value", f"It must be one of: {', '.join(Policy)}")
+        terms = (_time(body, "not_before"), _time(body, "expires_at"), f"http:{key}" if key else None)
+        try:
+            new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
+        except (ChannelError, ConfigError) as error:
+            kind = self._outbox.kind_of(body["channel"])
+            return _outcome(SendResult(False, kind, body["target"], error=error.sentence()), error)
+        try:
+            [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
+        except TocsinError as error:
+            raise Problem("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
+        if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
+            raise KeyReusedError("the queue knows the key")  # from a try whose answer was lost
+        accepted = {"id": delivery.id, "status": str(delivery.status)}
+        return Answer(accepted, 202, keep=True, headers=_where(delivery.id))
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return who asks, for the audit line."""
+    facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
+    if user := scope.get("tocsin.user"):
+        facts["actor"] = user
+    return Caller("gateway", facts)
+
+
+def _prefers_async(scope: Scope) -> bool:
+    preferences = (part for value in header_values(scope, b"prefer") for part in value.split(","))
+    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
+
+
+def _idempotency_key(scope: Scope) -> str:
+    values = header_values(scope, b"idempotency-key")
+    if not values:
+        return ""
+    key = values[0].strip().removeprefix('"').removesuffix('"')
+    if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
+        raise Problem("invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters.")
+    return key
+
+
+def _replayed(status: int, body: str) -> Response:
+    headers = {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
+    if status == 202:
+        headers |= _where(str(json.loads(body)["id"]))
+    return Response(body, status, headers, "application/json")
+
+
+def _where(delivery: str) -> dict[str, str]:
+    return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
+
+
+def _time(body: dict[str, str], key: str) -> float | None:
+    if key not in body:
+        return None
+    try:
+        return seconds_of(body[key])
+    except ValueError as error:
+        refuse_field(key, "wrong-value", f"It must be {error}")
+
+
+def _outcome(result: SendResult, failure: TocsinError | None) -> Answer:
+    """Return the answer to a send that has ended; its status tells whoever repeats requests what is right."""
+    if failure is None:
+        return Answer(result.as_dict(), 200, keep=True)
+    if isinstance(failure, UnknownChannelError):
+        return Answer(result.as_dict(), 404, keep=False)
+    # What is not from a provider, a setting for instance, is the same at the next try.
+    kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
+    headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
+    return Answer(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
+
+
+def _partly_sent(receipt: Receipt) -> Answer:
+    """Return the answer where some parts are out: whoever repeats the request would send these again."""
+    result, known = receipt.result, f"/deliveries/{receipt.delivery}"
+    if receipt.delivery:
+        # The next part may be out as well: a replay would begin with it.
+        next_step = f"see GET {known}" if may_be_out(receipt) else f"send the rest with POST {known}/replay"
+        result = replace(result, error=f"{result.error}; {next_step}")
+    return Answer(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
+
+
+def _wait_s(failure: TocsinError) -> int:
+    told_s = failure.retry_after_s if isinstance(failure, RemoteError) else None
+    return ceil(told_s if told_s is not None and 0 <= told_s < inf else USUAL_WAIT_S)

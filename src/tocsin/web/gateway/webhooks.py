@@ -1,0 +1,177 @@
+"""POST /webhook/{channel}: verified, stored, answered; the work on it begins afterwards.
+
+Sources: spec 5.4, decisions 14, 15 and 18, channel fact book sections 0, 8 and 9.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from tocsin.channels.inbound import Answer, Handshake, InboundAdapter, InboundMessage, WebhookRequest
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError, UnknownChannelError
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.store import KEYS_KEPT_S
+from tocsin.web.gateway.metrics import Metrics
+from tocsin.web.http.asgi import read_body
+from tocsin.web.http.problems import Problem
+from tocsin.web.http.refusals import RefusalLog
+
+log = logging.getLogger(__name__)
+
+# How long a signed call that comes again is recognised. Source: channel fact book, section 9.
+REPLAYED_S = 600.0
+MAX_REPLAYS = 50_000
+# A call signed later than this is not of now, whatever our clock has been through. Teamchat allows as much.
+MAX_AHEAD_S = 300.0
+# An older call may have been here before: its dedupe keys may be forgotten.
+MAX_AGE_S = KEYS_KEPT_S - MAX_AHEAD_S
+
+
+class Webhooks:
+    """The handler of POST /webhook/{channel}."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        inbox: Inbox,
+        audit: AuditTrail,
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        per_minute: int,
+        verifies: bool = True,
+    ) -> None:
+        self._registry = registry
+        self._inbox = inbox
+        self._audit = audit
+        self._clock = clock
+        self._metrics = metrics
+        self._verifies = verifies
+        self._limit = RateLimiter(per_minute, clock.monotonic)
+        self._replays = _Replays(clock.monotonic)
+        self._told = RefusalLog(clock.monotonic)
+
+    async def receive(self, scope: Scope, receive: Receive) -> Response:
+        """Take one call of a product in; the answer is what the product expects."""
+        kind = self._registry.kind_of(scope["path_params"]["channel"])
+        if kind not in self._registry.receiving():
+            raise _unknown()
+        # The body as it came, also when it is compressed: the signature covers these bytes.
+        body = await read_body(scope, receive)
+        headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"])
+        request = WebhookRequest(headers, body)
+        adapter = self._verified(scope, kind, request)
+        if not self._limit.take(kind):
+            detail = f"More than {self._limit.per_minute} webhook calls a minute on {kind}: see WEBHOOK_RATE_LIMIT."
+            raise Problem("rate-limited", detail, headers={"Retry-After": "60"})
+        try:
+            return _response(await self._take_in(scope, kind, adapter, request))
+        except Exception as error:
+            # Whatever broke, the event is not acknowledged: the product sends it again.
+            if isinstance(error, TocsinError):
+                log.warning("a webhook call cannot be taken in", extra={"channel": kind, "reason": error.sentence()})
+            else:
+                log.exception("a webhook call cannot be taken in", extra={"channel": kind})
+            raise Problem("not-ready", "The event cannot be taken in now; send it again later.") from None
+
+    def _verified(self, scope: Scope, kind: str, request: WebhookRequest) -> InboundAdapter:
+        """Return the adapter, or raise one and the same answer whatever is wrong."""
+        try:
+            adapter = self._registry.receiver(kind)
+            if self._verifies:
+                adapter.verify(request, self._clock.now())
+        except UnknownChannelError:
+            raise _unknown() from None
+        except Exception as error:  # noqa: BLE001  # a bug in a verifier must not let anybody in
+            self._metrics.count_rejected(kind)
+            self._tell(scope, kind, error)
+        else:
+            return adapter
+        raise Problem(
+            "invalid-signature",
+            "The call is not signed as it must be.",
+            headers={"WWW-Authenticate": 'Signature realm="webhook"'},
+        )
+
+    def _tell(self, scope: Scope, kind: str, error: Exception) -> None:
+        """Write the reason to log and audit, once a minute for an address: whoever tries out what is wrong sees it."""
+        address = scope["tocsin.client"]
+        expected = isinstance(error, TocsinError)
+        reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
+        if not self._told.admits(address, f"{kind} {reason}"):
+            return
+        facts = {"channel": kind, "ip": address, "request_id": scope["tocsin.request_id"], "reason": reason}
+        level = logging.WARNING if expected else logging.ERROR
+        log.log(level, "a webhook call was rejected", exc_info=None if expected else error, extra=facts)
+        detail = f"rejected a webhook call on {kind} from {address}: {reason}"
+        self._audit.record("msg.reject", detail, source="gateway", metadata=facts)
+
+    async def _take_in(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> Answer:
+        received = await adapter.receive(request)
+        if isinstance(received, Handshake):
+            return received.answer
+        if received is None:
+            self._metrics.count_received(kind, "none", "ignored")
+            return adapter.answer_to(None)
+        if self._is_stale(scope, kind, adapter, request):
+            self._metrics.count_received(kind, str(received.kind), "stale")
+        else:
+            await self._store(kind, adapter.replay_key(request), received)
+        return adapter.answer_to(received)
+
+    def _is_stale(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> bool:
+        """Whether a call may be a repetition that nothing would recognise; that is told, like a rejection."""
+        signed_at = adapter.signed_at(request) if self._verifies else None
+        if signed_at is None or -MAX_AHEAD_S <= (age_s := self._clock.now() - signed_at) <= MAX_AGE_S:
+            return False
+        facts = {
+            "channel": kind,
+            "ip": scope["tocsin.client"],
+            "request_id": scope["tocsin.request_id"],
+            "age_s": age_s,
+        }
+        if self._told.admits(facts["ip"], f"{kind} stale"):
+            log.warning("an old webhook call is not worked on; compare this machine's clock", extra=facts)
+        return True
+
+    async def _store(self, kind: str, replay_key: str, message: InboundMessage) -> None:
+        key = f"{kind} {replay_key}"
+        if replay_key and key in self._replays:
+            self._metrics.count_received(kind, str(message.kind), "duplicate")
+            return
+        await self._inbox.accept([message])
+        if replay_key:
+            self._replays.add(key)
+
+
+class _Replays:
+    """The signed calls of the last minutes."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._until: OrderedDict[str, float] = OrderedDict()
+
+    def __contains__(self, key: str) -> bool:
+        return self._until.get(key, 0.0) > self._monotonic()
+
+    def add(self, key: str) -> None:
+        now = self._monotonic()
+        self._until[key] = now + REPLAYED_S
+        self._until.move_to_end(key)
+        while len(self._until) > MAX_REPLAYS or next(iter(self._until.values())) <= now:
+            self._until.popitem(last=False)
+
+
+def _unknown() -> Problem:
+    return Problem("not-found", "No channel of that name receives anything.")
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, media_type=answer.content_type or None)

@@ -1,0 +1,1 @@
+"""HTTP for every service: ASGI layers, limits, bodies and problem documents."""

@@ -1,0 +1,339 @@
+"""What every request passes before a route, as plain ASGI.
+
+Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004).
+"""
+
+import asyncio
+import logging
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from hmac import compare_digest
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tocsin.core.config.security import is_loopback
+from tocsin.core.config.variables import Network
+from tocsin.core.ids import new_id
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
+from tocsin.web.http.problems import Problem
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 1024 * 1024
+# What is kept of a body before it needs one of the slots for large ones.
+SMALL_BODY_BYTES = 16 * 1024
+# Read and thrown away before a 413: closing with data unread resets the connection, and the answer with it.
+MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
+EXEMPT_PATHS = frozenset({"/health", "/api/health"})
+# Products call these from few addresses: a signature lets them in, and what fails to prove itself is counted.
+WEBHOOK_PATHS = "/webhook/"
+# Answers that say nothing against the caller.
+_OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
+_REQUEST_ID = re.compile(rb"[\w-]{1,64}")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
+
+
+class RequestScope:
+    """Outermost: gives the request an id and a client address, and every error a problem document."""
+
+    def __init__(self, app: ASGIApp, trusted_proxies: Sequence[Network], count: Callable[[Scope, int], None]) -> None:
+        self._app = app
+        self._trusted = tuple(trusted_proxies)
+        self._count = count
+        self._large_bodies = LargeBodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope["tocsin.request_id"] = request_id
+        scope["tocsin.client"] = self._client(scope)
+        scope["tocsin.large_bodies"] = self._large_bodies
+        header = (b"x-request-id", request_id.encode())
+        started = False
+
+        async def reply(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"].append(header)
+                self._count(scope, message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, reply)
+        except asyncio.CancelledError:
+            # Only the end of the service's grace period cancels a request, and then the task ends here.
+            if not started:
+                await _STOPPED.response(request_id)(scope, receive, reply)
+        except Exception as error:  # the edge of the service: a request must be answered, whatever broke
+            if started:
+                raise
+            await _problem_of(error, request_id).response(request_id)(scope, receive, reply)
+
+    def _client(self, scope: Scope) -> str:
+        """Return the client's address: the peer's, or the one that a trusted proxy vouches for."""
+        peer = str((scope.get("client") or ("unknown",))[0])
+        scope["tocsin.proxied"] = proxied = bool(self._trusted) and is_in(address_of(peer), self._trusted)
+        if not proxied:
+            return peer
+        hops = [hop for value in header_values(scope, b"x-forwarded-for") for hop in value.split(",")]
+        for hop in reversed(hops):
+            address = address_of(hop)
+            if address is None:  # no proxy writes that: it must not become a bucket or an audit line
+                return peer
+            if not is_in(address, self._trusted):
+                return str(address)
+        return peer
+
+
+class HttpsOnly:
+    """Refuses plain HTTP; a trusted proxy says with `X-Forwarded-Proto` that it spoke TLS."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _came_by_tls(scope):
+            raise Problem("forbidden", _how_to_use_https(scope))
+        await self._app(scope, receive, send)
+
+
+class LocalCallers:
+    """Refuses what a web page makes a browser send, where being on loopback is all the protection there is.
+
+    A page can point a name of its own at 127.0.0.1 and is then free to call what listens there (DNS
+    rebinding); an address or a name like `localhost` cannot be pointed anywhere. It can also send a
+    form anywhere without reading the answer; browsers then say which site it came from. A proxy on
+    the same machine changes nothing about that. Webhooks come by a public name, and are signed.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
+        if not exempt:
+            self._check_host(scope)
+            if scope["method"] not in _SAFE_METHODS:
+                self._check_origin(scope)
+        await self._app(scope, receive, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        if not all(is_local_name(host) for host in header_values(scope, b"host")):
+            raise Problem(
+                "forbidden",
+                "Without GATEWAY_TOKEN this gateway accepts only local names and IP addresses as Host. "
+                "Set GATEWAY_TOKEN to serve other names, behind a proxy too.",
+            )
+
+    def _check_origin(self, scope: Scope) -> None:
+        sites = header_values(scope, b"sec-fetch-site")
+        hosts = header_values(scope, b"host")
+        origins = [origin.partition("://")[2] for origin in header_values(scope, b"origin")]
+        if not set(sites) <= {"same-origin", "none"} or not set(origins) <= set(hosts):
+            raise Problem(
+                "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
+            )
+
+
+class BearerToken:
+    """Notes who holds the token, or why nobody does; the routes that need it refuse everybody else."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._digest = sha256(token.encode()).digest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            problem = scope["tocsin.token_problem"] = self._problem_of(scope)
+            scope["tocsin.user"] = "" if problem else "token"
+        await self._app(scope, receive, send)
+
+    def _problem_of(self, scope: Scope) -> str:
+        values = header_values(scope, b"authorization")
+        if not values:
+            return f"There is no token: {_NEEDED}."
+        scheme, _, token = values[0].partition(" ")
+        if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
+            return f"The header Authorization holds no bearer token, or stands there more than once: {_NEEDED}."
+        given = sha256(token.strip().encode("latin-1")).digest()
+        return "" if compare_digest(given, self._digest) else f"The token is wrong: {_NEEDED}."
+
+
+def require_token(scope: Scope) -> None:
+    """Raise the 401 answer, which says what is wrong, unless the request holds the token."""
+    if scope.get("tocsin.user"):
+        return
+    problem = scope["tocsin.token_problem"]
+    # RFC 6750, section 3.1: only who sent a token is told of an error.
+    error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
+    raise Problem("unauthenticated", problem, headers={"WWW-Authenticate": f'Bearer realm="gateway"{error}'})
+
+
+class RateLimits:
+    """One bucket an authenticated user, one an address for everybody else (decision 18).
+
+    A webhook call takes from it only when it was refused: whoever is verified has a limit of another kind.
+    """
+
+    def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter) -> None:
+        self._app = app
+        self._per_address = per_address
+        self._per_user = per_user
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(WEBHOOK_PATHS):
+            await self._only_refused(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS:
+            self._take(scope)
+        await self._app(scope, receive, send)
+
+    async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except (Problem, HTTPException) as refusal:
+            if not (isinstance(refusal, Problem) and refusal.code in _OWN_TROUBLE):
+                self._take(scope)
+            raise
+
+    def _take(self, scope: Scope) -> None:
+        user = scope.get("tocsin.user", "")
+        limiter, key = (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
+        if not limiter.take(key):
+            raise Problem(
+                "rate-limited",
+                f"More than {limiter.per_minute} requests a minute. Wait a minute, or raise the limit.",
+                headers={"Retry-After": "60"},  # fixed by spec 7
+            )
+
+
+def header_values(scope: Scope, name: bytes) -> list[str]:
+    """Return every value of a header, in order; header names are lower case in ASGI."""
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return the body; raise the 413 answer when it is over 1 MiB."""
+    declared = header_values(scope, b"content-length")
+    if declared and declared[0].isdecimal() and len(declared[0]) < 20 and int(declared[0]) > MAX_BODY_BYTES:
+        if not header_values(scope, b"expect"):  # who expects a go-ahead has not sent anything yet
+            await _discard(receive)
+        raise _too_large()
+    body = bytearray()
+    if await _receive_into(body, receive, SMALL_BODY_BYTES):
+        large_bodies: LargeBodies = scope["tocsin.large_bodies"]
+        async with large_bodies.slot(bucket_of(scope["tocsin.client"])):
+            await _receive_into(body, receive, MAX_BODY_BYTES + 1)
+    return bytes(body)
+
+
+async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
+    """Append what arrives until the end, or until there is `enough`; tell whether more is to come."""
+    while len(body) < enough:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem("invalid-request", "The connection was closed before the whole body had arrived.")
+        more = message.get("more_body", False)
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
+            if more:
+                await _discard(receive)
+            raise _too_large()
+        if not more:
+            return False
+    return True
+
+
+class LargeBodies:
+    """Slots for bodies that arrive in many pieces: what is in memory before anybody has proved anything stays bounded.
+
+    The others wait unread. One address has fewer slots than there are, so that it cannot hold up the rest.
+    """
+
+    def __init__(self, total: int = 16, per_address: int = 4) -> None:
+        self._total = asyncio.Semaphore(total)
+        self._per_address = per_address
+        self._of_address: dict[str, asyncio.Semaphore] = {}
+        self._users: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def slot(self, address: str) -> AsyncIterator[None]:
+        """Wait for a slot and hold it."""
+        own = self._of_address.setdefault(address, asyncio.Semaphore(self._per_address))
+        self._users[address] += 1
+        try:
+            async with own, self._total:
+                yield
+        finally:
+            self._users[address] -= 1
+            if not self._users[address]:
+                del self._users[address], self._of_address[address]
+
+
+async def _discard(receive: Receive) -> None:
+    size = 0
+    while size <= MAX_DISCARDED_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))
+        if not message.get("more_body", False):  # the end, or `http.disconnect`
+            return
+
+
+def _too_large() -> Problem:
+    # Closing says that the rest of the body is not wanted.
+    return Problem("payload-too-large", "The body is over 1 MiB (1,048,576 bytes).", headers={"Connection": "close"})
+
+
+_NEEDED = "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN"
+
+_STOPPED = Problem(
+    "not-ready",
+    "The service was stopped while it worked on this request, which may have taken effect: check before sending again.",
+)
+
+
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return str(value.decode())
+    return new_id()
+
+
+def _came_by_tls(scope: Scope) -> bool:
+    if scope["scheme"] == "https":
+        return True
+    protos = header_values(scope, b"x-forwarded-proto") if scope["tocsin.proxied"] else []
+    return bool(protos) and protos[-1].rpartition(",")[2].strip().lower() == "https"
+
+
+def _how_to_use_https(scope: Scope) -> str:
+    """Return why plain HTTP is refused, and how this caller gets in."""
+    refused = "Plain HTTP is refused because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
+    if scope["tocsin.proxied"]:
+        return f"{refused}The proxy must send `X-Forwarded-Proto: https` for what reached it by TLS."
+    usual = "Call the https:// address of the TLS-terminating proxy that TRUSTED_PROXIES names. "
+    if is_loopback(scope["tocsin.client"]):
+        return (
+            f"{refused}{usual}For calls on this machine set TRUSTED_PROXIES={scope['tocsin.client']} "
+            "and send the header `X-Forwarded-Proto: https`, or set FORCE_HTTPS=false."
+        )
+    return refused + usual.rstrip()
+
+
+def _problem_of(error: Exception, request_id: str) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HTTPException) and error.status_code in _HTTP_CODES:
+        detail = {404: "No such path. GET /openapi.json lists them all.", 405: "This path does not allow that method."}
+        return Problem(_HTTP_CODES[error.status_code], detail[error.status_code], headers=error.headers or {})
+    log.error("request failed", exc_info=error, extra={"request_id": request_id})
+    return Problem("internal-error", "The request failed because of a bug; the log has the details.")

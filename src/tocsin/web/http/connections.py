@@ -1,0 +1,97 @@
+"""How many connections a service holds: in all, and from one address."""
+
+import resource
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from tocsin.core.config.variables import Network
+from tocsin.core.process.malloc import give_back_memory
+from tocsin.web.http.clients import address_of, bucket_of, is_in
+
+MAX_CONNECTIONS = 512
+MAX_PER_ADDRESS = 256
+# After so many connections, once no more than so few are left, freed memory goes back to the system.
+CROWD, CALM = 128, 16
+# Descriptors that are left to everything else: databases, log files, calls to providers, child processes.
+RESERVED_DESCRIPTORS = 128
+
+
+class ClientConnection(Protocol):
+    """What is limited: one client's connection."""
+
+    peer: str  # its address, as the socket tells it
+    waiting_since: float | None  # when it began to wait for the client; None while the service owes an answer
+
+    def cut_off(self) -> None:
+        """End it at once."""
+
+
+class ConnectionLimits:
+    """Takes connections in; where there are too many, the one that has kept the service waiting longest goes.
+
+    So a client that opens connections and says nothing on them takes none away from those who ask
+    something. A trusted proxy brings many clients on one address: only the limit in all holds for it.
+    """
+
+    def __init__(
+        self,
+        trusted_proxies: Sequence[Network] = (),
+        *,
+        total: int = MAX_CONNECTIONS,
+        per_address: int = MAX_PER_ADDRESS,
+    ) -> None:
+        self._trusted = tuple(trusted_proxies)
+        self._total = min(total, descriptors_for_connections())
+        self._per_address = per_address
+        self._connections: set[ClientConnection] = set()
+        self._of_address: Counter[str] = Counter()
+        self._crowded = False
+
+    def admit(self, connection: ClientConnection) -> bool:
+        """Take `connection` in and return True, or return False where every other one is owed an answer."""
+        key = bucket_of(connection.peer)
+        limited = self._of_address[key] >= self._per_address and not is_in(address_of(connection.peer), self._trusted)
+        if limited and not self._make_room(key):
+            return False
+        if len(self._connections) >= self._total and not self._make_room(None):
+            return False
+        self._connections.add(connection)
+        self._of_address[key] += 1
+        self._crowded = self._crowded or len(self._connections) >= CROWD
+        return True
+
+    def release(self, connection: ClientConnection) -> None:
+        """Forget a connection that has ended; one that was not admitted, or is forgotten, is ignored."""
+        if connection not in self._connections:
+            return
+        self._connections.remove(connection)
+        key = bucket_of(connection.peer)
+        self._of_address[key] -= 1
+        if not self._of_address[key]:
+            del self._of_address[key]
+        if self._crowded and len(self._connections) <= CALM:
+            self._crowded = False
+            give_back_memory()
+
+    def _make_room(self, key: str | None) -> bool:
+        """Cut off the connection that has waited longest, of one address or of all."""
+        waiting = [
+            (connection.waiting_since, id(connection), connection)
+            for connection in self._connections
+            if connection.waiting_since is not None and (key is None or bucket_of(connection.peer) == key)
+        ]
+        if not waiting:
+            return False
+        longest = min(waiting)[2]
+        self.release(longest)
+        longest.cut_off()
+        return True
+
+
+def descriptors_for_connections() -> int:
+    """Return how many connections the limit of open files leaves room for."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(soft - RESERVED_DESCRIPTORS, soft // 2)

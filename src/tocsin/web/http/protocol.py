@@ -1,0 +1,203 @@
+"""What uvicorn leaves open to a stranger on the wire: how long, how much and how many at a time."""
+
+import logging
+from asyncio import Transport
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from tocsin.core.ids import new_id
+from tocsin.web.http.connections import ConnectionLimits
+from tocsin.web.http.problems import Problem
+from tocsin.web.http.refusals import RefusalLog
+
+log = logging.getLogger(__name__)
+
+# 1 MiB in 30 s is 35 kB/s; a connection that takes longer holds a descriptor and memory for nothing.
+ARRIVAL_TIMEOUT_S = 30.0
+# Bytes in a row that bring no body: a head, the extension of a chunk, trailer fields.
+MAX_OVERHEAD_BYTES = 64 * 1024
+MAX_HEADER_LINES = 100
+MAX_PIPELINED = 16
+# Each chunk costs as much as a request's first bytes: so many of so few bytes are work and no message.
+FREE_CHUNKS, LEAST_CHUNK_BYTES = 1024, 256
+# The rest of a request that was answered before it had arrived. It is read, because closing with data unread
+# resets the connection and the answer with it, and thrown away.
+LINGER_S = 2.0
+MAX_LINGER_BYTES = 1024 * 1024
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP whose requests arrive whole and in time, or the connection is closed.
+
+    A request that comes in one piece, as nearly every one does, costs no timer.
+    """
+
+    arrival_timeout_s = ARRIVAL_TIMEOUT_S
+
+    def __init__(
+        self, *args: Any, limits: ConnectionLimits | None = None, refusals: RefusalLog | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.peer = ""
+        self.waiting_since: float | None = self.loop.time()
+        self._limits = limits or ConnectionLimits()
+        self._refusals = refusals or RefusalLog(self.loop.time)
+        self._running: RequestResponseCycle | None = None
+        self._in_head = False
+        self._arriving = False
+        self._overhead_bytes = self._body_bytes = self._chunks = 0
+        self._lingered_bytes = -1  # negative while the connection takes requests
+        self._deadline: Any = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.peer = self.client[0] if self.client else "unknown"
+        if not self._limits.admit(self):
+            self._refuse_connection()
+            return
+        self._start_deadline(self.arrival_timeout_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._limits.release(self)
+        self._stop_deadline()
+        super().connection_lost(exc)
+
+    def cut_off(self) -> None:
+        """End the connection at once."""
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._lingered_bytes >= 0:
+            self._throw_away(data)
+            return
+        self._unset_keepalive_if_required()
+        self._overhead_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Another protocol was offered: the request is answered in this one, and what follows it is not HTTP.
+            self.cycle.keep_alive = False
+            self._linger()
+        except httptools.HttpParserError as error:
+            self._refuse_request(error.__context__)
+        else:
+            self._bound_arrival()
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise _RefusedError(f"More than {MAX_PIPELINED} requests were sent without waiting for an answer.")
+        super().on_message_begin()
+        self._in_head = self._arriving = True
+        self._overhead_bytes = self._body_bytes = self._chunks = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer field: whatever it is called, no proxy in front has seen it as a header
+        if len(self.headers) >= MAX_HEADER_LINES:
+            raise _RefusedError(f"The request has more than {MAX_HEADER_LINES} header lines.")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """Count a chunk; uvicorn has no use for it."""
+        self._chunks += 1
+        if self._chunks > FREE_CHUNKS and self._body_bytes < self._chunks * LEAST_CHUNK_BYTES:
+            raise _RefusedError(f"The body comes in chunks of fewer than {LEAST_CHUNK_BYTES} bytes.")
+
+    def on_body(self, body: bytes) -> None:
+        self._overhead_bytes = 0
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._arriving = False
+        if not self.cycle.response_complete:
+            self.waiting_since = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        another = bool(self.pipeline)
+        super().on_response_complete()
+        if another and not self._arriving:
+            return
+        self.waiting_since = self.loop.time()
+        if not another and self._arriving and not self.transport.is_closing():
+            self._linger()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP with a problem document too."""
+        self._write_and_close(b"400 Bad Request", Problem("invalid-request", msg))
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _bound_arrival(self) -> None:
+        if not self._arriving:
+            self._stop_deadline()
+            return
+        self._start_deadline(self.arrival_timeout_s)
+        if self._overhead_bytes > MAX_OVERHEAD_BYTES:
+            self.transport.abort()
+
+    def _refuse_request(self, cause: BaseException | None) -> None:
+        """Answer a request that is not HTTP, after the answers that are owed to those before it."""
+        reason = str(cause) if isinstance(cause, _RefusedError) else "Invalid HTTP request received."
+        if self._refusals.admits(self.peer, reason):
+            log.warning("a request was refused", extra={"ip": self.peer, "reason": reason})
+        running, self._arriving = self._running, False
+        if running is None or running.response_complete or (running.more_body and not running.response_started):
+            self.send_400_response(reason)
+            return
+        # Before it goes the answer to an earlier request, for which a 400 now would be taken.
+        self.pipeline.clear()
+        running.keep_alive = False
+        self._linger()
+
+    def _refuse_connection(self) -> None:
+        problem = Problem("not-ready", "Too many connections are open; try again later.", headers={"Retry-After": "1"})
+        self._write_and_close(b"503 Service Unavailable", problem)
+
+    def _write_and_close(self, status: bytes, problem: Problem) -> None:
+        self._arriving = False
+        response = problem.response(new_id())
+        headers = [*response.raw_headers, (b"connection", b"close")]
+        head = b"".join(b"%b: %b\r\n" % header for header in headers)
+        self.transport.write(b"HTTP/1.1 %b\r\n%b\r\n%b" % (status, head, bytes(response.body)))
+        self.transport.close()
+
+    def _linger(self) -> None:
+        """Take no request any more; once everything is answered, leave the client time to read."""
+        self._lingered_bytes = 0
+        self._unset_keepalive_if_required()
+        self._stop_deadline()
+        if self._running is None or self._running.response_complete:
+            self.transport.write_eof()
+            self._start_deadline(LINGER_S)
+
+    def _throw_away(self, data: bytes) -> None:
+        self._lingered_bytes += len(data)
+        if self._lingered_bytes > MAX_LINGER_BYTES:
+            self.transport.abort()
+
+    def _start_deadline(self, seconds: float) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(seconds, self._too_late)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_late(self) -> None:
+        self._deadline = None
+        self.transport.abort()
+
+
+class _RefusedError(Exception):
+    """A request is well formed and yet more than is taken; the text is for the client."""

@@ -1,0 +1,21 @@
+"""Which refused requests are worth a line in the log: a flood of them must not fill the disk."""
+
+from collections.abc import Callable
+
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.web.http.clients import bucket_of
+
+OF_ADDRESS_PER_MINUTE, OF_ALL_PER_MINUTE = 1, 60
+MAX_ADDRESSES = 10_000
+
+
+class RefusalLog:
+    """Admits one line per minute for one address and reason, and 60 per minute in all."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._of_address = RateLimiter(OF_ADDRESS_PER_MINUTE, monotonic, MAX_ADDRESSES)
+        self._of_all = RateLimiter(OF_ALL_PER_MINUTE, monotonic)
+
+    def admits(self, address: str, reason: str) -> bool:
+        """Whether this refusal is to be told."""
+        return self._of_address.take(f"{bucket_of(address)} {reason}") and self._of_all.take("")

@@ -1,0 +1,156 @@
+"""Run ASGI applications with uvicorn until a signal asks to stop."""
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from tocsin.core.config.variables import Network
+from tocsin.core.errors import ConfigError
+from tocsin.core.http.transport import reason_of
+from tocsin.web.http.connections import ConnectionLimits
+from tocsin.web.http.protocol import BoundedProtocol
+from tocsin.web.http.refusals import RefusalLog
+
+log = logging.getLogger(__name__)
+
+# How long running requests may take to finish after a signal: a send waits 30 s for Retry-After at
+# most, but a person who stops a service does not wait that long.
+GRACE_S = 5
+BACKLOG = 1024
+# The kernel keeps at most about twice this for each connection, and hands over no more in one piece.
+RECEIVE_BUFFER_BYTES = 16 * 1024
+_REMEDIES = {
+    errno.EADDRINUSE: "stop the program that uses it, or set {variable} to a free port",
+    errno.EACCES: "ports below 1024 need privileges; set {variable} to another one",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One application and where it listens; `build` gets a function that says whether it is stopping."""
+
+    name: str
+    host: str
+    port: int
+    port_variable: str
+    build: Callable[[Callable[[], bool]], ASGIApp]
+    trusted_proxies: Sequence[Network] = ()
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`: with several servers, each would catch only its own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _nothing_beside() -> None:
+    """Stop nothing."""
+
+
+async def serve(
+    services: Sequence[Service],
+    *,
+    ready: Callable[[Sequence[str]], None],
+    stopping: Callable[[], None] = _nothing_beside,
+) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service once all listen.
+
+    `stopping` is called at the signal, so that what runs beside the services has the same time to finish as they.
+    Without any service it only waits for the signal: work that listens nowhere goes on beside it.
+    """
+    with ExitStack() as stack:
+        # All ports first: when one is taken, nothing has been started.
+        sockets = [stack.enter_context(listen(service)) for service in services]
+        servers = [_server(service) for service in services]
+        stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
+        ready([f"http://{_authority(sock)}" for sock in sockets])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(stopped.wait())
+            for server, sock in zip(servers, sockets, strict=True):
+                group.create_task(server.serve(sockets=[sock]))
+
+
+@contextmanager
+def listen(service: Service) -> Iterator[socket.socket]:
+    """Open the listening socket; an address in use is a sentence, not a traceback."""
+    host = service.host.strip("[]")
+    try:
+        host.encode("idna")  # the socket module leaves a socket open when this fails in there
+    except UnicodeError:
+        raise ConfigError(f"{service.name} cannot listen on {host}: this is no host name") from None
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"{service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",
+            hint=_REMEDIES.get(error.errno or 0, "correct the address; 127.0.0.1 is this machine alone").format(
+                variable=service.port_variable
+            ),
+        ) from None
+    with sock:
+        sock.set_inheritable(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        yield sock
+
+
+def _server(service: Service) -> _Server:
+    holder: list[_Server] = []
+    limits = ConnectionLimits(service.trusted_proxies)
+    # A function that makes the protocol serves where uvicorn asks for its class.
+    protocol: Any = partial(BoundedProtocol, limits=limits, refusals=RefusalLog(time.monotonic))
+    config = uvicorn.Config(
+        service.build(lambda: holder[0].should_exit),
+        loop="uvloop",
+        http=protocol,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # the client's address is ours to decide, by TRUSTED_PROXIES
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=BACKLOG,
+    )
+    holder.append(_Server(config))
+    return holder[0]
+
+
+def _authority(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@contextmanager
+def _stopped_by_signals(servers: Sequence[uvicorn.Server], stopping: Callable[[], None]) -> Iterator[asyncio.Event]:
+    """Finish what runs at the first signal; at a second one, stop at once."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop() -> None:
+        stopped.set()
+        stopping()
+        for server in servers:
+            server.force_exit = server.should_exit
+            server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

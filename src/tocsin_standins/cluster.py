@@ -1,0 +1,133 @@
+"""All stand-ins at once: `async with open_standins() as town:`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.world import GROUP_CHAT
+from tocsin_standins.chatmodel.server import CAPABLE, FAST, MODEL, ChatModel
+from tocsin_standins.guildchat.calls import PUBLIC_KEY
+from tocsin_standins.guildchat.server import OPS, GuildChat
+from tocsin_standins.page.demo_users import ALICE, People
+from tocsin_standins.page.server import Page
+from tocsin_standins.recorder import Recorder
+from tocsin_standins.teamchat.server import TeamChat
+
+if TYPE_CHECKING:
+    from tocsin_standins.mail import MailServer
+
+
+PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """The running stand-ins, what they received, and the page that shows it."""
+
+    recorder: Recorder
+    teamchat: TeamChat
+    botchat: BotChat
+    guildchat: GuildChat
+    mail: MailServer
+    page: Page
+    chatmodel: ChatModel
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate authority that the mail server's certificate comes from."""
+        return self.mail.ca_file
+
+    def control(self) -> dict[str, str]:
+        """Give the base URL of each stand-in's `/_standin/…` endpoints; the mail server's are on the page."""
+        chats = {"teamchat": self.teamchat, "botchat": self.botchat, "guildchat": self.guildchat}
+        standins = {**chats, "chatmodel": self.chatmodel}
+        return {name: standin.url for name, standin in standins.items()} | {"page": self.page.url}
+
+    def samples(self) -> dict[str, str]:
+        """Give a target that works on each channel."""
+        return {"teamchat": "#ops", "botchat": "1001", "guildchat": OPS, "email": "ops@example.org"}
+
+    def product(self, channel: str) -> str:
+        """Give the name of the product that a channel leads to."""
+        return PRODUCTS.get(channel, channel)
+
+    def environment(self) -> dict[str, str]:
+        """Give the variables that point Tocsin at these stand-ins."""
+        tls = {"starttls": "starttls", "implicit": "implicit", "plain": "none"}
+        return {
+            "TEAMCHAT_API_URL": self.teamchat.api_url,
+            "TEAMCHAT_BOT_TOKEN": self.teamchat.token,
+            "TEAMCHAT_SIGNING_SECRET": self.teamchat.signing_secret,
+            "BOTCHAT_API_URL": self.botchat.api_url,
+            "BOTCHAT_BOT_TOKEN": self.botchat.token,
+            "GUILDCHAT_API_URL": self.guildchat.api_url,
+            "GUILDCHAT_BOT_TOKEN": self.guildchat.token,
+            "GUILDCHAT_PUBLIC_KEY": PUBLIC_KEY,
+            "SMTP_HOST": self.mail.host,
+            "SMTP_PORT": str(self.mail.port),
+            "SMTP_USER": self.mail.user,
+            "SMTP_PASS": self.mail.password,
+            "SMTP_FROM": self.mail.user,
+            "SMTP_TLS": tls[self.mail.mode],
+            "SMTP_CA_FILE": str(self.ca_file),
+            "CHAT_PROVIDER": "openai",
+            "CHAT_MODEL": MODEL,
+            "CHAT_MODEL_FAST": FAST,
+            "CHAT_MODEL_CAPABLE": CAPABLE,
+            "OPENAI_API_KEY": self.chatmodel.key,
+            "OPENAI_BASE_URL": self.chatmodel.openai_url,
+            "ANTHROPIC_API_KEY": self.chatmodel.key,
+            "ANTHROPIC_BASE_URL": self.chatmodel.anthropic_url,
+        }
+
+    def access(self) -> dict[str, str]:
+        """Give the variables that let Alice and her group talk to the bot, and make her the one who lets others in."""
+        return {
+            "ALLOWED_CHAT_IDS": f"{ALICE},{GROUP_CHAT}",
+            "BOTCHAT_DEFAULT_CHAT_ID": str(ALICE),
+            "BOTCHAT_ADMIN_CHAT_ID": str(ALICE),
+        }
+
+    def connect(self, gateway: str, texts: Sequence[str] = ()) -> None:
+        """Tell the page where the products' calls go, and which texts do something there."""
+        self.page.people.gateway, self.page.people.texts = gateway, tuple(texts)
+
+    def say_command(self, text: str) -> str:
+        """Give a command line that writes to the bot as Alice."""
+        body = json.dumps({"chat_id": ALICE, "text": text})
+        return f"curl {self.page.url}/_standin/say -H 'Content-Type: application/json' -d {shlex.quote(body)}"
+
+
+@contextlib.asynccontextmanager
+async def open_standins(
+    *, host: str = "127.0.0.1", ports: Mapping[str, int] | None = None, paced: bool = False
+) -> AsyncIterator[Town]:
+    """Start everything, each on a free loopback port unless `ports` names one.
+
+    The names in `ports` are teamchat, botchat, guildchat, email, chatmodel and page. `paced` enforces the products'
+    rate limits.
+    """
+    from tocsin_standins.mail import MailServer
+
+    at = {} if ports is None else dict(ports)
+    recorder = Recorder()
+    async with contextlib.AsyncExitStack() as stack:
+        teamchat = TeamChat(recorder, host=host, port=at.get("teamchat", 0), paced=paced)
+        botchat = BotChat(recorder, host=host, port=at.get("botchat", 0), paced=paced)
+        guildchat = GuildChat(recorder, host=host, port=at.get("guildchat", 0), paced=paced)
+        mail = MailServer(recorder, host=host, port=at.get("email", 0))
+        chatmodel = ChatModel(recorder, host=host, port=at.get("chatmodel", 0))
+        for standin in (teamchat, botchat, guildchat, chatmodel):
+            await stack.enter_async_context(standin)
+        await stack.enter_async_context(mail)
+        people = People(botchat, teamchat, guildchat)
+        page = Page(recorder, mail.faults, people, host=host, port=at.get("page", 0))
+        await stack.enter_async_context(page)
+        yield Town(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)

@@ -1,0 +1,101 @@
+"""How the Discord stand-in reads bodies and says no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from tocsin_standins.serving import RefusalError, parse_json, whole_seconds
+
+MAX_CONTENT = 2000
+MAX_NONCE = 25
+SNOWFLAKE = re.compile(r"\d{17,20}")
+
+MEANINGS = {
+    0: (401, "401: Unauthorized"),
+    10003: (404, "Unknown Channel"),
+    10008: (404, "Unknown Message"),
+    10013: (404, "Unknown User"),
+    10015: (404, "Unknown Webhook"),
+    10062: (404, "Unknown interaction"),
+    20016: (429, "This action cannot be performed due to slowmode rate limit"),
+    20028: (429, "The write action you are performing on the channel has hit the write rate limit"),
+    40333: (403, "internal network error"),
+    40058: (400, "Cannot message this thread until after the post author has sent an initial message"),
+    40094: (403, "This interaction has reached the maximum number of follow up messages"),
+    40060: (400, "Interaction has already been acknowledged"),
+    50001: (403, "Missing Access"),
+    50006: (400, "Cannot send an empty message"),
+    50007: (403, "Cannot send messages to this user"),
+    50008: (400, "Cannot send messages in a non-text channel"),
+    50013: (403, "Missing Permissions"),
+    50027: (401, "Invalid Webhook Token"),
+    50035: (400, "Invalid Form Body"),
+    50083: (400, "Thread is archived"),
+    50109: (400, "The request body contains invalid JSON."),
+    200000: (400, "Message was blocked by automatic moderation"),
+}
+
+
+async def json_of(request: web.Request) -> dict[str, Any]:
+    """Read the body's JSON object, or refuse."""
+    try:
+        body = parse_json(await request.read())
+    except ValueError:
+        raise refuse(50109) from None
+    if request.content_type != "application/json" or not isinstance(body, dict):
+        raise refuse(50035)
+    return body
+
+
+def checked_content(args: Mapping[str, Any]) -> str:
+    """Check a message's fields; give its content."""
+    content, nonce, flags = args.get("content") or "", args.get("nonce"), args.get("flags") or 0
+    if not isinstance(content, str):
+        raise invalid("content", "STRING_TYPE_CONVERT", "Could not interpret as string.")
+    if len(content) > MAX_CONTENT:
+        raise invalid("content", "BASE_TYPE_MAX_LENGTH", f"Must be {MAX_CONTENT} or fewer in length.")
+    if nonce is not None and len(str(nonce)) > MAX_NONCE:
+        raise invalid("nonce", "BASE_TYPE_MAX_LENGTH", f"Must be {MAX_NONCE} or fewer in length.")
+    if not isinstance(flags, int):
+        raise invalid("flags", "NUMBER_TYPE_COERCE", f'Value "{flags}" is not int.')
+    allowed = args.get("allowed_mentions") or {}
+    if not isinstance(allowed, dict) or not set(allowed.get("parse", [])) <= {"everyone", "users", "roles"}:
+        raise invalid("allowed_mentions", "BASE_TYPE_CHOICES", "Value must be one of ('everyone', 'users', 'roles').")
+    if not content.strip() and not args.get("embeds") and not args.get("components"):
+        raise refuse(50006)
+    return content
+
+
+def invalid(name: str, code: str, message: str) -> RefusalError:
+    """Make a 50035 that names the field."""
+    errors: dict[str, Any] = {"_errors": [{"code": code, "message": message}]}
+    for part in reversed(name.split(".")):
+        errors = {part: errors}
+    return RefusalError(
+        web.json_response({"message": "Invalid Form Body", "code": 50035, "errors": errors}, status=400)
+    )
+
+
+def refuse(code: int) -> RefusalError:
+    """Make the refusal with this code."""
+    return RefusalError(refusal(code))
+
+
+def refusal(code: int, text: str = "", *, status: int = 0) -> web.Response:
+    """Make the answer with this code, the product's text and status unless others are given."""
+    usual_status, usual_text = MEANINGS.get(code, (400, "Error"))
+    return web.json_response({"message": text or usual_text, "code": code}, status=status or usual_status)
+
+
+def too_many_requests(seconds: float, scope: str) -> web.Response:
+    """Make the 429: seconds as float in the body, rounded up in the header."""
+    headers = {"Retry-After": whole_seconds(seconds), "X-RateLimit-Scope": scope or "user"}
+    if scope == "global":
+        headers["X-RateLimit-Global"] = "true"
+    message = "You are being rate limited."
+    body = {"message": message, "retry_after": round(float(seconds), 3), "global": scope == "global"}
+    return web.json_response(body, status=429, headers=headers)

@@ -1,0 +1,1 @@
+"""The demo page: a bot to talk to, and what every channel received."""

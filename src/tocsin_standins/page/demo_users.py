@@ -1,0 +1,182 @@
+"""What the people at the page see of the bot, and how they speak to it and to the gateway."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin_standins.botchat.entities import Entity, end_of
+from tocsin_standins.botchat.files import label_of
+from tocsin_standins.botchat.methods import detected
+from tocsin_standins.botchat.server import BotChat
+from tocsin_standins.botchat.world import BOT_USERNAME, GROUP_CHAT, ME
+from tocsin_standins.calling import Call
+from tocsin_standins.guildchat.calls import Caller as GuildCaller
+from tocsin_standins.guildchat.server import GENERAL, GuildChat
+from tocsin_standins.teamchat.calls import Caller as TeamCaller
+from tocsin_standins.teamchat.server import TeamChat
+
+ALICE, BOB = 1001, 1002
+SHOWN_MESSAGES = 200
+TEAM_CHANNEL = "C0GENERAL"
+NAME = "Alice"
+NOT_TAKEN = "the gateway does not take it"
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A chat that somebody at the page can sit down in; `tries` are texts to send with one click."""
+
+    id: int
+    title: str
+    sender: str
+    about: str
+    hint: str
+    tries: tuple[str, ...]
+
+
+SEATS = (
+    Seat(
+        ALICE, "Alice", "Alice",
+        "Alice may talk to the bot, and decides who else may.",
+        "Write to the bot as Alice",
+        ("/help", "/skills", "/mode", "Tell me a joke"),
+    ),
+    Seat(
+        BOB, "Bob", "Bob",
+        "Bob is a stranger: /start asks for access, and Alice gets the request.",
+        "Write to the bot as Bob",
+        ("/start", "Hello?"),
+    ),
+    Seat(
+        GROUP_CHAT, "Kitchen", "Alice",
+        "A group: the bot answers what mentions it, and what a rule matches. The page names the rule.",
+        f"Write in the group; @{BOT_USERNAME} mentions the bot",
+        (f"@{BOT_USERNAME} hello", "hello everybody"),
+    ),
+)  # fmt: skip
+
+
+class People:
+    """The people at the page. `gateway` is where the products' calls go, `texts` what does something there."""
+
+    def __init__(self, botchat: BotChat, teamchat: TeamChat, guildchat: GuildChat) -> None:
+        self.gateway = ""
+        self.texts: Sequence[str] = ()
+        self.say, self.press = botchat.say, botchat.press
+        self._notes: list[tuple[int, int, str]] = []  # chat, the message that it stands behind, text
+        self._botchat, self._teamchat, self._guildchat = botchat, teamchat, guildchat
+
+    def chats(self) -> list[dict[str, Any]]:
+        """List the chats of the page; `texts` are to be tried where Alice writes."""
+        return [
+            {
+                "id": seat.id, "title": seat.title, "sender": seat.sender, "about": seat.about, "hint": seat.hint,
+                "tries": [*seat.tries, *(self.texts if seat.sender == NAME else ())],
+            }
+            for seat in SEATS
+        ]  # fmt: skip
+
+    def conversation(self, chat_id: int) -> list[dict[str, Any]]:
+        """List the last messages of a chat as they look now, oldest first, and the notes between them."""
+        world = self._botchat.world
+        notes = [
+            (after, {"id": f"note-{n}", "note": text})
+            for n, (chat, after, text) in enumerate(self._notes)
+            if chat == chat_id
+        ]
+        found: list[dict[str, Any]] = []
+        for (chat, number), message in world.messages.items():
+            if chat == chat_id:
+                found.append(_shown(message, world.reactions.get((chat_id, number), "")))
+                found += [note for after, note in notes if after == number]
+        return found[-SHOWN_MESSAGES:]
+
+    def send_file(self, chat_id: int, *, data: str, **described: str) -> dict[str, Any]:
+        """Let somebody send the bot a file, which comes in base64; see `BotChat.send_file`."""
+        return self._botchat.send_file(chat_id, b64decode(data, validate=True), **described)
+
+    def note(self, channel: str, target: str, text: str) -> None:
+        """Say beside what was received why it is answered; nothing a product would show."""
+        if channel == self._botchat.channel:
+            chat_id = int(target)
+            latest = max((number for chat, number in self._botchat.world.messages if chat == chat_id), default=0)
+            self._notes.append((chat_id, latest, text))
+        self._botchat.recorder.add(channel, target, text, id="", kind="note")
+
+    async def call(self, channel: str, text: str) -> None:
+        """Let Alice write on a channel whose product calls the gateway; raises ValueError with what went wrong."""
+        text = str(text).strip()
+        if not text:
+            raise ValueError("there is no text")
+        if not self.gateway:
+            raise ValueError("nobody has said where the gateway is")
+        calls = {"teamchat": self._call_from_team, "guildchat": self._call_from_guild}
+        if channel not in calls:
+            raise ValueError(f"{channel} calls nobody; it may be: {', '.join(calls)}")
+        try:
+            made = await calls[channel](text)
+        except TimeoutError:
+            raise ValueError(NOT_TAKEN) from None
+        if not made.ok:
+            raise ValueError(f"{NOT_TAKEN}: {made.failure} {made.status or ''}".strip())
+
+    async def _call_from_team(self, text: str) -> Call:
+        caller = TeamCaller(self._teamchat, f"{self.gateway}/webhook/teamchat", sleep=_impatiently)
+        self._record("teamchat", TEAM_CHANNEL, text)
+        if not text.startswith("/"):
+            return (await caller.message(text, TEAM_CHANNEL))[1][-1]
+        command, _, rest = text.partition(" ")
+        return (await caller.slash(command, rest.strip(), TEAM_CHANNEL))[1][-1]
+
+    async def _call_from_guild(self, text: str) -> Call:
+        if not text.startswith("/"):
+            raise ValueError("this product hands over slash commands only: begin with /")
+        caller = GuildCaller(self._guildchat, f"{self.gateway}/webhook/guildchat")
+        self._record("guildchat", GENERAL, text)
+        command, _, rest = text[1:].partition(" ")
+        return (await caller.slash(command, GENERAL, **({"text": rest.strip()} if rest.strip() else {})))[1]
+
+    def _record(self, channel: str, target: str, text: str) -> None:
+        self._botchat.recorder.add(channel, target, text, id="", kind="inbound", account=NAME)
+
+
+async def _impatiently(seconds: float) -> None:
+    """Repeat a call at once, as the product does, but do not wait minutes for the attempts after that."""
+    if seconds:
+        raise TimeoutError
+
+
+def _shown(message: dict[str, Any], reaction: str) -> dict[str, Any]:
+    keyboard = (message.get("reply_markup") or {}).get("inline_keyboard", [])
+    replied = message.get("reply_to_message") or {}
+    text, entities = message.get("text", ""), message.get("entities", [])
+    if caption := message.get("caption"):
+        text, entities = caption, message.get("caption_entities", [])
+    return {
+        "id": message["message_id"],
+        "own": message["from"]["id"] != ME["id"],
+        "name": message["from"]["first_name"],
+        "at": message["date"],
+        "text": text,
+        "file": label_of(message),
+        "entities": _entities(text, entities),
+        "edited": "edit_date" in message,
+        "reply": str(replied.get("text", "")).partition("\n")[0],
+        "reaction": reaction,
+        "buttons": [[{"text": b["text"], "data": b.get("callback_data", "")} for b in row] for row in keyboard],
+    }
+
+
+def _entities(text: str, given: list[Entity]) -> list[Entity]:
+    """Add what the product marks by itself, as it does in messages of bots, too; nothing in verbatim text and links."""
+    closed = [entity for entity in given if entity["type"] in ("code", "pre", "text_link")]
+    known = {(entity["type"], entity["offset"]) for entity in given}
+    return given + [
+        found
+        for found in detected(text)
+        if (found["type"], found["offset"]) not in known
+        and not any(found["offset"] < end_of(other) and other["offset"] < end_of(found) for other in closed)
+    ]

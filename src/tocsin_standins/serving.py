@@ -1,0 +1,251 @@
+"""What every HTTP stand-in shares: its server, its faults, its control endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import socket
+import struct
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from aiohttp import web
+
+from tocsin_standins.faults import Fault, FaultScript
+from tocsin_standins.recorder import Received, Recorder
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Clock = Callable[[], float]
+
+MAX_BODY_BYTES = 8 * 2**20
+SHOWN_HEADERS = ("Content-Type", "User-Agent")
+CURRENT_FAULT = web.RequestKey("fault", str)
+
+
+class RefusalError(Exception):
+    """The provider says no; carries the answer to give."""
+
+    def __init__(self, response: web.Response) -> None:
+        super().__init__(response.status)
+        self.response = response
+
+
+class HttpStandIn(ABC):
+    """One provider on one loopback port: `async with`, then `url` answers.
+
+    `port` 0 takes a free one. `clock` (unix time) and `sleep` free tests from waiting.
+    """
+
+    channel: ClassVar[str]
+
+    def __init__(
+        self,
+        recorder: Recorder | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        clock: Clock = time.time,
+    ) -> None:
+        self.recorder = Recorder() if recorder is None else recorder
+        self.faults = FaultScript()
+        self.clock = clock
+        self.requests = 0
+        self._host, self._port = host, port
+        self._closing = asyncio.Event()
+        self._stack = contextlib.AsyncExitStack()
+
+    @property
+    def url(self) -> str:
+        """Address without a trailing slash, known once started."""
+        return f"http://{self._host}:{self._port}"
+
+    @abstractmethod
+    def routes(self) -> Iterable[web.AbstractRouteDef]:
+        """List the provider's paths."""
+
+    @abstractmethod
+    def refusal(self, fault: Fault) -> web.Response:
+        """Give the provider's own answer to an `error` or `rate_limited` fault."""
+
+    def operation(self, request: web.Request) -> str:
+        """Name what the request asks for, as `Fault.only` is given it."""
+        return request.path.rsplit("/", 1)[-1]
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen; after a `stop`, on the same port again."""
+        self._closing.clear()
+        app = web.Application(middlewares=[self._answer], client_max_size=MAX_BODY_BYTES)
+        app.add_routes(self._control_routes())
+        app.add_routes(self.routes())
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await runner.setup()
+        self._stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, self._host, self._port)
+        await site.start()
+        self._port = runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """End what runs and stop listening; connecting is then refused. State and recorder stay."""
+        self._closing.set()
+        await self._stack.aclose()
+
+    def record(self, request: web.Request, target: str, text: str, **fields: Any) -> Received:
+        """Add to the recorder what this request brought, with the fault it met."""
+        headers = {name: request.headers[name] for name in SHOWN_HEADERS if name in request.headers}
+        fault = request.get(CURRENT_FAULT, "")
+        return self.recorder.add(self.channel, target, text, headers=headers, fault=fault, **fields)
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait, but not beyond the end of the stand-in; say whether the time was waited out."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        except TimeoutError:
+            return True
+        return False
+
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.startswith("/_standin/"):
+            # JSON only: a web page the user happens to visit cannot send that here (CORS preflight).
+            if request.method == "POST" and request.content_type != "application/json":
+                return web.json_response({"error": "send application/json"}, status=415)
+            return await handler(request)
+        self.requests += 1
+        fault = self.faults.take(self.operation(request))
+        if fault is None:
+            return await self._handle(request, handler)
+        request[CURRENT_FAULT] = fault.kind
+        if fault.accept:
+            return await self._after_accept(fault, request, await self._handle(request, handler))
+        return await self._before_accept(fault, request, handler)
+
+    async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except RefusalError as refusal:
+            return refusal.response
+
+    async def _before_accept(self, fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
+        await request.read()
+        match fault.kind:
+            case "reset":
+                return reset(request)
+            case "redirect":
+                return web.Response(status=fault.http_status, headers={"Location": fault.location})
+            case "error" | "rate_limited":
+                return self.refusal(fault)
+            case "stall":
+                await self.pause(fault.seconds)
+                gone = request.transport is None or request.transport.is_closing()
+                return web.Response() if gone else await self._handle(request, handler)
+            case _:
+                return web.Response(status=fault.http_status, text=fault.body, content_type="text/html")
+
+    async def _after_accept(self, fault: Fault, request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
+        body = answer.body if isinstance(answer, web.Response) and isinstance(answer.body, bytes) else b""
+        match fault.kind:
+            case "stall":
+                await self.pause(fault.seconds)
+                return answer
+            case "broken_json":
+                return web.Response(body=body[: max(1, len(body) // 2)], content_type="application/json")
+            case "status":
+                return web.Response(status=fault.http_status, text=fault.body, content_type="text/html")
+            case "drip" | "endless_body":
+                return await self._slowly(fault, request, body)
+            case _:
+                return reset(request)
+
+    async def _slowly(self, fault: Fault, request: web.Request, body: bytes) -> web.StreamResponse:
+        endless = fault.kind == "endless_body"
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        if not endless:
+            response.content_length = len(body)
+        with contextlib.suppress(ConnectionError):
+            await response.prepare(request)
+            for byte in body[:-1] if endless else body:
+                await response.write(bytes([byte]))
+                if not endless and not await self.pause(fault.seconds):
+                    return reset(request)
+            while endless and await self.pause(0.001):
+                await response.write(b" " * 65536)
+        return response
+
+    def _control_routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/_standin/received", self._list_received),
+            web.delete("/_standin/received", self._empty_received),
+            web.get("/_standin/faults", self._list_faults),
+            web.post("/_standin/faults", self._script_faults),
+            web.delete("/_standin/faults", self._clear_faults),
+        ]
+
+    async def _list_received(self, request: web.Request) -> web.Response:
+        items = self.recorder.of(self.channel, kind=request.query.get("kind", ""))
+        return web.json_response({"received": [item.as_json() for item in items]})
+
+    async def _empty_received(self, request: web.Request) -> web.Response:
+        self.recorder.clear()
+        return web.Response(status=204)
+
+    async def _list_faults(self, request: web.Request) -> web.Response:
+        return web.json_response(self.faults.as_json())
+
+    async def _script_faults(self, request: web.Request) -> web.Response:
+        return await script_faults(self.faults, request)
+
+    async def _clear_faults(self, request: web.Request) -> web.Response:
+        self.faults.clear()
+        return web.Response(status=204)
+
+
+async def script_faults(script: FaultScript, request: web.Request) -> web.Response:
+    """Apply the request's JSON to the script; 400 with the reason if it does not fit."""
+    try:
+        script.script(await request.json())
+    except (ValueError, TypeError) as error:
+        return web.json_response({"error": str(error)}, status=400)
+    return web.json_response(script.as_json(), status=201)
+
+
+def reset(request: web.Request) -> web.Response:
+    """Close the connection with a TCP RST; what is returned never leaves."""
+    if request.transport is not None:
+        abort(request.transport)
+    return web.Response()
+
+
+def abort(transport: asyncio.WriteTransport) -> None:
+    """Drop a transport so that the peer sees a reset instead of an orderly end."""
+    known = transport.get_extra_info("socket")
+    if known is not None and known.fileno() >= 0:
+        # Linger on, 0 seconds: closing then sends RST (socket(7)). Set on a duplicate: uvloop lends a socket
+        # without setters.
+        with socket.fromfd(known.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
+            same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+def whole_seconds(seconds: float) -> str:
+    """Round up for a `Retry-After` header."""
+    return str(max(1, math.ceil(seconds)))
+
+
+def parse_json(raw: bytes) -> Any:
+    """Decode JSON text; raise `ValueError` if it is none."""
+    return json.loads(raw.decode("utf-8"))

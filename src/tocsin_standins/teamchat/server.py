@@ -1,0 +1,320 @@
+"""Stand-in of the Slack Web API: errors come with HTTP 200, throttling with 429."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from tocsin_standins.faults import Fault
+from tocsin_standins.pacing import Bucket
+from tocsin_standins.recorder import Recorder
+from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
+
+TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105 - opens nothing else
+SIGNING_SECRET = "57a4d1357a4d1357a4d1357a4d135700"  # noqa: S105 - opens nothing else
+TEAM_ID, APP_ID, BOT_ID, BOT_USER_ID, BOT_NAME = "T0STANDIN", "A0STANDIN", "B0STANDIN", "U0STANDIN", "tocsin"
+SCOPES = frozenset({"chat:write", "chat:write.public", "reactions:write", "im:history", "app_mentions:read"})
+NEEDED_SCOPE = {
+    "chat.postMessage": "chat:write",
+    "reactions.add": "reactions:write",
+    "assistant.threads.setStatus": "chat:write",
+}
+MAX_TEXT = 40_000  # chat.postMessage: hard limit, counted after escaping
+MAX_RESPONSES = 5  # response_url: at most 5 uses in 30 minutes
+RESPONSE_LIFE_S = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel, or a user whose DM opens by itself; `member`: the bot has been invited."""
+
+    id: str
+    name: str
+    private: bool = False
+    member: bool = True
+    archived: bool = False
+
+
+PLACES = (
+    Place("C0GENERAL", "general"),
+    Place("C00000OPS", "ops"),
+    Place("C0PUBLIC1", "lobby", member=False),
+    Place("C0PRIVATE", "board", private=True, member=False),
+    Place("C0ARCHIVE", "attic", archived=True),
+    Place("U00ALICE1", "alice"),
+    Place("U00BOB001", "bob"),
+)
+
+
+class TeamChat(HttpStandIn):
+    """Slack's side of `chat.postMessage` and its neighbours; the base URL for adapters is `api_url`.
+
+    `paced` enforces one message a second per channel, but for short bursts. `places` and `scopes` may be
+    changed while it runs.
+    """
+
+    channel = "teamchat"
+
+    def __init__(
+        self,
+        recorder: Recorder | None = None,
+        *,
+        token: str = TOKEN,
+        signing_secret: str = SIGNING_SECRET,
+        places: Iterable[Place] = PLACES,
+        scopes: Iterable[str] = SCOPES,
+        paced: bool = False,
+        **serving: Any,
+    ) -> None:
+        super().__init__(recorder, **serving)
+        self.token = token
+        self.signing_secret = signing_secret
+        self.places = {place.id: place for place in places}
+        self.scopes = set(scopes)
+        self.paced = paced
+        self._pace = Bucket(1.0)
+        self._last_ts = 0
+        self._posted: dict[tuple[str, str], dict[str, Any]] = {}
+        self._reactions: set[tuple[str, str, str]] = set()
+        self._response_urls: dict[str, tuple[float, itertools.count[int]]] = {}
+
+    @property
+    def api_url(self) -> str:
+        """What `TEAMCHAT_API_URL` is set to."""
+        return f"{self.url}/api"
+
+    def routes(self) -> Iterable[web.AbstractRouteDef]:
+        """Serve every method under `/api/`, and slash command responses."""
+        return [
+            web.route("*", "/api/{method}", self._call),
+            web.post("/commands/{team}/{number}/{secret}", self._respond),
+        ]
+
+    def refusal(self, fault: Fault) -> web.Response:
+        """Say `{"ok": false, "error": code}` with 200, or `ratelimited` with 429."""
+        if fault.kind == "rate_limited":
+            return _rate_limited(fault.seconds)
+        extra = {"needed": fault.text} if fault.code == "missing_scope" and fault.text else {}
+        return _answer({"ok": False, "error": fault.code, **extra}, status=fault.http_status or 200)
+
+    def open_response_url(self) -> str:
+        """Make a slash command's `response_url`: no token needed, five uses in half an hour."""
+        path = f"/commands/{TEAM_ID}/{secrets.randbelow(10**12)}/{secrets.token_urlsafe(18)}"
+        self._response_urls[path] = (self.clock() + RESPONSE_LIFE_S, itertools.count(1))
+        return self.url + path
+
+    async def _call(self, request: web.Request) -> web.Response:
+        method = request.match_info["method"]
+        args, warnings = await _arguments(request)
+        self._check_token(request, args)
+        match method:
+            case "chat.postMessage":
+                result = self._post_message(request, args)
+            case "auth.test":
+                result = self._identity()
+            case "reactions.add":
+                result = self._add_reaction(request, args)
+            case "assistant.threads.setStatus":
+                result = self._set_status(request, args)
+            case _:
+                raise _refused("unknown_method", req_method=method)
+        if warnings:
+            result |= {"warning": ",".join(warnings), "response_metadata": {"warnings": warnings}}
+        return _answer(result, scopes=self.scopes)
+
+    def _check_token(self, request: web.Request, args: Mapping[str, Any]) -> None:
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        if scheme.casefold() != "bearer":
+            # A token inside a JSON body is not looked at (Slack, "Web API basics").
+            given = "" if request.content_type == "application/json" else str(args.get("token", ""))
+        if not given.strip():
+            raise _refused("not_authed")
+        if not secrets.compare_digest(given.strip().encode(), self.token.encode()):
+            raise _refused("invalid_auth")
+
+    def _check_scope(self, method: str) -> None:
+        needed = NEEDED_SCOPE[method]
+        if needed not in self.scopes:
+            raise _refused("missing_scope", needed=needed, provided=",".join(sorted(self.scopes)))
+
+    def _post_message(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        self._check_scope("chat.postMessage")
+        channel_id = self._posting_place(_required(args, "channel"))
+        text = args.get("text")
+        if not isinstance(text, str) or not text.strip():
+            if not args.get("blocks") and not args.get("attachments"):
+                raise _refused("no_text")
+            text = ""
+        if len(text) > MAX_TEXT:
+            raise _refused("msg_too_long")
+        if self.paced and (wait_s := self._pace.take(channel_id, self.clock())):
+            raise RefusalError(_rate_limited(wait_s))
+        return self._accept(request, channel_id, text, args)
+
+    def _accept(self, request: web.Request, channel_id: str, text: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        ts, thread = self.next_ts(), str(args.get("thread_ts") or "")
+        message: dict[str, Any] = {
+            "type": "message", "text": text, "ts": ts, "user": BOT_USER_ID, "bot_id": BOT_ID,
+            "app_id": APP_ID, "team": TEAM_ID,
+        }  # fmt: skip
+        if thread:
+            message["thread_ts"] = thread
+        self._posted[channel_id, ts] = message
+        self.record(
+            request,
+            channel_id,
+            unescape(text),
+            id=ts,
+            account=BOT_NAME,
+            thread=thread,
+            body=_without_token(args),
+        )
+        return {"ok": True, "channel": channel_id, "ts": ts, "message": message}
+
+    def _posting_place(self, channel: str) -> str:
+        """Find where to post; names work here only, and a user's ID opens the DM."""
+        place = self.places.get(channel) or next(
+            (p for p in self.places.values() if p.id[0] in "CG" and channel.removeprefix("#") == p.name), None
+        )
+        if place is None and channel.startswith("D"):
+            place = next((p for p in self.places.values() if _dm_of(p.id) == channel), None)
+        if place is None or (place.private and not place.member):
+            raise _refused("channel_not_found")
+        if place.archived:
+            raise _refused("is_archived")
+        if not place.member and "chat:write.public" not in self.scopes:
+            raise _refused("not_in_channel")
+        return _dm_of(place.id)
+
+    def name_of(self, place_id: str) -> str:
+        """Give the name of a channel or a user."""
+        return self.places[place_id].name if place_id in self.places else place_id
+
+    def next_ts(self) -> str:
+        """Give the time stamp of the next message; they rise even when the clock stands."""
+        self._last_ts = max(self._last_ts + 1, int(self.clock() * 1_000_000))
+        return f"{self._last_ts // 1_000_000}.{self._last_ts % 1_000_000:06d}"
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "ok": True, "url": "https://standin.slack.com/", "team": "Stand-in", "user": BOT_NAME,
+            "team_id": TEAM_ID, "user_id": BOT_USER_ID, "bot_id": BOT_ID, "is_enterprise_install": False,
+        }  # fmt: skip
+
+    def _add_reaction(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        self._check_scope("reactions.add")
+        channel, name = _required(args, "channel"), _required(args, "name").strip(":")
+        ts = str(args.get("timestamp") or "")
+        if not ts:
+            raise _refused("no_item_specified")
+        self._known_channel(channel)
+        if not re.fullmatch(r"\d+\.\d{6}", ts):
+            raise _refused("bad_timestamp")
+        if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", name):
+            raise _refused("invalid_name")
+        if (channel, ts, name) in self._reactions:
+            raise _refused("already_reacted")
+        self._reactions.add((channel, ts, name))
+        self.record(request, channel, name, id=ts, account=BOT_NAME, kind="reaction", body=_without_token(args))
+        return {"ok": True}
+
+    def _set_status(self, request: web.Request, args: Mapping[str, Any]) -> dict[str, Any]:
+        self._check_scope("assistant.threads.setStatus")
+        channel, thread = _required(args, "channel_id"), _required(args, "thread_ts")
+        self._known_channel(channel)
+        self.record(
+            request, channel, str(args.get("status", "")), id=thread, thread=thread, account=BOT_NAME,
+            kind="action", body=_without_token(args),
+        )  # fmt: skip
+        return {"ok": True}
+
+    def _known_channel(self, channel: str) -> None:
+        if channel not in {_dm_of(place.id) for place in self.places.values()}:
+            raise _refused("channel_not_found")
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        until, uses = self._response_urls.get(request.path, (0.0, itertools.count(1)))
+        if self.clock() > until:
+            return web.Response(status=404, text="expired_url")
+        if next(uses) > MAX_RESPONSES:
+            return web.Response(status=404, text="used_url")
+        args, _ = await _arguments(request)
+        text = str(args.get("text", ""))
+        if not text and not args.get("blocks"):
+            return web.Response(status=500, text="no_text")
+        self.record(request, "response_url", unescape(text), id="", account=BOT_NAME, kind="response", body=args)
+        return web.Response(text="ok")
+
+
+def unescape(text: str) -> str:
+    """Undo Slack's three escapes, as its clients do when they show a message."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _dm_of(place_id: str) -> str:
+    return "D" + place_id[1:] if place_id[0] in "UW" else place_id
+
+
+def _without_token(args: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in args.items() if name != "token"}
+
+
+def _required(args: Mapping[str, Any], name: str) -> str:
+    value = args.get(name)
+    if not isinstance(value, str) or not value:
+        messages = [f"[ERROR] missing required field: {name}"]
+        raise _refused("invalid_arguments", response_metadata={"messages": messages})
+    return value
+
+
+async def _arguments(request: web.Request) -> tuple[dict[str, Any], list[str]]:
+    """Read the arguments as Slack does; the second value are its warnings about the charset."""
+    if request.method == "GET" or not request.body_exists:
+        return dict(request.query), []
+    if "Content-Type" not in request.headers:
+        raise _refused("missing_post_type")
+    try:
+        charset = (request.charset or "utf-8").casefold()
+    except RuntimeError:
+        charset = ""
+    if charset not in ("utf-8", "iso-8859-1"):
+        raise _refused("invalid_charset")
+    if request.content_type == "application/json":
+        return await _json_arguments(request), [] if request.charset else ["missing_charset"]
+    if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        form = await request.post()
+        return {**request.query, **form}, ["superfluous_charset"] if request.charset else []
+    if request.content_type == "text/plain":
+        return dict(request.query), [] if request.charset else ["missing_charset"]
+    raise _refused("invalid_post_type")
+
+
+async def _json_arguments(request: web.Request) -> dict[str, Any]:
+    try:
+        args = parse_json(await request.read())
+    except ValueError:
+        raise _refused("invalid_json") from None
+    if not isinstance(args, dict):
+        raise _refused("json_not_object")
+    return args
+
+
+def _refused(error: str, **extra: Any) -> RefusalError:
+    return RefusalError(_answer({"ok": False, "error": error, **extra}))
+
+
+def _rate_limited(seconds: float) -> web.Response:
+    return _answer({"ok": False, "error": "ratelimited"}, status=429, **{"Retry-After": whole_seconds(seconds)})
+
+
+def _answer(data: Mapping[str, Any], *, status: int = 200, scopes: Iterable[str] = (), **headers: str) -> web.Response:
+    if scopes:
+        headers["x-oauth-scopes"] = ",".join(sorted(scopes))
+    headers["x-slack-req-id"] = secrets.token_hex(16)
+    return web.json_response(data, status=status, headers=headers)
