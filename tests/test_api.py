@@ -14,7 +14,7 @@ import tocsin
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
 from tocsin.core.storage.database import DatabaseError
 from tocsin.messaging.outbound.idempotency import KeyReusedError
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 PROFILES = """\
 oncall:
@@ -27,13 +27,13 @@ half:
 
 
 @pytest.fixture(scope="module")
-def running_town() -> Iterator[Town]:
+def running_town() -> Iterator[StandinCluster]:
     with town_on_a_thread() as town:
         yield town
 
 
 @pytest.fixture
-def town(running_town: Town, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Town:
+def town(running_town: StandinCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandinCluster:
     """The stand-ins, and an environment that points to them."""
     reset(running_town)
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def audit_sources(directory: Path) -> list[str]:
 # --- asynchronous
 
 
-async def test_a_message_is_sent_and_the_result_has_five_fields(town: Town, tmp_path: Path):
+async def test_a_message_is_sent_and_the_result_has_five_fields(town: StandinCluster, tmp_path: Path):
     async with tocsin.open() as t:
         result = await t.send("teamchat", "#ops", "hello")
     assert isinstance(result, tocsin.SendResult)
@@ -61,24 +61,24 @@ async def test_a_message_is_sent_and_the_result_has_five_fields(town: Town, tmp_
     assert audit_sources(tmp_path) == ["api"]
 
 
-async def test_an_alias_is_a_channel(town: Town):
+async def test_an_alias_is_a_channel(town: StandinCluster):
     async with tocsin.open() as t:
         assert (await t.send("slack", "#ops", "hello")).channel == "teamchat"
 
 
-async def test_the_configured_channels_are_listed(town: Town):
+async def test_the_configured_channels_are_listed(town: StandinCluster):
     async with tocsin.open() as t:
         assert t.channels() == ["botchat", "email", "guildchat", "teamchat"]
 
 
-async def test_credentials_are_tested_without_sending(town: Town):
+async def test_credentials_are_tested_without_sending(town: StandinCluster):
     async with tocsin.open() as t:
         result = await t.test("teamchat")
     assert (result.ok, result.message) == (True, "connected as tocsin (Stand-in)")
     assert town.recorder.of() == []
 
 
-async def test_a_profile_is_notified(town: Town):
+async def test_a_profile_is_notified(town: StandinCluster):
     async with tocsin.open() as t:
         outcome = await t.notify("oncall", "hello")
         half = await t.notify("half", "hello")
@@ -86,20 +86,22 @@ async def test_a_profile_is_notified(town: Town):
     assert (half.ok, half.sent, half.failed) == (False, 1, 1)
 
 
-async def test_an_unknown_profile_is_an_error(town: Town):
+async def test_an_unknown_profile_is_an_error(town: StandinCluster):
     async with tocsin.open() as t:
         with pytest.raises(UnknownProfileError, match="nobody"):
             await t.notify("nobody", "hello")
 
 
-async def test_a_broken_configuration_is_an_error_on_opening(town: Town, monkeypatch: pytest.MonkeyPatch):
+async def test_a_broken_configuration_is_an_error_on_opening(town: StandinCluster, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GATEWAY_PORT", "x")
     with pytest.raises(ConfigError, match="GATEWAY_PORT"):
         async with tocsin.open():
             pass
 
 
-async def test_data_directory_and_env_file_may_be_chosen(town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_data_directory_and_env_file_may_be_chosen(
+    town: StandinCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.delenv("TEAMCHAT_BOT_TOKEN")
     (tmp_path / "my.env").write_text(f"TEAMCHAT_BOT_TOKEN={town.teamchat.token}\n")
     mine = tmp_path / "mine"
@@ -123,7 +125,7 @@ async def test_data_directory_and_env_file_may_be_chosen(town: Town, tmp_path: P
         ("devicemsg", "+15551234567", "hello"),
     ],
 )
-async def test_a_send_never_raises(town: Town, channel: str, target: str, message: str):
+async def test_a_send_never_raises(town: StandinCluster, channel: str, target: str, message: str):
     async with tocsin.open() as t:
         result = await t.send(channel, target, message)
         assert not result.ok
@@ -131,7 +133,7 @@ async def test_a_send_never_raises(town: Town, channel: str, target: str, messag
         assert not (await t.test("bogus")).ok
 
 
-async def test_a_provider_that_breaks_off_does_not_make_a_send_raise(town: Town):
+async def test_a_provider_that_breaks_off_does_not_make_a_send_raise(town: StandinCluster):
     town.teamchat.faults.push(Fault.reset(), Fault.html_200(), Fault.broken_json())
     async with tocsin.open() as t:
         assert [(await t.send("teamchat", "#ops", "hello")).ok for _ in range(3)] == [False] * 3
@@ -140,7 +142,7 @@ async def test_a_provider_that_breaks_off_does_not_make_a_send_raise(town: Town)
 # --- queueing
 
 
-async def test_a_message_is_queued_and_the_record_comes_back(town: Town, tmp_path: Path):
+async def test_a_message_is_queued_and_the_record_comes_back(town: StandinCluster, tmp_path: Path):
     async with tocsin.open() as t:
         delivery = await t.enqueue("slack", "#ops", "hello")
     assert (delivery.channel, delivery.target, delivery.message) == ("teamchat", "#ops", "hello")
@@ -151,7 +153,9 @@ async def test_a_message_is_queued_and_the_record_comes_back(town: Town, tmp_pat
     assert "hello" not in line
 
 
-async def test_a_known_key_returns_the_first_delivery_over_a_restart_and_writes_no_entry(town: Town, tmp_path: Path):
+async def test_a_known_key_returns_the_first_delivery_over_a_restart_and_writes_no_entry(
+    town: StandinCluster, tmp_path: Path
+):
     found = []
     for _ in range(2):
         async with tocsin.open() as t:
@@ -160,7 +164,7 @@ async def test_a_known_key_returns_the_first_delivery_over_a_restart_and_writes_
     assert audit_sources(tmp_path) == ["api"]
 
 
-async def test_a_key_that_comes_at_the_same_time_is_one_delivery_and_one_entry(town: Town, tmp_path: Path):
+async def test_a_key_that_comes_at_the_same_time_is_one_delivery_and_one_entry(town: StandinCluster, tmp_path: Path):
     async with tocsin.open() as t:
         found = await asyncio.gather(*(t.enqueue("teamchat", "#ops", "hello", idempotency_key="k") for _ in range(10)))
     assert len({delivery.id for delivery in found}) == 1
@@ -168,7 +172,7 @@ async def test_a_key_that_comes_at_the_same_time_is_one_delivery_and_one_entry(t
 
 
 @pytest.mark.parametrize("other", [("email", "#ops", "hello"), ("teamchat", "#x", "hello"), ("teamchat", "#ops", "hi")])
-async def test_a_key_with_another_message_is_an_error(town: Town, other: tuple[str, str, str]):
+async def test_a_key_with_another_message_is_an_error(town: StandinCluster, other: tuple[str, str, str]):
     channel, target, message = other
     async with tocsin.open() as t:
         await t.enqueue("teamchat", "#ops", "hello", idempotency_key="k")
@@ -176,13 +180,13 @@ async def test_a_key_with_another_message_is_an_error(town: Town, other: tuple[s
             await t.enqueue(channel, target if channel == "teamchat" else "a@example.org", message, idempotency_key="k")
 
 
-async def test_without_a_key_the_same_message_is_queued_again(town: Town):
+async def test_without_a_key_the_same_message_is_queued_again(town: StandinCluster):
     async with tocsin.open() as t:
         found = [await t.enqueue("teamchat", "#ops", "hello", idempotency_key=key) for key in (None, None, "", "")]
     assert len({delivery.id for delivery in found}) == 4
 
 
-async def test_the_policy_may_be_chosen_and_a_wrong_one_is_an_error(town: Town):
+async def test_the_policy_may_be_chosen_and_a_wrong_one_is_an_error(town: StandinCluster):
     async with tocsin.open() as t:
         assert (await t.enqueue("teamchat", "#ops", "hello", policy="at_most_once")).policy == "at_most_once"
         with pytest.raises(ConfigError, match="sometimes"):
@@ -202,7 +206,7 @@ async def test_the_policy_may_be_chosen_and_a_wrong_one_is_an_error(town: Town):
     ],
 )
 async def test_what_could_never_be_sent_is_not_queued(
-    town: Town, tmp_path: Path, channel: str, target: str, message: str, error: type[Exception]
+    town: StandinCluster, tmp_path: Path, channel: str, target: str, message: str, error: type[Exception]
 ):
     async with tocsin.open() as t:
         with pytest.raises(error):
@@ -210,7 +214,7 @@ async def test_what_could_never_be_sent_is_not_queued(
     assert not (tmp_path / "audit.log").exists()
 
 
-async def test_without_a_database_nothing_is_queued_but_a_send_goes_out(town: Town, tmp_path: Path):
+async def test_without_a_database_nothing_is_queued_but_a_send_goes_out(town: StandinCluster, tmp_path: Path):
     (tmp_path / "tocsin.db").mkdir()
     async with tocsin.open() as t:
         with pytest.raises(DatabaseError):
@@ -219,7 +223,7 @@ async def test_without_a_database_nothing_is_queued_but_a_send_goes_out(town: To
     assert len(town.recorder.of()) == 1
 
 
-async def test_a_profile_with_a_text_that_is_none_is_a_failed_result(town: Town):
+async def test_a_profile_with_a_text_that_is_none_is_a_failed_result(town: StandinCluster):
     async with tocsin.open() as t:
         assert not (await t.notify("oncall", None)).ok
 
@@ -227,7 +231,7 @@ async def test_a_profile_with_a_text_that_is_none_is_a_failed_result(town: Town)
 # --- blocking
 
 
-def test_plain_code_sends_and_gets_the_same_result(town: Town, tmp_path: Path):
+def test_plain_code_sends_and_gets_the_same_result(town: StandinCluster, tmp_path: Path):
     result = tocsin.send("teamchat", "#ops", "hello")
     assert isinstance(result, tocsin.SendResult)
     assert result.ok, result.error
@@ -235,13 +239,13 @@ def test_plain_code_sends_and_gets_the_same_result(town: Town, tmp_path: Path):
     assert audit_sources(tmp_path) == ["api"]
 
 
-async def test_a_blocking_send_works_inside_a_running_loop(town: Town):
+async def test_a_blocking_send_works_inside_a_running_loop(town: StandinCluster):
     assert tocsin.send("teamchat", "#ops", "hello").ok
     assert tocsin.notify("oncall", "hello").ok
 
 
 def test_a_blocking_send_takes_a_data_directory_and_an_env_file(
-    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    town: StandinCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("SMTP_FROM")
     (tmp_path / "my.env").write_text("SMTP_FROM=alerts@example.org\n")
@@ -253,7 +257,7 @@ def test_a_blocking_send_takes_a_data_directory_and_an_env_file(
 
 
 def test_a_blocking_send_with_a_broken_configuration_is_a_failed_result(
-    town: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    town: StandinCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / ".env").write_text("this is not a setting\n")
     result = tocsin.send("teamchat", "#ops", "hello")
@@ -264,11 +268,11 @@ def test_a_blocking_send_with_a_broken_configuration_is_a_failed_result(
     assert "SMTP_PORT" in tocsin.send("teamchat", "#ops", "hello").error
 
 
-def test_a_blocking_send_never_raises_whatever_it_is_given(town: Town):
+def test_a_blocking_send_never_raises_whatever_it_is_given(town: StandinCluster):
     assert not tocsin.send(None, None, None).ok  # type: ignore[arg-type]
 
 
-def test_a_blocking_notify_raises_for_a_profile_that_is_not_there(town: Town):
+def test_a_blocking_notify_raises_for_a_profile_that_is_not_there(town: StandinCluster):
     with pytest.raises(UnknownProfileError):
         tocsin.notify("nobody", "hello")
 

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Town, open_standins
+from tocsin_standins import StandinCluster, open_standins
 
 
 @contextmanager
-def town_on_a_thread() -> Iterator[Town]:
+def town_on_a_thread() -> Iterator[StandinCluster]:
     """Run the stand-ins until the end of the block."""
-    started: Future[tuple[Town, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+    started: Future[tuple[StandinCluster, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         stop = asyncio.Event()
@@ -37,7 +37,7 @@ def town_on_a_thread() -> Iterator[Town]:
         thread.join(timeout=PATIENCE_S)
 
 
-def reset(town: Town) -> None:
+def reset(town: StandinCluster) -> None:
     """Forget what was received and every fault."""
     town.recorder.clear()
     for standin in (town.teamchat, town.botchat, town.guildchat, town.mail, town.chatmodel):

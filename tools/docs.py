@@ -24,7 +24,7 @@ from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, pa
 from tocsin.core.storage import redis_client
 from tocsin.core.text.strings import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
-from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, Policy, Status
+from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.web.http.problems import PROBLEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -162,14 +162,14 @@ ANSWERS = {
 
 # state: what it means for whoever waits for the message.
 STATES = {
-    Status.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
-    Status.SENDING: "one worker has it, and the provider may be asked at this moment",
-    Status.RETRY_WAIT: "a try failed in a way that may pass; `next_attempt_at` says when the next one is",
-    Status.SENT: "the provider took it; `provider_id` is its name for the message",
-    Status.DEAD: "not delivered, and no further try is made; `error` says why",
-    Status.UNCERTAIN: "it may or may not have arrived, and is not sent again by itself",
-    Status.CANCELLED: "somebody cancelled it before it was sent",
-    Status.EXPIRED: "its `expires_at` came before it could be sent",
+    DeliveryStatus.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
+    DeliveryStatus.SENDING: "one worker has it, and the provider may be asked at this moment",
+    DeliveryStatus.RETRY_WAIT: "a try failed in a way that may pass; `next_attempt_at` says when the next one is",
+    DeliveryStatus.SENT: "the provider took it; `provider_id` is its name for the message",
+    DeliveryStatus.DEAD: "not delivered, and no further try is made; `error` says why",
+    DeliveryStatus.UNCERTAIN: "it may or may not have arrived, and is not sent again by itself",
+    DeliveryStatus.CANCELLED: "somebody cancelled it before it was sent",
+    DeliveryStatus.EXPIRED: "its `expires_at` came before it could be sent",
 }
 
 
@@ -517,7 +517,7 @@ def delivery_blocks(specs: Sequence[ChannelSpec]) -> dict[str, str]:
 
 def states_table() -> str:
     """Return what each state means, and what can be done with a delivery that is in it."""
-    same_keys("state", Status, STATES)
+    same_keys("state", DeliveryStatus, STATES)
     return table(
         ("State", "Meaning", "Open", "Can be"),
         (
@@ -527,7 +527,7 @@ def states_table() -> str:
     )
 
 
-def allowed(status: Status) -> str:
+def allowed(status: DeliveryStatus) -> str:
     """Return what a person may do with a delivery in this state."""
     return "cancelled" if status in WAITING else "replayed" if status in REPLAYABLE else ""
 
@@ -609,7 +609,7 @@ def problems_page() -> str:
             "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
             "provider did not take is no problem document but a [send result](../http.md#post-send).",
             table(
-                ("Code", "Status", "Title", "When", "What to do"),
+                ("Code", "DeliveryStatus", "Title", "When", "What to do"),
                 ([f"`{code}`", str(status), title, *ANSWERS[code]] for code, (status, title) in PROBLEMS.items()),
             ),
         ]

@@ -17,7 +17,7 @@ Headers = Callable[[int, str], Mapping[str, str]]  # of the attempt with this nu
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebhookAttempt:
     """One attempt. `status` is 0 where no answer came; `failure` is empty, or the product's word for it."""
 
     attempt: int
@@ -41,9 +41,9 @@ async def call(
     waits_s: Sequence[float] = (),
     deadline_s: float = DEADLINE_S,
     sleep: Sleep = asyncio.sleep,
-) -> list[Call]:
+) -> list[WebhookAttempt]:
     """Post `body` until it is answered 2xx in time, once more after each of `waits_s`; return all attempts."""
-    made: list[Call] = []
+    made: list[WebhookAttempt] = []
     timeout = aiohttp.ClientTimeout(total=deadline_s)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for number, wait_s in enumerate((0.0, *waits_s)):
@@ -57,7 +57,7 @@ async def call(
 
 async def _attempt(
     session: aiohttp.ClientSession, url: str, body: bytes, number: int, headers: Mapping[str, str]
-) -> Call:
+) -> WebhookAttempt:
     started = time.monotonic()
     status, failure, answer, sort = 0, "", b"", ""
     try:
@@ -68,4 +68,4 @@ async def _attempt(
         failure = "http_timeout"
     except (aiohttp.ClientError, OSError):
         failure = "connection_failed"
-    return Call(number, status, failure, time.monotonic() - started, answer, sort)
+    return WebhookAttempt(number, status, failure, time.monotonic() - started, answer, sort)

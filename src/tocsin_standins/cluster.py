@@ -15,8 +15,8 @@ from tocsin_standins.botchat.world import GROUP_CHAT
 from tocsin_standins.chatmodel.server import CAPABLE, FAST, MODEL, ChatModel
 from tocsin_standins.guildchat.calls import PUBLIC_KEY
 from tocsin_standins.guildchat.server import OPS, GuildChat
-from tocsin_standins.page.demo_users import ALICE, People
-from tocsin_standins.page.server import Page
+from tocsin_standins.page.demo_users import ALICE, DemoUsers
+from tocsin_standins.page.server import DemoPage
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.teamchat.server import TeamChat
 
@@ -28,7 +28,7 @@ PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
 
 
 @dataclass(frozen=True, slots=True)
-class Town:
+class StandinCluster:
     """The running stand-ins, what they received, and the page that shows it."""
 
     recorder: Recorder
@@ -36,7 +36,7 @@ class Town:
     botchat: BotChat
     guildchat: GuildChat
     mail: MailServer
-    page: Page
+    page: DemoPage
     chatmodel: ChatModel
 
     @property
@@ -108,7 +108,7 @@ class Town:
 @contextlib.asynccontextmanager
 async def open_standins(
     *, host: str = "127.0.0.1", ports: Mapping[str, int] | None = None, paced: bool = False
-) -> AsyncIterator[Town]:
+) -> AsyncIterator[StandinCluster]:
     """Start everything, each on a free loopback port unless `ports` names one.
 
     The names in `ports` are teamchat, botchat, guildchat, email, chatmodel and page. `paced` enforces the products'
@@ -127,7 +127,7 @@ async def open_standins(
         for standin in (teamchat, botchat, guildchat, chatmodel):
             await stack.enter_async_context(standin)
         await stack.enter_async_context(mail)
-        people = People(botchat, teamchat, guildchat)
-        page = Page(recorder, mail.faults, people, host=host, port=at.get("page", 0))
+        people = DemoUsers(botchat, teamchat, guildchat)
+        page = DemoPage(recorder, mail.faults, people, host=host, port=at.get("page", 0))
         await stack.enter_async_context(page)
-        yield Town(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)
+        yield StandinCluster(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)

@@ -28,7 +28,7 @@ class Bucket:
 
 
 @dataclass(slots=True)
-class Window:
+class SlidingWindow:
     """At most `limit` uses per key in any `per_s` seconds."""
 
     limit: int

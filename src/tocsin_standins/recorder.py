@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-OnMessage = Callable[["Received"], None]
+OnMessage = Callable[["RecordedRequest"], None]
 Body = dict[str, Any] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class RecordedRequest:
     """One thing a provider took in.
 
     `n` counts from 1 over all stand-ins and is never reused. `text` is what the reader sees: entities parsed,
@@ -44,14 +44,14 @@ class Received:
 
 
 class Recorder:
-    """Keep every `Received` in order; wake those who wait for more.
+    """Keep every `RecordedRequest` in order; wake those who wait for more.
 
     Belongs to one event loop: `add` is called from it only.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._items: list[Received] = []
+        self._items: list[RecordedRequest] = []
         self._count = 0
         self._grown = asyncio.Event()
         self._callbacks: list[OnMessage] = []
@@ -65,22 +65,24 @@ class Recorder:
         return self._count
 
     @property
-    def items(self) -> tuple[Received, ...]:
+    def items(self) -> tuple[RecordedRequest, ...]:
         """Everything since the last `clear`, all kinds."""
         return tuple(self._items)
 
-    def add(self, channel: str, target: str, text: str, *, id: str, **fields: Any) -> Received:  # noqa: A002
-        """Append one entry and tell the waiters and callbacks; `fields` are those of `Received`."""
+    def add(self, channel: str, target: str, text: str, *, id: str, **fields: Any) -> RecordedRequest:  # noqa: A002
+        """Append one entry and tell the waiters and callbacks; `fields` are those of `RecordedRequest`."""
         self._count += 1
         fields.setdefault("account", "")
-        received = Received(n=self._count, at=self._clock(), channel=channel, target=target, text=text, id=id, **fields)
+        received = RecordedRequest(
+            n=self._count, at=self._clock(), channel=channel, target=target, text=text, id=id, **fields
+        )
         self._items.append(received)
         self.wake()
         for callback in tuple(self._callbacks):
             callback(received)
         return received
 
-    def of(self, channel: str = "", *, kind: str = "message", target: str = "") -> list[Received]:
+    def of(self, channel: str = "", *, kind: str = "message", target: str = "") -> list[RecordedRequest]:
         """List the entries of one kind; an empty word matches everything."""
         return [
             item
@@ -90,14 +92,14 @@ class Recorder:
 
     async def wait_for(
         self, n: int, channel: str = "", *, kind: str = "message", target: str = "", timeout_s: float = 5.0
-    ) -> list[Received]:
+    ) -> list[RecordedRequest]:
         """Return the matching entries once there are at least `n`; raise `TimeoutError` after `timeout_s`."""
         async with asyncio.timeout(timeout_s):
             while len(found := self.of(channel, kind=kind, target=target)) < n:
                 await self._grown.wait()
         return found
 
-    async def after(self, n: int, *, timeout_s: float) -> list[Received]:
+    async def after(self, n: int, *, timeout_s: float) -> list[RecordedRequest]:
         """Return the entries numbered above `n`, waiting up to `timeout_s` for the first.
 
         Does not wait for a number that is yet to come: `n` then belongs to an earlier recorder.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 from aiohttp import web
 
 from tocsin_standins.faults import Fault, FaultScript
-from tocsin_standins.recorder import Received, Recorder
+from tocsin_standins.recorder import RecordedRequest, Recorder
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Clock = Callable[[], float]
@@ -103,7 +103,7 @@ class HttpStandIn(ABC):
         self._closing.set()
         await self._stack.aclose()
 
-    def record(self, request: web.Request, target: str, text: str, **fields: Any) -> Received:
+    def record(self, request: web.Request, target: str, text: str, **fields: Any) -> RecordedRequest:
         """Add to the recorder what this request brought, with the fault it met."""
         headers = {name: request.headers[name] for name in SHOWN_HEADERS if name in request.headers}
         fault = request.get(CURRENT_FAULT, "")

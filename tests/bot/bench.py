@@ -7,18 +7,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tocsin.bot.assembly import Bot, BotParts, build_bot
-from tocsin.bot.commands import Abilities
+from tocsin.bot.assembly import Bot, BotDependencies, build_bot
+from tocsin.bot.commands import CommandDependencies
 from tocsin.bot.contract import Prepared, ShownMessage, SkillInfo, SkillResult
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.settings import Rules
+from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import READERS, Database
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
 
@@ -160,7 +160,7 @@ class Skills:
 class Bench:
     """The bot, what it was given, and what came of it. `send` does what the inbox does."""
 
-    def __init__(self, directory: Path, rules: Rules, **parts: Any) -> None:
+    def __init__(self, directory: Path, rules: BotSettings, **parts: Any) -> None:
         self.directory = directory
         self.rules = rules
         self.given = parts
@@ -183,7 +183,7 @@ class Bench:
         self.database = Database(self.directory / "tocsin.db", SCHEMAS)
         self.bot: Bot = build_bot(self._parts())
 
-    async def restart(self, rules: Rules | None = None) -> None:
+    async def restart(self, rules: BotSettings | None = None) -> None:
         await self.database.aclose()
         self.rules = rules or self.rules
         self.start()
@@ -192,7 +192,7 @@ class Bench:
         await self.database.aclose()
         self.audit.close()
 
-    def _parts(self) -> BotParts:
+    def _parts(self) -> BotDependencies:
         async def tell(target: str, reply: Reply, key: str) -> str:
             if key not in self.keys:
                 self.keys.add(key)
@@ -221,7 +221,7 @@ class Bench:
             "tell": tell,
             "shown_as": shown_as,
             "target_of": lambda m: f"{m.chat_id}/{m.thread_id}" if m.thread_id else m.chat_id,
-            "abilities": Abilities(
+            "abilities": CommandDependencies(
                 self.skills.list,
                 self.skills.run,
                 status_lines,
@@ -231,7 +231,7 @@ class Bench:
             "provider": provider,
             "prepare": prepare,
         }
-        return BotParts(**usual | self.given)
+        return BotDependencies(**usual | self.given)
 
     async def settle(self) -> None:
         """Let everything happen that can: whatever waits for the database has its answer after some turns."""
@@ -240,7 +240,7 @@ class Bench:
             await self.database.write(lambda _: None)
             await asyncio.sleep(0)
 
-    def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> Received:  # noqa: A002
+    def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:  # noqa: A002
         """Return an event as the inbox hands it over; a text with a slash is a command."""
         number = next(self._numbers)
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.MESSAGE
@@ -249,13 +249,13 @@ class Bench:
         message = InboundMessage("botchat", kind, str(number), (str(number),), chat, text, sender_id=chat)
         if kind is MessageKind.COMMAND:
             message = replace(message, command=command, args=args)
-        return Received(id or f"event-{number}", replace(message, **fields), **about_inbox)
+        return MessageContext(id or f"event-{number}", replace(message, **fields), **about_inbox)
 
-    def pressed(self, data: str, *, chat: str = "7", **fields: Any) -> Received:
+    def pressed(self, data: str, *, chat: str = "7", **fields: Any) -> MessageContext:
         """Return the press of a button."""
         return self.received("", chat=chat, kind=MessageKind.CALLBACK, callback_id="cb", callback_data=data, **fields)
 
-    async def handle(self, received: Received) -> Verdict:
+    async def handle(self, received: MessageContext) -> HandlerResult:
         """Ask the bot's handlers in their order; then do what the inbox does when the replies are queued."""
         for handler in (self.bot.access_handler, self.bot.handler):
             verdict = await handler(received)
@@ -265,10 +265,10 @@ class Bench:
                 return verdict
         raise AssertionError("nobody felt concerned")
 
-    async def send(self, text: str, **fields: Any) -> Verdict:
+    async def send(self, text: str, **fields: Any) -> HandlerResult:
         return await self.handle(self.received(text, **fields))
 
-    async def press(self, data: str, **fields: Any) -> Verdict:
+    async def press(self, data: str, **fields: Any) -> HandlerResult:
         return await self.handle(self.pressed(data, **fields))
 
     def arrived(self, target: str, *, message_id: int) -> None:
@@ -284,18 +284,18 @@ class Bench:
         return [(entry.action, entry.detail) for entry in reversed(self.audit.tail(100))]
 
 
-def text_of(verdict: Verdict) -> str:
+def text_of(verdict: HandlerResult) -> str:
     """Return the one text of a verdict."""
     (reply,) = verdict.replies
     return reply.text
 
 
-def buttons_of(verdict: Verdict) -> list[list[str]]:
+def buttons_of(verdict: HandlerResult) -> list[list[str]]:
     """Return label and data of every button."""
     (reply,) = verdict.replies
     return [button for row in reply.extra["buttons"] for button in row]
 
 
-def silent(verdict: Verdict) -> bool:
+def silent(verdict: HandlerResult) -> bool:
     """Whether nothing at all was said."""
-    return verdict.ending is Ending.IGNORED and verdict.replies == ()
+    return verdict.ending is HandlingStatus.IGNORED and verdict.replies == ()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.bot.bench import ADMIN, Bench
 
-from tocsin.bot.settings import Rules
+from tocsin.bot.settings import BotSettings
 
 MakeBench = Callable[..., Bench]
 
@@ -16,10 +16,10 @@ MakeBench = Callable[..., Bench]
 async def make_bench(tmp_path: Path) -> AsyncIterator[MakeBench]:
     made: list[Bench] = []
 
-    def make(rules: Rules | None = None, **parts: Any) -> Bench:
+    def make(rules: BotSettings | None = None, **parts: Any) -> Bench:
         directory = tmp_path / str(len(made))
         directory.mkdir()
-        made.append(Bench(directory, rules or Rules(allowed=frozenset({"7", "8"}), admin=ADMIN), **parts))
+        made.append(Bench(directory, rules or BotSettings(allowed=frozenset({"7", "8"}), admin=ADMIN), **parts))
         return made[-1]
 
     yield make

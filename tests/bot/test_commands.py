@@ -6,14 +6,14 @@ import pytest
 from tests.bot.bench import ADMIN, Bench, buttons_of, silent, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot.contract import Mode, Prepared
-from tocsin.bot.executor import TOO_MANY, Work
+from tocsin.bot.contract import ChatMode, Prepared
+from tocsin.bot.executor import TOO_MANY, TaskContext
 from tocsin.bot.registration import register_commands
-from tocsin.bot.settings import Rules
+from tocsin.bot.settings import BotSettings
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import PLAIN
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import RunStatus
 
 SPECIFIED = ["start", "help", "status", "skills", "run", "mode", "history", "reset", "cancel"]
@@ -27,7 +27,7 @@ async def test_help_lists_every_command(bench: Bench):
 @pytest.mark.parametrize("name", SPECIFIED)
 async def test_every_command_answers_without_arguments(bench: Bench, name: str):
     verdict = await bench.send(f"/{name}")
-    assert verdict.ending is Ending.ANSWERED
+    assert verdict.ending is HandlingStatus.ANSWERED
     assert text_of(verdict)
     assert "I do not know" not in text_of(verdict)
 
@@ -122,7 +122,7 @@ async def test_a_skill_that_is_not_there_is_named_and_nothing_runs(bench: Bench)
 async def test_a_run_that_failed_says_so_above_its_output(bench: Bench):
     bench.skills.names, bench.skills.status, bench.skills.output = ["backup"], RunStatus.TIMED_OUT, "half"
     verdict = await bench.send("/run backup")
-    assert verdict.ending is Ending.FAILED
+    assert verdict.ending is HandlingStatus.FAILED
     assert text_of(verdict) == "Skill backup ended as timed out\n\nhalf"
 
 
@@ -130,7 +130,7 @@ async def test_a_skill_that_cannot_start_says_why(bench: Bench):
     bench.skills.names = ["backup"]
     bench.skills.error = TocsinError("rsync is not installed", hint="install it")
     verdict = await bench.send("/run backup")
-    assert verdict.ending is Ending.FAILED
+    assert verdict.ending is HandlingStatus.FAILED
     assert text_of(verdict) == "Skill backup did not run: rsync is not installed: install it"
 
 
@@ -151,7 +151,9 @@ async def test_runs_pass_the_gate_and_can_be_cancelled(bench: Bench):
     assert len(bench.skills.ran) == 2
     assert text_of(await bench.send("/run backup")) == TOO_MANY
     assert text_of(await bench.send("/cancel")) == "Cancelled 12 jobs."
-    assert {(verdict.ending, verdict.replies) for verdict in await asyncio.gather(*runs)} == {(Ending.ANSWERED, ())}
+    assert {(verdict.ending, verdict.replies) for verdict in await asyncio.gather(*runs)} == {
+        (HandlingStatus.ANSWERED, ())
+    }
 
 
 async def test_mode_without_argument_shows_a_keyboard(bench: Bench):
@@ -163,7 +165,7 @@ async def test_mode_without_argument_shows_a_keyboard(bench: Bench):
 
 @pytest.mark.parametrize("how", ["command", "button"])
 async def test_the_mode_of_a_chat_is_switched_and_survives_a_restart(bench: Bench, how: str):
-    async def switch(mode: str) -> Verdict:
+    async def switch(mode: str) -> HandlerResult:
         return await (bench.send(f"/mode {mode}") if how == "command" else bench.press(f"mode:{mode}"))
 
     assert text_of(await switch("skill")).startswith("Skill mode")
@@ -175,12 +177,12 @@ async def test_the_mode_of_a_chat_is_switched_and_survives_a_restart(bench: Benc
 
 
 async def test_in_skill_mode_free_text_goes_to_whoever_handles_it(make_bench: MakeBench):
-    async def intake(work: Work, prepared: Prepared) -> Verdict:
+    async def intake(work: TaskContext, prepared: Prepared) -> HandlerResult:
         await work.say(Reply("looking for skills"))
         await work.say(Reply("running one"))
-        return Verdict(Ending.ANSWERED, (Reply(f"did {prepared.text}"),))
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply(f"did {prepared.text}"),))
 
-    bench = make_bench(free_form={Mode.SKILL: intake})
+    bench = make_bench(free_form={ChatMode.SKILL: intake})
     bench.prepared = lambda message: Prepared(message.text, notes=("I have read the file",))
     await bench.send("/mode skill")
     verdict = await bench.send("back up", thread_id="3")
@@ -193,11 +195,11 @@ async def test_in_skill_mode_free_text_goes_to_whoever_handles_it(make_bench: Ma
 
 
 async def test_a_repeated_attempt_does_not_repeat_its_progress(make_bench: MakeBench):
-    async def intake(work: Work, prepared: Prepared) -> Verdict:
+    async def intake(work: TaskContext, prepared: Prepared) -> HandlerResult:
         await work.say(Reply("looking for skills"))
-        return Verdict(Ending.ANSWERED, (Reply("done"),))
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply("done"),))
 
-    bench = make_bench(free_form={Mode.SKILL: intake})
+    bench = make_bench(free_form={ChatMode.SKILL: intake})
     await bench.send("/mode skill")
     for attempt in (1, 2):
         await bench.send("back up", id="same", attempt=attempt)
@@ -207,7 +209,7 @@ async def test_a_repeated_attempt_does_not_repeat_its_progress(make_bench: MakeB
 async def test_a_mode_that_nobody_handles_says_so(bench: Bench):
     await bench.send("/mode skill")
     verdict = await bench.send("hello")
-    assert verdict.ending is Ending.FAILED
+    assert verdict.ending is HandlingStatus.FAILED
     assert text_of(verdict) == "Skill mode is not available here. /mode chat leads back."
 
 
@@ -230,7 +232,7 @@ async def test_history_shows_the_beginning_of_long_messages_and_how_long_they_ar
 
 
 async def test_the_longest_history_is_one_message(make_bench: MakeBench):
-    bench = make_bench(Rules(allowed=frozenset({"7"})))
+    bench = make_bench(BotSettings(allowed=frozenset({"7"})))
     assert bench.provider is not None
     bench.provider.reply = lambda text: "y" * 30_000
     for _ in range(12):
@@ -288,8 +290,8 @@ async def test_a_cancel_button_without_a_job_answers_as_the_command_does(bench: 
 
 
 async def test_confirm_and_cancel_buttons_of_others_are_handed_on(make_bench: MakeBench):
-    async def on_button(received: Received, data: str) -> Verdict | None:
-        return Verdict(Ending.ANSWERED, (Reply(data),)) if data.endswith("plan-1") else None
+    async def on_button(received: MessageContext, data: str) -> HandlerResult | None:
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply(data),)) if data.endswith("plan-1") else None
 
     bench = make_bench(on_button=on_button)
     assert text_of(await bench.press("confirm:plan-1")) == "confirm:plan-1"

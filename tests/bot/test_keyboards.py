@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.bot import keyboards
-from tocsin.bot.contract import Mode, SkillInfo
+from tocsin.bot.contract import ChatMode, SkillInfo
 
 
 def data_of(rows: keyboards.Rows) -> list[str]:
@@ -57,7 +57,7 @@ def test_a_few_skills_need_no_way_to_another_page():
 
 
 def test_the_current_mode_is_marked():
-    assert keyboards.mode_keyboard(Mode.SKILL) == [[("chat", "mode:chat"), ("• skill", "mode:skill")]]
+    assert keyboards.mode_keyboard(ChatMode.SKILL) == [[("chat", "mode:chat"), ("• skill", "mode:skill")]]
 
 
 @given(st.integers(-(2**52) + 1, 2**52 - 1))

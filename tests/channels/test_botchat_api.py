@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tocsin.channels.botchat.api import BotApi, BotApiError, bot_token
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
-from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply
+from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse
 from tocsin.testing import ScriptedTransport
 
 TOKEN = "123456789:AAexampleEXAMPLE_example-example"
@@ -64,9 +64,9 @@ class TimedTransport(ScriptedTransport):
         super().__init__()
         self.limits: list[tuple[float, float]] = []
 
-    async def request(self, *args: Any, **kwargs: Any) -> Reply:
+    async def request(self, *args: Any, **kwargs: Any) -> HttpResponse:
         self.limits.append((kwargs["timeout_s"], kwargs["read_timeout_s"]))
-        return Reply(200, {}, b'{"ok": true, "result": []}')
+        return HttpResponse(200, {}, b'{"ok": true, "result": []}')
 
 
 async def test_a_long_poll_waits_as_long_as_its_caller_says_and_others_the_usual_time():

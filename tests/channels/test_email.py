@@ -25,7 +25,7 @@ from tocsin.testing import FakeClock, build_adapter
 from tocsin_standins import mail
 from tocsin_standins.faults import Fault
 from tocsin_standins.mail import MailServer, Mode
-from tocsin_standins.recorder import Received
+from tocsin_standins.recorder import RecordedRequest
 
 USER, PASSWORD = mail.USER, mail.PASSWORD
 READER = "reader@example.org"
@@ -69,13 +69,13 @@ async def secure_server() -> AsyncIterator[MailServer]:
         yield running
 
 
-def only(server: MailServer) -> Received:
+def only(server: MailServer) -> RecordedRequest:
     """Return the one mail the server took in."""
     (received,) = server.recorder.of("email")
     return received
 
 
-def parsed(received: Received) -> EmailMessage:
+def parsed(received: RecordedRequest) -> EmailMessage:
     return message_from_bytes(str(received.body).encode("utf-8", "surrogateescape"), policy=policy.default)
 
 

@@ -12,7 +12,7 @@ from tocsin.channels.teamchat.adapter import ADVICE, THROTTLED, TRANSIENT, Teamc
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport
-from tocsin.core.http.transport import Reply, Transport, connect_failed, outcome_unknown
+from tocsin.core.http.transport import HttpResponse, Transport, connect_failed, outcome_unknown
 from tocsin.core.text.strings import escaped_code_points
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin_standins.faults import Fault
@@ -320,7 +320,7 @@ async def test_a_second_429_is_the_result():
 
 
 async def test_each_part_may_be_throttled_once():
-    throttled = Reply(429, {"retry-after": "1"}, b'{"ok":false,"error":"ratelimited"}')
+    throttled = HttpResponse(429, {"retry-after": "1"}, b'{"ok":false,"error":"ratelimited"}')
     http = answers(POSTED, POSTED)
     http.script[1:1] = [throttled]
     http.script.insert(0, throttled)
@@ -359,7 +359,7 @@ async def test_a_200_that_is_no_answer_of_the_provider_leaves_the_outcome_unknow
 
 
 async def test_an_answer_that_broke_off_leaves_the_outcome_unknown():
-    http = ScriptedTransport([Reply(200, {}, b'{"ok":true,"ts":"1.1"}', complete=False)])
+    http = ScriptedTransport([HttpResponse(200, {}, b'{"ok":true,"ts":"1.1"}', complete=False)])
     assert (await sent_with(http)).result.error.startswith("outcome unknown")
 
 

@@ -21,7 +21,7 @@ from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.updates import OTHER_POLLER
 from tocsin_standins.chatmodel.server import MODEL, ChatModel
 from tocsin_standins.faults import Fault
-from tocsin_standins.recorder import Received, Recorder
+from tocsin_standins.recorder import RecordedRequest, Recorder
 from tocsin_standins.serving import RefusalError
 
 POLL = "getUpdates"
@@ -65,7 +65,7 @@ class _Sight:
     messages: dict[tuple[int, int], Seen] = field(default_factory=dict)
     by_name: dict[str, set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
 
-    def notice(self, received: Received) -> None:
+    def notice(self, received: RecordedRequest) -> None:
         """Take in one call that a person can see."""
         if received.channel != BotChat.channel or received.kind not in {"message", "edit"}:
             return

@@ -8,7 +8,7 @@ import asyncio
 import signal
 import sys
 
-from tocsin_standins.teamchat.server import Place, TeamChat
+from tocsin_standins.teamchat.server import TeamChat, TeamchatConversation
 
 
 def channel(number: int) -> str:
@@ -20,7 +20,7 @@ async def main(channels: int) -> None:
     """Serve until told to stop."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    places = [Place(channel(number), f"busy-{number}") for number in range(channels)]
+    places = [TeamchatConversation(channel(number), f"busy-{number}") for number in range(channels)]
     async with TeamChat(places=places, paced=True) as teamchat:
         sys.stdout.write(f"{teamchat.url}\n")
         sys.stdout.flush()

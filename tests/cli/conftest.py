@@ -16,7 +16,7 @@ from tests import ports, waiting
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 
@@ -119,13 +119,13 @@ def cli(tmp_path: Path) -> Cli:
 
 
 @pytest.fixture(scope="session")
-def running_town() -> Iterator[Town]:
+def running_town() -> Iterator[StandinCluster]:
     with town_on_a_thread() as town:
         yield town
 
 
 @pytest.fixture
-def town(running_town: Town) -> Iterator[Town]:
+def town(running_town: StandinCluster) -> Iterator[StandinCluster]:
     """The stand-ins, with an empty memory."""
     reset(running_town)
     yield running_town
@@ -133,7 +133,7 @@ def town(running_town: Town) -> Iterator[Town]:
 
 
 @pytest.fixture
-def wired(tmp_path: Path, town: Town) -> Cli:
+def wired(tmp_path: Path, town: StandinCluster) -> Cli:
     """The command, configured for the stand-ins by its environment."""
     return Cli(tmp_path, town.environment())
 

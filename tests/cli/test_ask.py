@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_terminal import SPINNER, on_terminal, run
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 from tocsin_standins.chatmodel.server import CAPABLE, MODEL
 
 PIXEL = base64.b64decode(
@@ -18,24 +18,24 @@ PIXEL = base64.b64decode(
 )
 
 
-def asked(town: Town) -> list[dict]:
+def asked(town: StandinCluster) -> list[dict]:
     return [item.body for item in town.recorder.of("chatmodel", kind="question")]
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_answer_is_printed(wired: Cli, town: Town, provider):
+def test_the_answer_is_printed(wired: Cli, town: StandinCluster, provider):
     town.chatmodel.will_answer("Killed by a **signal**.")
     done = wired("ask", "What does exit code 137 mean?", env={"CHAT_PROVIDER": provider})
     assert (done.code, done.out, done.err) == (0, "Killed by a **signal**.\n", "")
     assert asked(town)[0]["turns"] == [["user", "What does exit code 137 mean?"]]
 
 
-def test_a_dash_reads_the_question_from_standard_input(wired: Cli, town: Town):
+def test_a_dash_reads_the_question_from_standard_input(wired: Cli, town: StandinCluster):
     assert wired("ask", "-", stdin="Grüße, 世界\n".encode()).code == 0
     assert asked(town)[0]["turns"] == [["user", "Grüße, 世界"]]
 
 
-def test_json_is_one_document_with_what_it_cost(wired: Cli, town: Town):
+def test_json_is_one_document_with_what_it_cost(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("Because of this.")
     done = wired("ask", "Why?", "--json")
     assert done.json() == {
@@ -48,14 +48,14 @@ def test_json_is_one_document_with_what_it_cost(wired: Cli, town: Town):
     }
 
 
-def test_pictures_belong_to_the_question(wired: Cli, town: Town):
+def test_pictures_belong_to_the_question(wired: Cli, town: StandinCluster):
     for name in ("a.png", "b.data"):
         (wired.home / name).write_bytes(PIXEL)
     assert wired("ask", "--image", "a.png", "--image", "b.data", "What is odd?").code == 0
     assert asked(town)[0]["images"] == 2
 
 
-def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town: Town):
+def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town: StandinCluster):
     pictures = pytest.importorskip("PIL.Image")  # of the extra `chat`
     pictures.frombytes("RGB", (1400, 1000), Random(1).randbytes(4_200_000)).save(wired.home / "a.png")
     assert wired("ask", "--image", "a.png", "What is odd?").code == 0
@@ -68,7 +68,7 @@ def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town:
     [(None, "No such file"), (b"%PDF-1.7", "is no picture"), (b"", "is no picture"), (PIXEL + b"x" * 2**25, "20 MiB")],
     ids=["missing", "pdf", "empty", "huge"],
 )
-def test_what_is_no_picture_is_refused_before_anybody_is_asked(wired: Cli, town: Town, content, said):
+def test_what_is_no_picture_is_refused_before_anybody_is_asked(wired: Cli, town: StandinCluster, content, said):
     if content is not None:
         (wired.home / "a.png").write_bytes(content)
     done = wired("ask", "--image", "a.png", "What?")
@@ -78,7 +78,7 @@ def test_what_is_no_picture_is_refused_before_anybody_is_asked(wired: Cli, town:
 
 
 @pytest.mark.parametrize(("name", "model"), [(CAPABLE, CAPABLE), ("vendor-capable-4", CAPABLE)])
-def test_another_model_may_be_named(wired: Cli, town: Town, name, model):
+def test_another_model_may_be_named(wired: Cli, town: StandinCluster, name, model):
     assert wired("ask", "Why?", "--model", name, "--json").json()["model"] == model
 
 
@@ -99,13 +99,13 @@ def test_a_half_configured_chat_model_is_told_with_what_is_missing(cli: Cli):
 
 
 @pytest.mark.parametrize("question", ["", " "])
-def test_an_empty_question_is_wrong_usage(wired: Cli, town: Town, question):
+def test_an_empty_question_is_wrong_usage(wired: Cli, town: StandinCluster, question):
     done = wired("ask", question)
     assert (done.code, asked(town)) == (2, [])
     assert "the question is empty" in done.err
 
 
-def test_a_failure_is_one_sentence_with_a_remedy_and_exit_code_1(wired: Cli, town: Town):
+def test_a_failure_is_one_sentence_with_a_remedy_and_exit_code_1(wired: Cli, town: StandinCluster):
     town.chatmodel.faults.push(Fault.error("x", http_status=401))
     done = wired("ask", "Why?")
     assert (done.code, done.out) == (1, "")
@@ -114,7 +114,7 @@ def test_a_failure_is_one_sentence_with_a_remedy_and_exit_code_1(wired: Cli, tow
     )
 
 
-def test_an_answer_that_breaks_off_is_not_printed_into_a_file(wired: Cli, town: Town):
+def test_an_answer_that_breaks_off_is_not_printed_into_a_file(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("one two three four five")
     town.chatmodel.faults.push(Fault.answer("unfinished"))
     done = wired("ask", "Why?")
@@ -122,7 +122,7 @@ def test_an_answer_that_breaks_off_is_not_printed_into_a_file(wired: Cli, town: 
     assert "stopped in the middle of its answer" in done.err
 
 
-def test_an_answer_that_is_not_whole_is_printed_with_a_note(wired: Cli, town: Town):
+def test_an_answer_that_is_not_whole_is_printed_with_a_note(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("a long story of many words")
     town.chatmodel.faults.push(Fault.answer("shortened"))
     done = wired("ask", "Why?")
@@ -130,12 +130,12 @@ def test_an_answer_that_is_not_whole_is_printed_with_a_note(wired: Cli, town: To
     assert "the answer is not whole" in done.err
 
 
-def test_control_characters_of_a_model_do_not_reach_the_terminal(wired: Cli, town: Town):
+def test_control_characters_of_a_model_do_not_reach_the_terminal(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("red \x1b[31m and\ttab\nline")
     assert wired("ask", "Why?").out == "red \\u001b[31m and\ttab\nline\n"
 
 
-def test_the_key_is_in_no_output_even_where_the_model_says_it(wired: Cli, town: Town):
+def test_the_key_is_in_no_output_even_where_the_model_says_it(wired: Cli, town: StandinCluster):
     key = town.chatmodel.key
     town.chatmodel.will_answer(f"The key is {key}.", f"The key is {key}.")
     done = wired("ask", "Why?", "-v")
@@ -146,7 +146,7 @@ def test_the_key_is_in_no_output_even_where_the_model_says_it(wired: Cli, town: 
     assert key not in screen
 
 
-def test_on_a_terminal_the_answer_is_shown_while_it_is_written(wired: Cli, town: Town):
+def test_on_a_terminal_the_answer_is_shown_while_it_is_written(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("one two three four five six seven eight")
     town.chatmodel.faults.push(Fault.answer("hang", 60))
     with on_terminal(wired, "ask", "Why?") as session:
@@ -156,14 +156,14 @@ def test_on_a_terminal_the_answer_is_shown_while_it_is_written(wired: Cli, town:
             seen += os.read(session.screen, 65536).decode()
 
 
-def test_on_a_terminal_the_answer_ends_with_one_line_end(wired: Cli, town: Town):
+def test_on_a_terminal_the_answer_ends_with_one_line_end(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("one two\n\nthree")
     code, screen = run(wired, "ask", "Why?")
     assert code == 0
     assert SPINNER.sub("", screen).endswith("one two\r\n\r\nthree\r\n")
 
 
-def test_on_a_terminal_what_is_void_is_marked_when_the_fallback_begins_anew(wired: Cli, town: Town):
+def test_on_a_terminal_what_is_void_is_marked_when_the_fallback_begins_anew(wired: Cli, town: StandinCluster):
     town.chatmodel.will_answer("one two three four five six", "the whole answer")
     town.chatmodel.faults.push(Fault.answer("unfinished"))
     env = {"CHAT_FALLBACK_PROVIDER": "anthropic", "CHAT_FALLBACK_MODEL": CAPABLE}
@@ -175,7 +175,7 @@ def test_on_a_terminal_what_is_void_is_marked_when_the_fallback_begins_anew(wire
     assert after.strip() == "the whole answer"
 
 
-def test_ctrl_c_ends_the_question(wired: Cli, town: Town, until):
+def test_ctrl_c_ends_the_question(wired: Cli, town: StandinCluster, until):
     town.chatmodel.faults.push(Fault.stall(60))
     before = town.chatmodel.requests
     with wired.running("ask", "Why?") as child:

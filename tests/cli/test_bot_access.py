@@ -12,7 +12,7 @@ from tocsin.bot.schema import SCHEMAS
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
-from tocsin.delivery.model import Delivery, Policy, Status
+from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
 
@@ -104,8 +104,8 @@ async def ask_admin(directory: Path) -> None:
     clock = SystemClock()
     database = Database(directory / DATABASE_FILE, {**SCHEMAS, "delivery": MIGRATIONS})
     notice = Delivery(
-        new_id(), "botchat", "900", "Access requested by chat 9", "bot", Status.SENT, Policy.AT_LEAST_ONCE, clock.now(),
-        provider_id="id=17", finished_at=clock.now(),
+        new_id(), "botchat", "900", "Access requested by chat 9", "bot", DeliveryStatus.SENT, Policy.AT_LEAST_ONCE,
+        clock.now(), provider_id="id=17", finished_at=clock.now(),
     )  # fmt: skip
     await SqliteStore(database, clock).record(notice)
     await AccessStore(database, clock).admin_was_told("9", notice.id)

@@ -15,7 +15,7 @@ from tests.cli.conftest import Cli, end
 from tests.delivery.conftest import RedisServer
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 Until = Callable[[Callable[[], Any]], Any]
 UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
@@ -30,7 +30,7 @@ OFF = {"REDIS_URL": "off"}
 
 
 @pytest.fixture
-def wired(tmp_path: Path, town: Town) -> Cli:
+def wired(tmp_path: Path, town: StandinCluster) -> Cli:
     return Cli(tmp_path, {**town.environment(), **OFF})
 
 
@@ -68,7 +68,7 @@ def listed(cli: Cli, *options: str) -> list[dict[str, Any]]:
 # --- send --queue, notify --queue
 
 
-def test_a_queued_message_is_told_with_its_id_and_not_sent(wired: Cli, town: Town):
+def test_a_queued_message_is_told_with_its_id_and_not_sent(wired: Cli, town: StandinCluster):
     done = wired("send", "slack", "#ops", "hello", "--queue")
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()
@@ -102,7 +102,7 @@ def test_what_a_direct_send_refuses_is_refused_with_the_same_reason(wired: Cli, 
     assert [entry["action"] for entry in wired.audit_log()] == ["msg.send"]
 
 
-def test_a_profile_is_queued_as_far_as_it_can_be(wired: Cli, town: Town):
+def test_a_profile_is_queued_as_far_as_it_can_be(wired: Cli, town: StandinCluster):
     wired.write_profiles(
         "oncall:\n- {channel: teamchat, target: '#ops'}\n- {channel: devicemsg, target: '+15551234567'}\n"
     )
@@ -286,7 +286,7 @@ def test_a_send_is_recorded_whatever_its_text(wired: Cli, message: str | bytes):
     assert [delivery["status"] for delivery in listed(wired)] == ["sent"]
 
 
-def test_a_database_that_is_none_fails_no_direct_send_but_refuses_to_queue(wired: Cli, town: Town):
+def test_a_database_that_is_none_fails_no_direct_send_but_refuses_to_queue(wired: Cli, town: StandinCluster):
     wired.data_dir.mkdir()
     (wired.data_dir / "tocsin.db").write_bytes(b"this is no database" * 1000)
     direct = wired("send", "teamchat", "#ops", "hello")
@@ -319,7 +319,7 @@ def test_with_a_redis_that_is_gone_a_published_message_is_in_the_queue(wired: Cl
 
 
 def test_with_redis_a_published_message_is_on_the_stream_and_a_worker_sends_it(
-    wired: Cli, town: Town, redis: RedisServer, until: Until
+    wired: Cli, town: StandinCluster, redis: RedisServer, until: Until
 ):
     env = {"REDIS_URL": redis.url}
     done = wired("publish", "teamchat", "#ops", "hello", env=env)
@@ -349,7 +349,7 @@ def test_what_could_never_be_sent_is_not_published(wired: Cli, words: tuple[str,
 # --- worker
 
 
-def test_a_worker_sends_what_was_queued_before_and_while_it_runs(wired: Cli, town: Town, until: Until):
+def test_a_worker_sends_what_was_queued_before_and_while_it_runs(wired: Cli, town: StandinCluster, until: Until):
     first = queue(wired, "one")
     wired("send", "teamchat", "#ops", "two", "--queue")
     with wired.running("worker") as child:
@@ -366,7 +366,7 @@ def test_a_worker_sends_what_was_queued_before_and_while_it_runs(wired: Cli, tow
     assert sorted(actions) == ["msg.queue"] * 3 + ["msg.send"] * 3
 
 
-def test_a_cancelled_message_is_not_sent(wired: Cli, town: Town, until: Until):
+def test_a_cancelled_message_is_not_sent(wired: Cli, town: StandinCluster, until: Until):
     wired("deliveries", "cancel", queue(wired, "not this"))
     queue(wired, "but this")
     with wired.running("worker") as child:
@@ -385,7 +385,9 @@ def test_a_worker_without_slots_is_refused_with_the_setting(wired: Cli):
 # --- the queue in Redis
 
 
-def test_the_same_commands_work_with_the_queue_in_redis(wired: Cli, town: Town, redis: RedisServer, until: Until):
+def test_the_same_commands_work_with_the_queue_in_redis(
+    wired: Cli, town: StandinCluster, redis: RedisServer, until: Until
+):
     wired.env |= {"REDIS_URL": redis.url, "DELIVERY_BACKEND": "redis"}
     id_ = queue(wired, "hello")
     assert [delivery["id"] for delivery in listed(wired, "--status", "queued", "--search", "hel")] == [id_]
@@ -449,7 +451,7 @@ def end_leases(cli: Cli) -> None:
 
 
 def test_a_direct_send_during_which_the_gateway_is_killed_is_never_sent_again(
-    wired: Cli, town: Town, free_port: int, until: Until
+    wired: Cli, town: StandinCluster, free_port: int, until: Until
 ):
     env = {"GATEWAY_PORT": str(free_port)}
     town.teamchat.faults.push(Fault.stall(20))
@@ -473,7 +475,7 @@ def test_a_direct_send_during_which_the_gateway_is_killed_is_never_sent_again(
 
 
 def test_a_queued_message_outlives_a_kill_right_after_its_answer_and_its_key_too(
-    wired: Cli, town: Town, free_port: int, until: Until
+    wired: Cli, town: StandinCluster, free_port: int, until: Until
 ):
     env = {"GATEWAY_PORT": str(free_port)}
     headers = {"Prefer": "respond-async", "Idempotency_Key": "k"}

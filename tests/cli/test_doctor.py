@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, Done
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 MAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "ops@example.org", "SMTP_PASS": "made-up"}
 LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
@@ -244,11 +244,11 @@ def test_an_audit_log_that_cannot_be_read_is_an_error(sound: Cli):
 # --- channels
 
 
-def doctored(town: Town, home: Path, port: int, **env: str) -> Cli:
+def doctored(town: StandinCluster, home: Path, port: int, **env: str) -> Cli:
     return Cli(home, {**town.environment(), **LOGIN, "GATEWAY_PORT": str(port), **env})
 
 
-def test_channels_that_work_are_fine(town: Town, tmp_path: Path, free_port: int):
+def test_channels_that_work_are_fine(town: StandinCluster, tmp_path: Path, free_port: int):
     done = doctored(town, tmp_path, free_port)("doctor", "--json")
     assert done.code == 0, done.out
     for channel in ("teamchat", "botchat", "guildchat", "email"):
@@ -257,7 +257,7 @@ def test_channels_that_work_are_fine(town: Town, tmp_path: Path, free_port: int)
     assert town.recorder.of() == []
 
 
-def test_a_wrong_token_is_an_error_with_its_remedy(town: Town, tmp_path: Path, free_port: int):
+def test_a_wrong_token_is_an_error_with_its_remedy(town: StandinCluster, tmp_path: Path, free_port: int):
     token = "xoxb-100000000001-example-example-example"
     done = doctored(town, tmp_path, free_port, TEAMCHAT_BOT_TOKEN=token)("doctor", "--json")
     assert done.code == 1
@@ -267,7 +267,7 @@ def test_a_wrong_token_is_an_error_with_its_remedy(town: Town, tmp_path: Path, f
     assert [item["state"] for item in findings(done, "botchat")] == ["ok"]
 
 
-def test_a_token_of_an_unusual_shape_is_a_warning(town: Town, tmp_path: Path, free_port: int):
+def test_a_token_of_an_unusual_shape_is_a_warning(town: StandinCluster, tmp_path: Path, free_port: int):
     done = doctored(town, tmp_path, free_port, TEAMCHAT_BOT_TOKEN="not-a-bot-token")("doctor", "--offline", "--json")
     shape, _ = findings(done, "teamchat")
     assert shape["state"] == "warning"
@@ -275,7 +275,7 @@ def test_a_token_of_an_unusual_shape_is_a_warning(town: Town, tmp_path: Path, fr
     assert "not-a-bot-token" not in done.out
 
 
-def test_offline_asks_no_provider(town: Town, tmp_path: Path, free_port: int):
+def test_offline_asks_no_provider(town: StandinCluster, tmp_path: Path, free_port: int):
     before = town.teamchat.requests + town.botchat.requests + town.guildchat.requests
     done = doctored(town, tmp_path, free_port)("doctor", "--offline", "--json")
     assert done.code == 0
@@ -284,7 +284,7 @@ def test_offline_asks_no_provider(town: Town, tmp_path: Path, free_port: int):
 
 
 def test_a_provider_that_answers_with_a_page_does_not_disturb_the_other_findings(
-    town: Town, tmp_path: Path, free_port: int
+    town: StandinCluster, tmp_path: Path, free_port: int
 ):
     town.guildchat.faults.push(Fault.html_200())
     done = doctored(town, tmp_path, free_port)("doctor", "--json")

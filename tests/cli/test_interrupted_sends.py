@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli, end
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 Until = Callable[[Callable[[], Any]], Any]
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
@@ -31,7 +31,7 @@ def mute_mail() -> Iterator[socket.socket]:
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_while_the_answer_is_waited_for_leaves_an_uncertain_record_and_says_so(
-    wired: Cli, town: Town, until: Until, number: int, code: int
+    wired: Cli, town: StandinCluster, until: Until, number: int, code: int
 ):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("send", "slack", "#ops", "hello") as child:
@@ -66,7 +66,7 @@ def test_a_signal_before_anything_left_is_a_dead_record_and_says_that_nothing_wa
     assert entry["detail"] == "not sent on email to ops@example.org: interrupted before it was sent"
 
 
-def test_an_interrupted_send_as_json_is_the_send_result(wired: Cli, town: Town, until: Until):
+def test_an_interrupted_send_as_json_is_the_send_result(wired: Cli, town: StandinCluster, until: Until):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("send", "slack", "#ops", "hello", "--json") as child:
         until(lambda: town.recorder.of("teamchat"))
@@ -79,7 +79,7 @@ def test_an_interrupted_send_as_json_is_the_send_result(wired: Cli, town: Town, 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS[:2])
 def test_an_interrupted_notify_tells_of_each_target_and_writes_one_entry(
-    wired: Cli, town: Town, until: Until, number: int, code: int
+    wired: Cli, town: StandinCluster, until: Until, number: int, code: int
 ):
     wired.write_profiles(
         "oncall:\n  - {channel: slack, target: '#ops'}\n"
@@ -101,7 +101,7 @@ def test_an_interrupted_notify_tells_of_each_target_and_writes_one_entry(
     assert [target["channel"] for target in entry["metadata"]["targets"]] == ["teamchat", "botchat"]
 
 
-def test_a_hangup_that_nohup_ignores_does_not_interrupt_a_send(wired: Cli, town: Town, until: Until):
+def test_a_hangup_that_nohup_ignores_does_not_interrupt_a_send(wired: Cli, town: StandinCluster, until: Until):
     town.teamchat.faults.push(Fault.stall(1))
     command = ["nohup", str(TOCSIN), "send", "teamchat", "#ops", "hello"]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -112,7 +112,7 @@ def test_a_hangup_that_nohup_ignores_does_not_interrupt_a_send(wired: Cli, town:
 
 
 def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
-    wired: Cli, town: Town, until: Until, free_port: int
+    wired: Cli, town: StandinCluster, until: Until, free_port: int
 ):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
@@ -139,7 +139,7 @@ def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
 
 
 def test_a_gateway_that_is_stopped_twice_still_records_what_it_was_sending(
-    wired: Cli, town: Town, until: Until, free_port: int
+    wired: Cli, town: StandinCluster, until: Until, free_port: int
 ):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:

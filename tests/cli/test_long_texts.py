@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 
 PARTS = 21
 TEXT = ("word " * 799 + "\n\n") * PARTS  # 4,000 characters make one message
@@ -65,7 +65,9 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("line", "question"), COMMANDS)
 @pytest.mark.parametrize("answer", ["n\n", "\n"])
-def test_a_person_who_does_not_say_yes_sends_nothing(long_text: Cli, town: Town, line: str, question: str, answer: str):
+def test_a_person_who_does_not_say_yes_sends_nothing(
+    long_text: Cli, town: StandinCluster, line: str, question: str, answer: str
+):
     with at_a_terminal(long_text, line) as (child, screen):
         read_until(screen, question)
         os.write(screen, answer.encode())
@@ -76,7 +78,7 @@ def test_a_person_who_does_not_say_yes_sends_nothing(long_text: Cli, town: Town,
     assert long_text.audit_log() == []
 
 
-def test_a_person_who_says_yes_sends_all_of_it(long_text: Cli, town: Town):
+def test_a_person_who_says_yes_sends_all_of_it(long_text: Cli, town: StandinCluster):
     line, question = COMMANDS[0]
     with at_a_terminal(long_text, line) as (child, screen):
         read_until(screen, question)
@@ -86,7 +88,7 @@ def test_a_person_who_says_yes_sends_all_of_it(long_text: Cli, town: Town):
     assert len(town.recorder.of("teamchat")) == PARTS
 
 
-def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: Town):
+def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: StandinCluster):
     line, question = COMMANDS[0]
     with at_a_terminal(long_text, f"exec {line}") as (child, screen):
         read_until(screen, question)
@@ -95,14 +97,14 @@ def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: Town):
     assert town.recorder.of() == []
 
 
-def test_with_yes_nobody_is_asked(long_text: Cli, town: Town):
+def test_with_yes_nobody_is_asked(long_text: Cli, town: StandinCluster):
     with at_a_terminal(long_text, "tocsin send slack '#ops' --yes - < long.txt") as (child, screen):
         assert "Send them?" not in read_until(screen, "sent on teamchat")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
 
-def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: Town):
+def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: StandinCluster):
     (long_text.home / "long.txt").write_text(("word " * 799 + "\n\n") * 20)
     with at_a_terminal(long_text, COMMANDS[0][0]) as (child, screen):
         assert "Send them?" not in read_until(screen, "sent on teamchat")
@@ -110,13 +112,13 @@ def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: Town)
     assert len(town.recorder.of("teamchat")) == 20
 
 
-def test_without_a_terminal_nobody_is_asked(long_text: Cli, town: Town):
+def test_without_a_terminal_nobody_is_asked(long_text: Cli, town: StandinCluster):
     assert long_text("send", "slack", "#ops", "-", stdin=TEXT.encode()).code == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
 
 @pytest.mark.parametrize("more", [[], ["--queue"]])
-def test_more_than_max_parts_is_refused_with_both_numbers(long_text: Cli, town: Town, more: list[str]):
+def test_more_than_max_parts_is_refused_with_both_numbers(long_text: Cli, town: StandinCluster, more: list[str]):
     limit = {"MAX_PARTS": "20"}
     done = long_text("send", "slack", "#ops", "-", "--yes", *more, stdin=TEXT.encode(), env=limit)
     assert done.code == 1
@@ -132,7 +134,7 @@ def test_a_published_text_of_too_many_messages_is_refused(long_text: Cli):
     assert (done.code, "as 21 messages, limit 20" in done.err) == (1, True)
 
 
-def test_by_default_a_hundred_messages_are_the_limit(long_text: Cli, town: Town):
+def test_by_default_a_hundred_messages_are_the_limit(long_text: Cli, town: StandinCluster):
     done = long_text("send", "slack", "#ops", "-", stdin=("word " * 799 + "\n\n").encode() * 101)
     assert (done.code, "as 101 messages, limit 100" in done.err) == (1, True)
     assert town.recorder.of() == []

@@ -14,7 +14,7 @@ from tests.cli.test_serve import wait_until_it_listens
 from tocsin.cli.demo.files import write_files
 from tocsin.core.audit.log import AuditLog
 from tocsin.messaging.outbound.audit_anchor import STATE_FILE
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 
 
 def modes(place: Path) -> dict[str, str]:
@@ -71,7 +71,7 @@ def test_all_that_commands_and_services_make_is_for_their_user_alone(
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_the_files_of_the_demo_are_for_its_user_alone(tmp_path: Path, town: Town, umask: int):
+def test_the_files_of_the_demo_are_for_its_user_alone(tmp_path: Path, town: StandinCluster, umask: int):
     before = os.umask(umask)
     try:
         write_files(tmp_path, town, 8100, "off")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, end
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, command: str):
     assert (done.out, done.err) == ("0\n", "")
 
 
-def test_a_send_whose_reader_has_gone_is_still_done(wired: Cli, town: Town):
+def test_a_send_whose_reader_has_gone_is_still_done(wired: Cli, town: StandinCluster):
     done = wired.shell("tocsin send teamchat '#ops' hello | true; echo ${PIPESTATUS[0]}")
     assert (done.out, done.err) == ("0\n", "")
     assert len(town.recorder.of("teamchat")) == 1
@@ -91,7 +91,7 @@ def test_output_in_another_encoding_is_escaped_instead_of_failing(wired: Cli):
 
 
 def test_ctrl_c_ends_a_command_with_130_and_without_a_traceback(
-    wired: Cli, town: Town, until: Callable[[Callable[[], Any]], Any]
+    wired: Cli, town: StandinCluster, until: Callable[[Callable[[], Any]], Any]
 ):
     town.teamchat.faults.push(Fault.stall(60, accept=False))
     before = town.teamchat.requests

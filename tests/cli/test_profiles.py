@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli
 from tests.waiting import until
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 GOOD = """\
 oncall:
@@ -57,7 +57,7 @@ oncall:
 """
 
 
-def test_profiles_are_checked_as_a_send_would(wired: Cli, town: Town):
+def test_profiles_are_checked_as_a_send_would(wired: Cli, town: StandinCluster):
     wired.write_profiles(WRONG)
     for options in ([], ["--json"]):
         done = wired("profiles", *options, env={"GUILDCHAT_BOT_TOKEN": ""})
@@ -118,7 +118,7 @@ def test_a_broken_file_is_refused_with_line_and_column(cli: Cli, text: str, plac
     assert place in done.err
 
 
-def test_notify_sends_to_every_target_of_the_profile(wired: Cli, town: Town):
+def test_notify_sends_to_every_target_of_the_profile(wired: Cli, town: StandinCluster):
     wired.write_profiles(GOOD)
     done = wired("notify", "oncall", "Disk 91 % full")
     assert (done.code, done.err) == (0, "")
@@ -136,7 +136,7 @@ def test_notify_as_json_has_the_documented_fields(wired: Cli):
     assert all(list(result) == ["ok", "channel", "target", "message", "error"] for result in document["results"])
 
 
-def test_a_failed_target_is_exit_code_1_and_the_others_get_the_message(wired: Cli, town: Town):
+def test_a_failed_target_is_exit_code_1_and_the_others_get_the_message(wired: Cli, town: StandinCluster):
     wired.write_profiles(HALF)
     done = wired("notify", "half", "hello", "--json")
     assert done.code == 1
@@ -147,7 +147,7 @@ def test_a_failed_target_is_exit_code_1_and_the_others_get_the_message(wired: Cl
     assert "failed: channel_not_found" in wired("notify", "half", "hello").out
 
 
-def test_an_unconfigured_channel_in_a_profile_fails_alone(wired: Cli, town: Town):
+def test_an_unconfigured_channel_in_a_profile_fails_alone(wired: Cli, town: StandinCluster):
     wired.write_profiles(GOOD)
     done = wired("notify", "oncall", "hello", "--json", env={"BOTCHAT_BOT_TOKEN": ""})
     assert done.code == 1
@@ -155,7 +155,7 @@ def test_an_unconfigured_channel_in_a_profile_fails_alone(wired: Cli, town: Town
     assert "BOTCHAT_BOT_TOKEN" in done.json()["results"][1]["error"]
 
 
-def test_a_hanging_target_does_not_delay_the_others(wired: Cli, town: Town):
+def test_a_hanging_target_does_not_delay_the_others(wired: Cli, town: StandinCluster):
     wired.write_profiles(GOOD)
     town.teamchat.faults.push(Fault.stall(86_400, accept=False))
     # What the child's outcome is does not matter here: whether the others were reached while it hung does.

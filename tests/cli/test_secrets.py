@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_serve import post, wait_until_it_listens
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 CANARIES = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-100000000001-canary-example-teamchat",
@@ -36,7 +36,7 @@ def forms(secret: str) -> set[str]:
 
 
 @pytest.fixture
-def guarded(town: Town, tmp_path: Path) -> Iterator[Cli]:
+def guarded(town: StandinCluster, tmp_path: Path) -> Iterator[Cli]:
     """The command with a canary in every secret variable; the stand-ins take them as right."""
     before = (town.teamchat.token, town.botchat.token, town.guildchat.token, town.mail.password)
     town.teamchat.token = CANARIES["TEAMCHAT_BOT_TOKEN"]
@@ -84,7 +84,7 @@ def assert_nothing_leaks(cli: Cli, *commands: tuple[str, ...]) -> None:
     assert leaks(files_of(cli.data_dir)) == []
 
 
-def test_the_canaries_work(guarded: Cli, town: Town):
+def test_the_canaries_work(guarded: Cli, town: StandinCluster):
     assert guarded("notify", "everyone", "hello", "--json").json()["sent"] == 4
 
 
@@ -112,7 +112,7 @@ def test_no_command_shows_a_secret(guarded: Cli):
 
 
 @pytest.mark.parametrize("name", faults())
-def test_no_secret_is_shown_when_the_providers_send_them_all_back(guarded: Cli, town: Town, name: str):
+def test_no_secret_is_shown_when_the_providers_send_them_all_back(guarded: Cli, town: StandinCluster, name: str):
     for standin in (town.teamchat, town.guildchat):
         standin.faults.hold(faults()[name])
     # A server error would be tried again for seconds there.
@@ -130,7 +130,7 @@ def test_no_secret_is_shown_when_the_providers_send_them_all_back(guarded: Cli, 
     assert guarded.audit_log(), "nothing was tried"
 
 
-def test_no_secret_is_in_the_log_or_an_answer_of_the_gateway(guarded: Cli, town: Town, free_port: int):
+def test_no_secret_is_in_the_log_or_an_answer_of_the_gateway(guarded: Cli, town: StandinCluster, free_port: int):
     env = {"GATEWAY_PORT": str(free_port)}
     with guarded.running("gateway", "-v", env=env) as child:
         before = wait_until_it_listens(child)

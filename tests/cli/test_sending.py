@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import TOCSIN, Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 from tocsin_standins.mail import LOGIN_REFUSED
 
 NETWORK = ("botchat", "email", "guildchat", "teamchat")
@@ -51,7 +51,7 @@ def test_devicemsg_is_listed_as_configured_on_darwin_alone(cli: Cli):
 
 
 @pytest.mark.parametrize("channel", NETWORK)
-def test_a_test_names_the_account_and_sends_nothing(wired: Cli, town: Town, channel: str):
+def test_a_test_names_the_account_and_sends_nothing(wired: Cli, town: StandinCluster, channel: str):
     done = wired("test", channel)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{channel}: connected as tocsin")
@@ -94,7 +94,7 @@ def test_wrong_credentials_fail_with_the_remedy(wired: Cli, channel: str, variab
 
 
 @pytest.mark.parametrize("channel", NETWORK)
-def test_a_message_reaches_its_target(wired: Cli, town: Town, channel: str):
+def test_a_message_reaches_its_target(wired: Cli, town: StandinCluster, channel: str):
     target = town.samples()[channel]
     done = wired("send", channel, target, "Disk 91 % full – now")
     assert (done.code, done.err) == (0, "")
@@ -103,7 +103,7 @@ def test_a_message_reaches_its_target(wired: Cli, town: Town, channel: str):
 
 
 @pytest.mark.parametrize("channel", NETWORK)
-def test_send_as_json_prints_the_send_result_and_nothing_else(wired: Cli, town: Town, channel: str):
+def test_send_as_json_prints_the_send_result_and_nothing_else(wired: Cli, town: StandinCluster, channel: str):
     target = town.samples()[channel]
     done = wired("--json", "send", channel, target, "hello")
     result = done.json()
@@ -113,7 +113,7 @@ def test_send_as_json_prints_the_send_result_and_nothing_else(wired: Cli, town: 
 
 
 @pytest.mark.parametrize(("alias", "channel"), [("slack", "teamchat"), ("Telegram", "botchat"), ("smtp", "email")])
-def test_an_alias_is_understood_and_results_show_the_kind(wired: Cli, town: Town, alias: str, channel: str):
+def test_an_alias_is_understood_and_results_show_the_kind(wired: Cli, town: StandinCluster, alias: str, channel: str):
     assert wired("send", alias, town.samples()[channel], "hello", "--json").json()["channel"] == channel
 
 
@@ -149,7 +149,7 @@ def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables(cli:
     assert "SMTP_HOST" not in done.err
 
 
-def test_a_refused_login_carries_the_servers_words(wired: Cli, town: Town):
+def test_a_refused_login_carries_the_servers_words(wired: Cli, town: StandinCluster):
     town.mail.faults.push(LOGIN_REFUSED)
     done = wired("send", "email", "ops@example.org", "hello")
     assert done.code == 1
@@ -157,13 +157,13 @@ def test_a_refused_login_carries_the_servers_words(wired: Cli, town: Town):
 
 
 @pytest.mark.parametrize("target", ["-1001234567890", "-1001234567890/7"])
-def test_a_target_that_starts_with_a_minus_is_taken_as_it_is(wired: Cli, town: Town, target: str):
+def test_a_target_that_starts_with_a_minus_is_taken_as_it_is(wired: Cli, town: StandinCluster, target: str):
     result = wired("send", "botchat", target, "hello", "--json").json()
     assert result["target"] == target
     assert "no target" not in result["error"]  # whether there is such a chat is the provider's business
 
 
-def test_words_after_two_minuses_are_no_options(wired: Cli, town: Town):
+def test_words_after_two_minuses_are_no_options(wired: Cli, town: StandinCluster):
     done = wired("send", "email", "--", "ops@example.org", "-v is not an option here")
     assert done.code == 0, done.err
     done = wired("send", "email", "--", "-ops@example.org", "--json")
@@ -192,25 +192,27 @@ def test_every_send_and_test_leaves_one_audit_entry_without_the_text(wired: Cli)
 # --- the message from standard input
 
 
-def test_a_minus_as_message_reads_standard_input_without_the_last_line_end(wired: Cli, town: Town):
+def test_a_minus_as_message_reads_standard_input_without_the_last_line_end(wired: Cli, town: StandinCluster):
     done = wired("send", "email", "ops@example.org", "-", stdin=b"Backup\nall done\n")
     assert done.code == 0, done.err
     (received,) = town.recorder.of("email")
     assert (received.subject, received.text) == ("Backup", "all done")
 
 
-def test_bytes_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: Town):
+def test_bytes_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: StandinCluster):
     assert wired("send", "teamchat", "#ops", "-", stdin=b"caf\xe9 \xff\xfe").code == 0
     assert [item.text for item in town.recorder.of("teamchat")] == ["caf\ufffd \ufffd\ufffd"]
 
 
-def test_arguments_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: Town):
+def test_arguments_that_are_no_utf8_arrive_as_replacement_characters(wired: Cli, town: StandinCluster):
     assert wired("send", "teamchat", "#ops", b"caf\xe9").code == 0
     assert [item.text for item in town.recorder.of("teamchat")] == ["caf\ufffd"]
 
 
 @pytest.mark.parametrize("command", [("send", "email", "ops@example.org", "-"), ("notify", "oncall", "-")])
-def test_more_than_4_mib_are_refused_before_anything_is_sent(wired: Cli, town: Town, command: tuple[str, ...]):
+def test_more_than_4_mib_are_refused_before_anything_is_sent(
+    wired: Cli, town: StandinCluster, command: tuple[str, ...]
+):
     done = wired(*command, stdin=b"x" * (4 * 1024 * 1024 + 1))
     assert (done.code, done.out) == (2, "")
     assert "standard input holds more than 4 MiB" in done.err
@@ -223,7 +225,7 @@ def test_an_endless_standard_input_is_refused_too(wired: Cli):
     assert "4 MiB" in done.err
 
 
-def test_an_empty_standard_input_is_an_empty_message(wired: Cli, town: Town):
+def test_an_empty_standard_input_is_an_empty_message(wired: Cli, town: StandinCluster):
     done = wired("send", "email", "ops@example.org", "-", stdin=b"\n")
     assert done.code == 1
     assert "the message is empty" in done.err
@@ -251,7 +253,7 @@ def test_bytes_that_are_no_utf8_are_told(wired: Cli):
 # --- the subject of a mail
 
 
-def test_the_subject_of_a_mail_is_an_option(wired: Cli, town: Town):
+def test_the_subject_of_a_mail_is_an_option(wired: Cli, town: StandinCluster):
     done = wired("send", "email", "ops@example.org", "--subject", "Disks of web1", "-", stdin=b"/ 91 %\n/home 12 %\n")
     assert done.code == 0, done.err
     wired.write_profiles("oncall: [{channel: email, target: ops@example.org}]\n")
@@ -260,13 +262,13 @@ def test_the_subject_of_a_mail_is_an_option(wired: Cli, town: Town):
     assert received == [("Disks of web1", "/ 91 %\n/home 12 %"), ("Disks", "full")]
 
 
-def test_a_subject_is_the_first_line_where_there_are_none(wired: Cli, town: Town):
+def test_a_subject_is_the_first_line_where_there_are_none(wired: Cli, town: StandinCluster):
     assert wired("send", "teamchat", "#ops", "--subject", "Disks", "91 % full").code == 0
     assert [item.text for item in town.recorder.of("teamchat")] == ["Disks\n91 % full"]
 
 
 @pytest.mark.parametrize("subject", ["", " ", "two\nlines"])
-def test_a_subject_that_is_no_line_is_wrong_usage(wired: Cli, town: Town, subject: str):
+def test_a_subject_that_is_no_line_is_wrong_usage(wired: Cli, town: StandinCluster, subject: str):
     done = wired("send", "email", "ops@example.org", "--subject", subject, "hello")
     assert done.code == 2
     assert "--subject: it must be one line of visible characters" in done.err
@@ -280,13 +282,13 @@ def test_the_help_says_where_the_subject_of_a_mail_comes_from(cli: Cli):
 # --- what takes time
 
 
-def test_one_wait_that_the_provider_asks_for_is_honoured(wired: Cli, town: Town):
+def test_one_wait_that_the_provider_asks_for_is_honoured(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.rate_limited(1))
     assert wired("send", "teamchat", "#ops", "hello").code == 0
     assert [item.text for item in town.recorder.of("teamchat")] == ["hello"]
 
 
-def test_a_wait_that_is_too_long_fails_at_once_with_the_seconds(wired: Cli, town: Town):
+def test_a_wait_that_is_too_long_fails_at_once_with_the_seconds(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.rate_limited(31))
     requests = town.teamchat.requests
     done = wired("send", "teamchat", "#ops", "hello")
@@ -295,7 +297,7 @@ def test_a_wait_that_is_too_long_fails_at_once_with_the_seconds(wired: Cli, town
     assert town.teamchat.requests == requests + 1
 
 
-def test_a_lost_answer_is_an_unknown_outcome_and_nothing_is_sent_again(wired: Cli, town: Town):
+def test_a_lost_answer_is_an_unknown_outcome_and_nothing_is_sent_again(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.reset_after_accept())
     done = wired("send", "teamchat", "#ops", "hello")
     assert done.code == 1
@@ -315,7 +317,7 @@ def test_plain_http_to_a_public_address_is_refused_before_the_token_travels(wire
     assert "TEAMCHAT_API_URL is plain http to a public address" in done.err
 
 
-def test_commands_at_the_same_time_share_the_data_directory(wired: Cli, town: Town):
+def test_commands_at_the_same_time_share_the_data_directory(wired: Cli, town: StandinCluster):
     children = [
         subprocess.Popen([TOCSIN, "send", "teamchat", "#ops", f"message {n}"], env=wired.env, stdout=subprocess.DEVNULL)
         for n in range(6)

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Cli, end
 from tests.waiting import PATIENCE_S, until
 
-from tocsin_standins import Fault, Town
+from tocsin_standins import Fault, StandinCluster
 
 
 def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
@@ -42,7 +42,9 @@ def post(port: int, document: object, **headers: str) -> tuple[int, dict[str, An
 
 
 @pytest.mark.parametrize("command", ["up", "gateway"])
-def test_a_service_sends_until_sigterm_and_then_ends_with_0(wired: Cli, town: Town, free_port: int, command: str):
+def test_a_service_sends_until_sigterm_and_then_ends_with_0(
+    wired: Cli, town: StandinCluster, free_port: int, command: str
+):
     with wired.running(command, env={"GATEWAY_PORT": str(free_port)}) as child:
         lines = wait_until_it_listens(child)
         assert lines[-1]["address"] == f"http://127.0.0.1:{free_port}"
@@ -97,7 +99,7 @@ def test_a_token_opens_the_gateway_to_those_who_have_it_alone(wired: Cli, free_p
         end(child)
 
 
-def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: Town, free_port: int):
+def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: StandinCluster, free_port: int):
     town.teamchat.faults.push(Fault.stall(1))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
         wait_until_it_listens(child)

@@ -9,7 +9,7 @@ import pytest
 from dotenv import dotenv_values
 from tests.cli.conftest import Cli
 
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 
 TOKEN = "xoxb-100000000001-example-example-example"
 
@@ -130,7 +130,7 @@ def test_an_env_file_that_is_named_replaces_both_others(cli: Cli):
     assert (found["SMTP_HOST"]["value"], found["SMTP_USER"]["value"]) == ("", "other")
 
 
-def test_a_secret_may_come_from_a_file(wired: Cli, town: Town):
+def test_a_secret_may_come_from_a_file(wired: Cli, town: StandinCluster):
     secret = wired.home / "token"
     secret.write_text(town.teamchat.token + "\n")
     env = {"TEAMCHAT_BOT_TOKEN": "", "TEAMCHAT_BOT_TOKEN_FILE": str(secret)}

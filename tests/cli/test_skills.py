@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli, end
-from tests.core.test_process import alive
+from tests.core.process.test_starting import alive
 
 
 class Skilled(Cli):

@@ -16,8 +16,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.waiting import PATIENCE_S
 
-from tocsin.terminal.output import Output
-from tocsin_standins import Fault, Town
+from tocsin.terminal.output import Console
+from tocsin_standins import Fault, StandinCluster
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 SPINNER = re.compile("[\u2800-\u28ff]")
@@ -75,7 +75,7 @@ def run(cli: Cli, *arguments: str, **env: str) -> tuple[int, str]:
         return session.wait()
 
 
-def test_who_has_to_type_the_text_is_told_so_and_how_to_end(wired: Cli, town: Town):
+def test_who_has_to_type_the_text_is_told_so_and_how_to_end(wired: Cli, town: StandinCluster):
     with on_terminal(wired, "send", "teamchat", "#ops", "-") as session:
         os.write(session.screen, b"typed by hand\n\x04")
         code, seen = session.wait()
@@ -114,7 +114,7 @@ def test_json_is_plain_on_a_terminal_too(cli: Cli):
 
 
 @pytest.mark.parametrize("command", ["send", "test", "notify"])
-def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: Town, command: str):
+def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: StandinCluster, command: str):
     wired.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
     arguments = {"send": ("teamchat", "#ops", "hello"), "test": ("teamchat",), "notify": ("oncall", "hello")}[command]
     town.teamchat.faults.push(Fault.stall(1.4))
@@ -124,7 +124,7 @@ def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: Town
     assert re.search("Sending on teamchat|Testing teamchat|Notifying oncall", screen)
 
 
-def test_the_result_is_the_last_that_is_shown(wired: Cli, town: Town):
+def test_the_result_is_the_last_that_is_shown(wired: Cli, town: StandinCluster):
     code, screen = run(wired, "send", "teamchat", "#ops", "hello")
     assert code == 0
     assert re.search(r"sent on teamchat to #ops\b[^\n]*\n$", screen)
@@ -137,26 +137,26 @@ def test_work_of_less_than_a_second_shows_no_progress(monkeypatch: pytest.Monkey
     screen, terminal = pty.openpty()
     with open(terminal, "w", closefd=False) as stderr:
         monkeypatch.setattr(sys, "stderr", stderr)
-        assert asyncio.run(Output().while_waiting("Working", work())) == 7
+        assert asyncio.run(Console().while_waiting("Working", work())) == 7
     os.write(terminal, b".")
     assert os.read(screen, 100) == b"."
     os.close(terminal)
     os.close(screen)
 
 
-def test_quiet_shows_no_progress(wired: Cli, town: Town):
+def test_quiet_shows_no_progress(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.stall(1.3))
     assert not SPINNER.search(run(wired, "send", "teamchat", "#ops", "hello", "-q")[1])
 
 
-def test_off_a_terminal_there_is_no_progress(wired: Cli, town: Town):
+def test_off_a_terminal_there_is_no_progress(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.stall(1.3))
     done = wired("send", "teamchat", "#ops", "hello")
     assert (done.code, done.err) == (0, "")
     assert not SPINNER.search(done.out)
 
 
-def test_ctrl_c_while_progress_is_shown_restores_the_terminal(wired: Cli, town: Town):
+def test_ctrl_c_while_progress_is_shown_restores_the_terminal(wired: Cli, town: StandinCluster):
     town.teamchat.faults.push(Fault.stall(86_400, accept=False))
     with on_terminal(wired, "send", "teamchat", "#ops", "hello") as session:
         seen = b""
@@ -192,7 +192,7 @@ def test_a_service_shows_what_is_wrong_with_a_file_and_the_fix(cli: Cli):
     assert "  hint: correct the file" in screen
 
 
-def test_ids_and_states_are_whole_on_a_narrow_terminal(cli: Cli, town: Town):
+def test_ids_and_states_are_whole_on_a_narrow_terminal(cli: Cli, town: StandinCluster):
     wired = Cli(cli.home, {**town.environment(), "REDIS_URL": "off"})
     id_ = wired("send", "teamchat", "#announcements-of-operations", "hello", "--queue", "--json").json()["id"]
     wired("send", "teamchat", "#nosuch", "hello")
@@ -209,18 +209,18 @@ FORGED = "no_such_thing\n  hint: none\r\ntocsin: all is well\x1b[2K\x85\u2028end
 TOLD = "no_such_thing hint: none tocsin: all is well\\u001b[2K\\u0085\\u2028end"
 
 
-@pytest.mark.parametrize("say", [Output.line, Output.note, Output.error])
+@pytest.mark.parametrize("say", [Console.line, Console.note, Console.error])
 def test_what_a_provider_wrote_begins_no_line_of_its_own(
-    say: Callable[[Output, str], None], capsys: pytest.CaptureFixture[str]
+    say: Callable[[Console, str], None], capsys: pytest.CaptureFixture[str]
 ):
-    say(Output(), f"it says {FORGED}")
+    say(Console(), f"it says {FORGED}")
     shown = capsys.readouterr()
     assert (shown.out + shown.err).removeprefix("tocsin: ") == f"it says {TOLD}\n"
 
 
 def test_neither_does_a_hint_or_a_cell_of_a_table(capsys: pytest.CaptureFixture[str]):
-    Output().error("it failed", FORGED)
-    Output().table(["a", "b"], [[FORGED, "c\td"]])
+    Console().error("it failed", FORGED)
+    Console().table(["a", "b"], [[FORGED, "c\td"]])
     shown = capsys.readouterr()
     assert shown.err == f"tocsin: it failed\n  hint: {TOLD}\n"
     assert shown.out.split("\n")[1:] == [f"{TOLD}  c d", ""]

@@ -10,13 +10,13 @@ import pytest
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.inbound import (
-    Answer,
     Handshake,
     InboundAdapter,
     InboundMessage,
     MessageKind,
     RejectedError,
     WebhookRequest,
+    WebhookResponse,
 )
 from tocsin.core.config.variables import Variable, token
 from tocsin.core.reading.untrusted import identifier, json_object, written
@@ -42,7 +42,7 @@ class Ear(InboundAdapter):
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         call = json_object(request.body) or {}
         if call.get("hello") is True:
-            return Handshake(Answer())
+            return Handshake(WebhookResponse())
         said, text = identifier(call.get("id")), written(call.get("text"))
         if not said or not text:
             return None
@@ -167,7 +167,7 @@ BROKEN: dict[str, tuple[dict[str, Any], Check]] = {
     "forgets its keys": ({"receive": forgetful}, lambda s: s.test_a_message_that_comes_twice_has_the_same_keys()),
     "shares its keys": ({"receive": keyless}, lambda s: s.test_a_message_that_comes_twice_has_the_same_keys()),
     "answers with an error": (
-        {"answer_to": lambda *_: Answer(500)},
+        {"answer_to": lambda *_: WebhookResponse(500)},
         lambda s: s.test_what_was_stored_what_came_twice_and_what_is_ignored_is_answered_well(),
     ),
     "replies to nowhere": (

@@ -22,18 +22,18 @@ from tocsin.delivery.model import (
     REPLAYABLE,
     SCHEDULE_S,
     WAITING,
+    AttemptOutcome,
     Delivery,
+    DeliveryStatus,
     NewDelivery,
-    Outcome,
     Policy,
     Rate,
-    Status,
 )
 from tocsin.delivery.store import (
     ChannelRules,
+    DeliveryFilter,
     DeliveryHold,
     DeliveryStore,
-    Query,
     TransitionError,
     UnknownDeliveryError,
 )
@@ -41,9 +41,9 @@ from tocsin.delivery.store import (
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[DeliveryStore]]
 
 RULES = {"bell": ChannelRules(), "horn": ChannelRules()}
-SENT = Outcome(Status.SENT, parts_sent=1, parts_total=1, provider_id="ts=1", duration_ms=12)
-DEAD = Outcome(Status.DEAD, error="no such target", error_class="permanent")
-UNCERTAIN = Outcome(Status.UNCERTAIN, error="no answer", error_class="ambiguous")
+SENT = AttemptOutcome(DeliveryStatus.SENT, parts_sent=1, parts_total=1, provider_id="ts=1", duration_ms=12)
+DEAD = AttemptOutcome(DeliveryStatus.DEAD, error="no such target", error_class="permanent")
+UNCERTAIN = AttemptOutcome(DeliveryStatus.UNCERTAIN, error="no answer", error_class="ambiguous")
 # More than the error of a double, less than anybody notices.
 TINY_S = 1e-5
 
@@ -96,16 +96,18 @@ def new(
 
 def finished(at: float) -> Delivery:
     """Return a delivery that was sent without the queue."""
-    return Delivery(new_id(), "bell", "door", "direct", "cli", Status.SENT, Policy.AT_MOST_ONCE, at, finished_at=at)
+    return Delivery(
+        new_id(), "bell", "door", "direct", "cli", DeliveryStatus.SENT, Policy.AT_MOST_ONCE, at, finished_at=at
+    )
 
 
-def retry(wait_s: float) -> Outcome:
-    return Outcome(Status.RETRY_WAIT, error="refused", error_class="transient", wait_s=wait_s)
+def retry(wait_s: float) -> AttemptOutcome:
+    return AttemptOutcome(DeliveryStatus.RETRY_WAIT, error="refused", error_class="transient", wait_s=wait_s)
 
 
-def throttled(wait_s: float, *, account: bool = False) -> Outcome:
-    return Outcome(
-        Status.RETRY_WAIT,
+def throttled(wait_s: float, *, account: bool = False) -> AttemptOutcome:
+    return AttemptOutcome(
+        DeliveryStatus.RETRY_WAIT,
         error="slow down",
         error_class="rate_limited",
         wait_s=wait_s,
@@ -132,15 +134,15 @@ async def put_one(store: DeliveryStore, delivery: NewDelivery) -> Delivery:
     return accepted
 
 
-async def end(store: DeliveryStore, status: Status) -> Delivery:
+async def end(store: DeliveryStore, status: DeliveryStatus) -> Delivery:
     """Bring a new delivery to one of the final states."""
     now = (await put_one(store, new("for the time", target="clock"))).created_at
-    delivery = await put_one(store, new("ends", expires_at=now if status is Status.EXPIRED else None))
-    if status is Status.CANCELLED:
+    delivery = await put_one(store, new("ends", expires_at=now if status is DeliveryStatus.EXPIRED else None))
+    if status is DeliveryStatus.CANCELLED:
         await store.cancel(delivery.id)
     for claimed in await store.claim_due("w1", 10, RULES):
         if claimed.id == delivery.id:
-            await store.finish("w1", claimed.id, Outcome(status, error="said so"))
+            await store.finish("w1", claimed.id, AttemptOutcome(status, error="said so"))
         else:
             await store.finish("w1", claimed.id, SENT)
     ended = await store.get(delivery.id)
@@ -148,7 +150,7 @@ async def end(store: DeliveryStore, status: Status) -> Delivery:
     return ended
 
 
-async def find_all(store: DeliveryStore, query: Query) -> list[Delivery]:
+async def find_all(store: DeliveryStore, query: DeliveryFilter) -> list[Delivery]:
     """Follow the cursor to the end."""
     found: list[Delivery] = []
     while True:
@@ -210,7 +212,7 @@ class StoreContract:
             parse_mode="Markdown",
         )
         accepted = await put_one(store, given)
-        assert accepted.status is Status.QUEUED
+        assert accepted.status is DeliveryStatus.QUEUED
         assert accepted.created_at == clock.now()
         assert (accepted.attempts, accepted.failures, accepted.finished_at) == (0, 0, None)
         for name in NewDelivery.__slots__:
@@ -230,11 +232,11 @@ class StoreContract:
         assert claimed.extra == extra
         assert await store.finish("w1", claimed.id, DEAD)
         assert (await store.replay(claimed.id)).extra == extra
-        assert [found.extra for found in (await store.search(Query())).items] == [extra]
+        assert [found.extra for found in (await store.search(DeliveryFilter())).items] == [extra]
 
     async def test_a_record_keeps_what_only_the_channel_knows(self, store: DeliveryStore, clock: TwoClocks):
         await store.record(replace(finished(clock.now()), extra={"reply_to": "7"}))
-        assert [found.extra for found in (await store.search(Query())).items] == [{"reply_to": "7"}]
+        assert [found.extra for found in (await store.search(DeliveryFilter())).items] == [{"reply_to": "7"}]
 
     @pytest.mark.parametrize(
         ("extra", "reason"),
@@ -252,7 +254,7 @@ class StoreContract:
             await put(store, new("1"), replace(new("2"), extra=extra))
         with pytest.raises(ChannelError, match=reason):
             await store.record(replace(finished(clock.now()), extra=extra))
-        assert (await store.search(Query())).items == []
+        assert (await store.search(DeliveryFilter())).items == []
 
     async def test_half_a_character_is_no_reason_to_refuse(self, store: DeliveryStore):
         accepted = await put_one(store, new("half \ud83d", "door \udcff", idempotency_key="\ud83d"))
@@ -260,7 +262,7 @@ class StoreContract:
         accepted.target.encode()
         assert await store.get(accepted.id) == accepted
         assert (await put_one(store, new(idempotency_key="\ud83d"))).id == accepted.id
-        assert len((await store.search(Query(target=accepted.target))).items) == 1
+        assert len((await store.search(DeliveryFilter(target=accepted.target))).items) == 1
         claimed = await claim_one(store)
         assert await store.finish("w1", claimed.id, replace(DEAD, error="said \ud83d", provider_id="\udcff"))
 
@@ -275,13 +277,13 @@ class StoreContract:
     async def test_a_second_delivery_with_the_same_key_is_the_first_one(self, store: DeliveryStore):
         first = await put_one(store, new("first", idempotency_key="k"))
         assert await put_one(store, new("second", "elsewhere", idempotency_key="k")) == first
-        assert (await store.counts())[Status.QUEUED] == 1
+        assert (await store.counts())[DeliveryStatus.QUEUED] == 1
 
     async def test_a_known_key_comes_back_as_the_delivery_stands_now(self, store: DeliveryStore):
         await put(store, new(idempotency_key="k"))
         await store.finish("w1", (await claim_one(store)).id, SENT)
         again = await put_one(store, new(idempotency_key="k"))
-        assert (again.status, again.provider_id) == (Status.SENT, "ts=1")
+        assert (again.status, again.provider_id) == (DeliveryStatus.SENT, "ts=1")
         assert await store.claim_due("w1", 1, RULES) == []
 
     async def test_a_key_that_comes_twice_in_one_batch_makes_one_delivery(self, store: DeliveryStore):
@@ -320,7 +322,7 @@ class StoreContract:
             target="door",
             message="direct",
             source="cli",
-            status=Status.SENT,
+            status=DeliveryStatus.SENT,
             policy=Policy.AT_MOST_ONCE,
             created_at=clock.now() - 1,
             attempts=1,
@@ -332,13 +334,15 @@ class StoreContract:
         )
         await store.record(direct)
         assert await store.get(direct.id) == direct
-        assert (await store.counts())[Status.SENT] == 1
+        assert (await store.counts())[DeliveryStatus.SENT] == 1
         assert await store.claim_due("w1", 10, RULES) == []
         assert await store.seconds_to_next(RULES) is None
-        assert messages(await find_all(store, Query(text="direct"))) == ["direct"]
+        assert messages(await find_all(store, DeliveryFilter(text="direct"))) == ["direct"]
 
     async def test_a_direct_send_that_certainly_failed_can_be_replayed(self, store: DeliveryStore, clock: TwoClocks):
-        failed = replace(await end(store, Status.DEAD), id=new_id(), message="failed", parts_sent=1, parts_total=3)
+        failed = replace(
+            await end(store, DeliveryStatus.DEAD), id=new_id(), message="failed", parts_sent=1, parts_total=3
+        )
         await store.record(failed)
         await store.replay(failed.id)
         claimed = await claim_one(store)
@@ -349,7 +353,7 @@ class StoreContract:
     async def test_a_claimed_delivery_is_sending_and_its_try_counted(self, store: DeliveryStore):
         accepted = await put_one(store, new())
         claimed = await claim_one(store)
-        assert (claimed.id, claimed.status, claimed.attempts) == (accepted.id, Status.SENDING, 1)
+        assert (claimed.id, claimed.status, claimed.attempts) == (accepted.id, DeliveryStatus.SENDING, 1)
         assert await store.get(claimed.id) == claimed
 
     async def test_one_delivery_of_a_lane_is_in_flight_at_a_time(self, store: DeliveryStore):
@@ -441,7 +445,7 @@ class StoreContract:
             assert (claimed.message, claimed.attempts) == ("poison", tries)
             clock.advance(LEASE_S + 1)
         assert (await claim_one(store, "last")).message == "next"
-        (dead,) = await find_all(store, Query(status=Status.DEAD))
+        (dead,) = await find_all(store, DeliveryFilter(status=DeliveryStatus.DEAD))
         assert (dead.message, dead.error_class, dead.finished_at) == ("poison", "ambiguous", clock.now())
 
     async def test_a_dead_workers_delivery_that_may_not_arrive_twice_is_uncertain(
@@ -452,7 +456,7 @@ class StoreContract:
         clock.advance(LEASE_S + 1)
         assert messages(await store.claim_due("w2", 10, RULES)) == ["2"]
         held = await store.get(claimed.id)
-        assert (held.status, held.error_class, held.attempts) == (Status.UNCERTAIN, "ambiguous", 1)
+        assert (held.status, held.error_class, held.attempts) == (DeliveryStatus.UNCERTAIN, "ambiguous", 1)
         assert held.finished_at == clock.now()
         assert held.error
 
@@ -508,7 +512,7 @@ class StoreContract:
         assert await store.get(slow.id) == taken
         assert await store.finish("quick", slow.id, DEAD)
         assert not await store.finish("slow", slow.id, SENT)
-        assert (await store.get(slow.id)).status is Status.DEAD
+        assert (await store.get(slow.id)).status is DeliveryStatus.DEAD
 
     async def test_who_lost_a_lease_is_told_so_though_it_finished_an_earlier_try(
         self, store: DeliveryStore, clock: TwoClocks
@@ -528,7 +532,7 @@ class StoreContract:
         clock.advance(LEASE_S + 1)
         await store.claim_due("quick", 1, RULES)
         assert not await store.finish("slow", slow.id, SENT)
-        assert (await store.get(slow.id)).status is Status.UNCERTAIN
+        assert (await store.get(slow.id)).status is DeliveryStatus.UNCERTAIN
 
     async def test_nobody_can_finish_what_was_never_claimed(self, store: DeliveryStore):
         accepted = await put_one(store, new())
@@ -561,14 +565,14 @@ class StoreContract:
         clock.advance(2)
         assert await store.finish("w1", claimed.id, SENT)
         sent = await store.get(claimed.id)
-        assert (sent.status, sent.provider_id, sent.duration_ms) == (Status.SENT, "ts=1", 12)
+        assert (sent.status, sent.provider_id, sent.duration_ms) == (DeliveryStatus.SENT, "ts=1", 12)
         assert (sent.parts_sent, sent.parts_total, sent.error, sent.error_class) == (1, 1, "", "")
         assert (sent.finished_at, sent.next_attempt_at) == (clock.now(), None)
         assert await store.seconds_to_next(RULES) is None
 
     @pytest.mark.parametrize("outcome", [DEAD, UNCERTAIN], ids=["dead", "uncertain"])
     async def test_a_delivery_that_failed_for_good_does_not_hold_up_the_lane(
-        self, store: DeliveryStore, clock: TwoClocks, outcome: Outcome
+        self, store: DeliveryStore, clock: TwoClocks, outcome: AttemptOutcome
     ):
         await put(store, new("1"), new("2"))
         claimed = await claim_one(store)
@@ -586,7 +590,11 @@ class StoreContract:
             claimed = await claim_one(store)
             assert await store.finish("w1", claimed.id, retry(wait_s))
             waiting = await store.get(claimed.id)
-            assert (waiting.status, waiting.failures, waiting.attempts) == (Status.RETRY_WAIT, failures, failures)
+            assert (waiting.status, waiting.failures, waiting.attempts) == (
+                DeliveryStatus.RETRY_WAIT,
+                failures,
+                failures,
+            )
             assert waiting.next_attempt_at == pytest.approx(clock.now() + wait_s, abs=TINY_S)
             assert (waiting.finished_at, waiting.error, waiting.error_class) == (None, "refused", "transient")
             clock.advance(wait_s - 0.01)
@@ -623,8 +631,8 @@ class StoreContract:
     async def test_a_throttled_try_does_not_move_the_schedule(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new())
         await store.finish("w1", (await claim_one(store)).id, throttled(3))
-        waiting = await store.get((await find_all(store, Query()))[0].id)
-        assert (waiting.failures, waiting.attempts, waiting.status) == (0, 1, Status.RETRY_WAIT)
+        waiting = await store.get((await find_all(store, DeliveryFilter()))[0].id)
+        assert (waiting.failures, waiting.attempts, waiting.status) == (0, 1, DeliveryStatus.RETRY_WAIT)
 
     async def test_a_throttled_try_holds_the_whole_lane_and_no_other(self, store: DeliveryStore, clock: TwoClocks):
         first, _, _ = await put(store, new("1"), new("2"), new("3", "window"))
@@ -871,12 +879,12 @@ class StoreContract:
         clock.advance(9)
         await store.renew("w1", [first.id])
         await store.claim_due("w1", 1, RULES)
-        assert (await store.get(second.id)).status is Status.QUEUED
+        assert (await store.get(second.id)).status is DeliveryStatus.QUEUED
         clock.advance(1)
         await store.claim_due("w1", 1, RULES)
         expired = await store.get(second.id)
-        assert (expired.status, expired.finished_at, expired.attempts) == (Status.EXPIRED, clock.now(), 0)
-        assert (await store.get(third.id)).status is Status.QUEUED
+        assert (expired.status, expired.finished_at, expired.attempts) == (DeliveryStatus.EXPIRED, clock.now(), 0)
+        assert (await store.get(third.id)).status is DeliveryStatus.QUEUED
         await store.finish("w1", first.id, SENT)
         assert (await claim_one(store)).message == "3"
 
@@ -886,7 +894,7 @@ class StoreContract:
         await store.finish("w1", claimed.id, retry(60))
         clock.advance(11)
         assert messages(await store.claim_due("w1", 10, RULES)) == ["2"]
-        assert (await store.get(claimed.id)).status is Status.EXPIRED
+        assert (await store.get(claimed.id)).status is DeliveryStatus.EXPIRED
 
     async def test_an_expired_retry_still_tells_why_it_was_not_sent(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new(expires_at=clock.now() + 10))
@@ -906,7 +914,7 @@ class StoreContract:
     async def test_expired_before_it_came_in_is_expired_and_never_sent(self, store: DeliveryStore, clock: TwoClocks):
         accepted = await put_one(store, new(expires_at=clock.now() - 1))
         assert await store.claim_due("w1", 1, RULES) == []
-        assert (await store.get(accepted.id)).status is Status.EXPIRED
+        assert (await store.get(accepted.id)).status is DeliveryStatus.EXPIRED
 
     # When to look again
 
@@ -922,7 +930,7 @@ class StoreContract:
         a, b = await put(store, new("1"), new("2"))
         await store.cancel(b.id)
         await store.finish("w1", (await claim_one(store)).id, SENT)
-        assert (await store.get(a.id)).status is Status.SENT
+        assert (await store.get(a.id)).status is DeliveryStatus.SENT
         assert await store.seconds_to_next(RULES) is None
 
     async def test_the_next_time_is_never_later_than_a_retry(self, store: DeliveryStore, clock: TwoClocks):
@@ -966,37 +974,37 @@ class StoreContract:
         for n in range(3):
             await put(store, new(f"{n}a"), new(f"{n}b"))
             clock.advance(1)
-        assert messages(await find_all(store, Query())) == ["2b", "2a", "1b", "1a", "0b", "0a"]
+        assert messages(await find_all(store, DeliveryFilter())) == ["2b", "2a", "1b", "1a", "0b", "0a"]
 
     @pytest.mark.parametrize("limit", [1, 3, 7, 100])
     async def test_a_cursor_leads_through_everything_once(self, store: DeliveryStore, clock: TwoClocks, limit: int):
         for n in range(4):
             await put(store, *(new(f"{n}{m}") for m in range(5)))
             clock.advance(1)
-        found = await find_all(store, Query(limit=limit))
+        found = await find_all(store, DeliveryFilter(limit=limit))
         assert messages(found) == [f"{n}{m}" for n in (3, 2, 1, 0) for m in (4, 3, 2, 1, 0)]
 
     async def test_what_comes_in_while_somebody_pages_moves_no_page(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, *(new(str(n)) for n in range(6)))
-        page = await store.search(Query(limit=3))
+        page = await store.search(DeliveryFilter(limit=3))
         await put(store, new("same moment"))
         clock.advance(1)
         await put(store, new("later"))
-        rest = await find_all(store, Query(limit=3, cursor=page.next_cursor))
+        rest = await find_all(store, DeliveryFilter(limit=3, cursor=page.next_cursor))
         assert messages([*page.items, *rest]) == ["5", "4", "3", "2", "1", "0"]
 
     async def test_what_leaves_a_search_while_somebody_pages_moves_no_page(self, store: DeliveryStore):
         first, *_ = await put(store, *(new(str(n), f"t{n}") for n in range(7)))
-        page = await store.search(Query(status=Status.QUEUED, limit=3))
+        page = await store.search(DeliveryFilter(status=DeliveryStatus.QUEUED, limit=3))
         await store.cancel(page.items[-1].id)
         await store.cancel(first.id)
-        rest = await find_all(store, Query(status=Status.QUEUED, limit=3, cursor=page.next_cursor))
+        rest = await find_all(store, DeliveryFilter(status=DeliveryStatus.QUEUED, limit=3, cursor=page.next_cursor))
         assert messages([*page.items, *rest]) == ["6", "5", "4", "3", "2", "1"]
 
     async def test_a_cursor_nobody_gave_out_is_no_error(self, store: DeliveryStore):
         await put(store, new())
         for cursor in ("x", ":", "1:2:3", "-1", "é"):
-            await store.search(Query(cursor=cursor))
+            await store.search(DeliveryFilter(cursor=cursor))
 
     async def test_every_field_of_a_query_narrows_it(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new("1", "door", "bell"), new("2", "window", "bell"), new("3", "door", "horn"))
@@ -1006,16 +1014,16 @@ class StoreContract:
         for claimed in await store.claim_due("w1", 2, {"bell": ChannelRules()}):
             await store.finish("w1", claimed.id, SENT)
         expected = {
-            Query(channel="bell"): {"1", "2", "4"},
-            Query(target="door"): {"1", "3", "4"},
-            Query(target="door", channel="bell"): {"1", "4"},
-            Query(status=Status.SENT): {"1", "2"},
-            Query(status=Status.QUEUED, channel="horn"): {"3"},
-            Query(since=since): {"4"},
-            Query(since=since - 10): {"1", "2", "3", "4"},
-            Query(since=since, status=Status.SENT): set(),
-            Query(target="doo"): set(),
-            Query(channel="whistle"): set(),
+            DeliveryFilter(channel="bell"): {"1", "2", "4"},
+            DeliveryFilter(target="door"): {"1", "3", "4"},
+            DeliveryFilter(target="door", channel="bell"): {"1", "4"},
+            DeliveryFilter(status=DeliveryStatus.SENT): {"1", "2"},
+            DeliveryFilter(status=DeliveryStatus.QUEUED, channel="horn"): {"3"},
+            DeliveryFilter(since=since): {"4"},
+            DeliveryFilter(since=since - 10): {"1", "2", "3", "4"},
+            DeliveryFilter(since=since, status=DeliveryStatus.SENT): set(),
+            DeliveryFilter(target="doo"): set(),
+            DeliveryFilter(channel="whistle"): set(),
         }
         for query, names in expected.items():
             assert set(messages(await find_all(store, query))) == names, query
@@ -1041,31 +1049,35 @@ class StoreContract:
             "   ": {"Disk FULL on host7", "disk replaced", "Grüße vom Deich"},
         }
         for text, found in expected.items():
-            result = set(messages(await find_all(store, Query(text=text))))
+            result = set(messages(await find_all(store, DeliveryFilter(text=text))))
             assert found is None or result == found, text
 
     async def test_a_search_shows_the_state_of_now(self, store: DeliveryStore):
         await put(store, new())
         claimed = await claim_one(store)
-        assert [d.status for d in await find_all(store, Query(status=Status.SENDING))] == [Status.SENDING]
+        assert [d.status for d in await find_all(store, DeliveryFilter(status=DeliveryStatus.SENDING))] == [
+            DeliveryStatus.SENDING
+        ]
         await store.finish("w1", claimed.id, DEAD)
-        assert await find_all(store, Query(status=Status.SENDING)) == []
-        assert await find_all(store, Query(status=Status.DEAD)) == [await store.get(claimed.id)]
+        assert await find_all(store, DeliveryFilter(status=DeliveryStatus.SENDING)) == []
+        assert await find_all(store, DeliveryFilter(status=DeliveryStatus.DEAD)) == [await store.get(claimed.id)]
 
     # Changing by hand
 
     @pytest.mark.parametrize("status", sorted(REPLAYABLE))
-    async def test_what_was_not_sent_can_be_replayed(self, store: DeliveryStore, clock: TwoClocks, status: Status):
+    async def test_what_was_not_sent_can_be_replayed(
+        self, store: DeliveryStore, clock: TwoClocks, status: DeliveryStatus
+    ):
         ended = await end(store, status)
         clock.advance(100)
         queued = await store.replay(ended.id)
-        assert (queued.status, queued.failures, queued.finished_at) == (Status.QUEUED, 0, None)
+        assert (queued.status, queued.failures, queued.finished_at) == (DeliveryStatus.QUEUED, 0, None)
         assert queued.created_at == ended.created_at
         assert await store.get(ended.id) == queued
         claimed = await claim_one(store)
         assert (claimed.id, claimed.attempts) == (ended.id, ended.attempts + 1)
         assert await store.finish("w1", ended.id, SENT)
-        assert (await store.get(ended.id)).status is Status.SENT
+        assert (await store.get(ended.id)).status is DeliveryStatus.SENT
 
     async def test_a_replay_starts_the_schedule_anew(self, store: DeliveryStore, clock: TwoClocks):
         await put(store, new())
@@ -1116,7 +1128,7 @@ class StoreContract:
         first, second, third = await put(store, new("1"), new("2"), new("3", "window", not_before=clock.now() + 60))
         for waiting in (first, third):
             cancelled = await store.cancel(waiting.id)
-            assert (cancelled.status, cancelled.finished_at) == (Status.CANCELLED, clock.now())
+            assert (cancelled.status, cancelled.finished_at) == (DeliveryStatus.CANCELLED, clock.now())
             assert await store.get(waiting.id) == cancelled
         clock.advance(100)
         assert [d.id for d in await store.claim_due("w1", 10, RULES)] == [second.id]
@@ -1125,7 +1137,7 @@ class StoreContract:
         await put(store, new("1"), new("2"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, retry(3600))
-        assert (await store.cancel(claimed.id)).status is Status.CANCELLED
+        assert (await store.cancel(claimed.id)).status is DeliveryStatus.CANCELLED
         assert (await claim_one(store)).message == "2"
 
     async def test_what_is_sent_or_being_sent_cannot_be_cancelled(self, store: DeliveryStore):
@@ -1145,7 +1157,7 @@ class StoreContract:
     ):
         await put(store, new("1"), new("2"))
         await store.finish("w1", (await claim_one(store)).id, throttled(400_000_000_000))
-        held, _ = sorted((await store.search(Query())).items, key=lambda delivery: delivery.message)
+        held, _ = sorted((await store.search(DeliveryFilter())).items, key=lambda delivery: delivery.message)
         assert delivery_document(held)["next_attempt_at"] == "9999-12-31T23:59:59.000Z"
         assert delivery_document(await store.cancel(held.id))["status"] == "cancelled"
         assert (await claim_one(store)).message == "2"
@@ -1167,9 +1179,9 @@ class StoreContract:
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(60))
         await store.cancel(claimed.id)
-        found = {delivery.message: delivery for delivery in (await store.search(Query())).items}
+        found = {delivery.message: delivery for delivery in (await store.search(DeliveryFilter())).items}
         assert found["2"].error == "the target is held: slow down"
-        assert (found["2"].status, found["2"].error_class) == (Status.QUEUED, "rate_limited")
+        assert (found["2"].status, found["2"].error_class) == (DeliveryStatus.QUEUED, "rate_limited")
         assert found["2"].next_attempt_at == pytest.approx(clock.now() + 60, abs=TINY_S)
         assert (found["3"].error, found["3"].next_attempt_at) == ("", None)
         assert await store.get(found["2"].id) == found["2"]
@@ -1185,7 +1197,7 @@ class StoreContract:
         await put(store, new("1", "a"), new("2", "b"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(3600, account=True))
-        (waiting,) = (await store.search(Query(status=Status.QUEUED))).items
+        (waiting,) = (await store.search(DeliveryFilter(status=DeliveryStatus.QUEUED))).items
         assert waiting.error == "the whole account is held: slow down"
         assert waiting.next_attempt_at == pytest.approx(clock.now() + 3600, abs=TINY_S)
 
@@ -1193,7 +1205,7 @@ class StoreContract:
         await put(store, new("1"), new("2"))
         first = await claim_one(store)
         await store.finish("w1", first.id, retry(30))
-        (second,) = (await store.search(Query(status=Status.QUEUED))).items
+        (second,) = (await store.search(DeliveryFilter(status=DeliveryStatus.QUEUED))).items
         assert second.error == f"waits for delivery {first.id} before it: refused"
         assert second.next_attempt_at == pytest.approx(clock.now() + 30, abs=TINY_S)
         assert (await store.get(first.id)).error == "refused"
@@ -1224,7 +1236,7 @@ class StoreContract:
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, retry(3600))
         hurried = await store.retry(claimed.id)
-        assert (hurried.status, hurried.failures, hurried.error) == (Status.RETRY_WAIT, 1, "refused")
+        assert (hurried.status, hurried.failures, hurried.error) == (DeliveryStatus.RETRY_WAIT, 1, "refused")
         assert hurried.next_attempt_at == pytest.approx(clock.now(), abs=TINY_S)
         assert await store.seconds_to_next(RULES) == 0
         again = await claim_one(store)
@@ -1280,7 +1292,7 @@ class StoreContract:
         assert await store.matching([], 9) == []
 
     async def test_a_pruned_delivery_is_not_found_by_its_short_id(self, store: DeliveryStore, clock: TwoClocks):
-        ended = await end(store, Status.DEAD)
+        ended = await end(store, DeliveryStatus.DEAD)
         clock.advance(1)
         await store.prune(clock.now())
         assert await store.matching([ended.id, ended.id.rpartition("-")[2]], 9) == [[], []]
@@ -1288,7 +1300,7 @@ class StoreContract:
     # Book-keeping
 
     async def test_the_counts_name_every_state_and_add_up(self, store: DeliveryStore):
-        assert await store.counts() == dict.fromkeys(Status, 0)
+        assert await store.counts() == dict.fromkeys(DeliveryStatus, 0)
         for status in sorted(REPLAYABLE):
             await end(store, status)  # and one that was sent
         await put(store, new("1", "a"), new("2", "a"), new("3", "b"))
@@ -1296,11 +1308,11 @@ class StoreContract:
         await store.finish("w1", claimed[0].id, retry(60))
         counts = await store.counts()
         assert counts == {
-            Status.SENT: 4,
+            DeliveryStatus.SENT: 4,
             **dict.fromkeys(REPLAYABLE, 1),
-            Status.QUEUED: 1,
-            Status.SENDING: 1,
-            Status.RETRY_WAIT: 1,
+            DeliveryStatus.QUEUED: 1,
+            DeliveryStatus.SENDING: 1,
+            DeliveryStatus.RETRY_WAIT: 1,
         }
 
     async def test_pruning_forgets_what_finished_long_ago_and_nothing_else(
@@ -1310,12 +1322,12 @@ class StoreContract:
         waiting = await put_one(store, new("waits", "x", idempotency_key="w", not_before=clock.now() + 10**6))
         clock.advance(100)
         line = clock.now()
-        kept = await end(store, Status.DEAD)
+        kept = await end(store, DeliveryStatus.DEAD)
         assert await store.prune(line) == 2 * len(old)
         for gone in old:
             with pytest.raises(UnknownDeliveryError):
                 await store.get(gone.id)
-        assert {d.id for d in await find_all(store, Query(target="door"))} == {kept.id}
+        assert {d.id for d in await find_all(store, DeliveryFilter(target="door"))} == {kept.id}
         assert await store.get(waiting.id) == waiting
         assert await store.prune(line) == 0
         assert sum((await store.counts()).values()) == 3
@@ -1328,11 +1340,11 @@ class StoreContract:
         assert (await put_one(store, new(idempotency_key="k"))).id != first.id
 
     async def test_a_replayed_delivery_is_not_pruned(self, store: DeliveryStore, clock: TwoClocks):
-        ended = await end(store, Status.DEAD)
+        ended = await end(store, DeliveryStatus.DEAD)
         await store.replay(ended.id)
         clock.advance(100)
         await store.prune(clock.now())
-        assert (await store.get(ended.id)).status is Status.QUEUED
+        assert (await store.get(ended.id)).status is DeliveryStatus.QUEUED
 
     async def test_a_sound_store_says_so(self, store: DeliveryStore):
         health = await store.health()
@@ -1342,7 +1354,7 @@ class StoreContract:
 
 async def check_ledger(store: DeliveryStore) -> None:
     """accepted = sent + dead + uncertain + cancelled + expired + open, whichever way one counts."""
-    everything = await find_all(store, Query(limit=100))
+    everything = await find_all(store, DeliveryFilter(limit=100))
     counts = await store.counts()
     assert sum(counts.values()) == len(everything) == len({d.id for d in everything})
     for status, count in counts.items():

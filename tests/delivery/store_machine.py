@@ -23,7 +23,17 @@ from tests.delivery.store_contract import (
     throttled,
 )
 
-from tocsin.delivery.model import LEASE_S, OPEN, REPLAYABLE, SCHEDULE_S, WAITING, Delivery, Outcome, Policy, Status
+from tocsin.delivery.model import (
+    LEASE_S,
+    OPEN,
+    REPLAYABLE,
+    SCHEDULE_S,
+    WAITING,
+    AttemptOutcome,
+    Delivery,
+    DeliveryStatus,
+    Policy,
+)
 from tocsin.delivery.store import DeliveryStore, TransitionError
 
 T = TypeVar("T")
@@ -41,7 +51,7 @@ class Known:
 
     delivery: Delivery
     place: int
-    status: Status = Status.QUEUED
+    status: DeliveryStatus = DeliveryStatus.QUEUED
     attempts: int = 0
     failures: int = 0
     due: float = 0.0  # monotonic
@@ -145,15 +155,15 @@ class StoreMachine(RuleBasedStateMachine):
                 assert first.status in WAITING
             assert first is not None, f"{delivery.message} is not due"
             assert first.delivery.id == delivery.id, f"{first.delivery.message} comes before {delivery.message}"
-            first.status, first.holder, first.attempts = Status.SENDING, worker, first.attempts + 1
+            first.status, first.holder, first.attempts = DeliveryStatus.SENDING, worker, first.attempts + 1
             first.lease_end = self.clock.monotonic() + LEASE_S
-            assert (delivery.status, delivery.attempts) == (Status.SENDING, first.attempts)
+            assert (delivery.status, delivery.attempts) == (DeliveryStatus.SENDING, first.attempts)
             assert (delivery.parts_sent, delivery.failures) == (first.parts_sent, first.failures)
         assert len(claimed) == limit or not due.keys() - unsure, "what is due was withheld"
         return multiple(*((worker, delivery.id) for delivery in claimed))
 
     @rule(claim=consumes(claims), outcome=st.sampled_from(OUTCOMES))
-    def finish(self, claim: tuple[str, str], outcome: Outcome) -> None:
+    def finish(self, claim: tuple[str, str], outcome: AttemptOutcome) -> None:
         worker, id_ = claim
         known = self.known[id_]
         before = self.do(self.store.get(id_))
@@ -170,7 +180,7 @@ class StoreMachine(RuleBasedStateMachine):
     def worker_forgets(self, claim: tuple[str, str]) -> None:
         """A crash: only the lease can end it."""
         known = self.known[claim[1]]
-        if known.status is Status.SENDING:
+        if known.status is DeliveryStatus.SENDING:
             self.clock.advance(max(0.0, known.lease_end - self.clock.monotonic()))
 
     @rule(claim=claims, sent=st.integers(1, 3))
@@ -200,7 +210,7 @@ class StoreMachine(RuleBasedStateMachine):
         known = self.known[id_]
         held = self.holds(worker, known)
         self.do(self.store.release(worker, [id_]))
-        if held and self.do(self.store.get(id_)).status is Status.QUEUED:
+        if held and self.do(self.store.get(id_)).status is DeliveryStatus.QUEUED:
             known.attempts -= 1
             self.wait(known)
         elif held:
@@ -211,19 +221,19 @@ class StoreMachine(RuleBasedStateMachine):
         known = self.known[id_]
         allowed = known.status in WAITING
         try:
-            assert self.do(self.store.cancel(id_)).status is Status.CANCELLED
+            assert self.do(self.store.cancel(id_)).status is DeliveryStatus.CANCELLED
         except TransitionError:
             assert not allowed
         else:
             assert allowed
-            known.status = Status.CANCELLED
+            known.status = DeliveryStatus.CANCELLED
 
     @rule(id_=ids)
     def replay(self, id_: str) -> None:
         known = self.known[id_]
         allowed = known.status in REPLAYABLE
         try:
-            assert self.do(self.store.replay(id_)).status is Status.QUEUED
+            assert self.do(self.store.replay(id_)).status is DeliveryStatus.QUEUED
         except TransitionError:
             assert not allowed
         else:
@@ -243,7 +253,7 @@ class StoreMachine(RuleBasedStateMachine):
     def the_ledger_balances(self) -> None:
         if not hasattr(self, "store"):
             return
-        expected = dict.fromkeys(Status, 0)
+        expected = dict.fromkeys(DeliveryStatus, 0)
         for known in self.known.values():
             expected[known.status] += 1
         assert self.do(self.store.counts()) == expected
@@ -285,35 +295,35 @@ class StoreMachine(RuleBasedStateMachine):
     # What the model knows
 
     def holds(self, worker: str, known: Known) -> bool:
-        return known.status is Status.SENDING and known.holder == worker
+        return known.status is DeliveryStatus.SENDING and known.holder == worker
 
     def lapsed(self, known: Known) -> bool:
         return known.lease_end <= self.clock.monotonic() + SLACK_S
 
     def wait(self, known: Known) -> None:
-        known.status, known.holder, known.due = Status.QUEUED, "", 0.0
+        known.status, known.holder, known.due = DeliveryStatus.QUEUED, "", 0.0
 
     def end_leases(self) -> None:
         for known in self.known.values():
-            if known.status is not Status.SENDING or not self.lapsed(known):
+            if known.status is not DeliveryStatus.SENDING or not self.lapsed(known):
                 continue
             self.wait(known)
             if known.delivery.policy is Policy.AT_MOST_ONCE:
-                known.status = Status.UNCERTAIN
+                known.status = DeliveryStatus.UNCERTAIN
             elif known.failures >= len(SCHEDULE_S):
-                known.status = Status.DEAD
+                known.status = DeliveryStatus.DEAD
             else:
                 known.failures += 1
 
     def expire(self) -> None:
         for known in self.known.values():
             if known.status in WAITING and known.expires_at is not None and known.expires_at <= self.clock.now():
-                known.status = Status.EXPIRED
+                known.status = DeliveryStatus.EXPIRED
 
-    def apply(self, known: Known, outcome: Outcome) -> None:
+    def apply(self, known: Known, outcome: AttemptOutcome) -> None:
         known.status, known.holder = outcome.status, f"was {known.holder}"
         known.parts_sent = outcome.parts_sent
-        if outcome.status is Status.RETRY_WAIT:
+        if outcome.status is DeliveryStatus.RETRY_WAIT:
             known.due = self.clock.monotonic() + outcome.wait_s
             known.failures += not outcome.throttled
         throttles: dict[object, bool] = {
@@ -335,7 +345,7 @@ class StoreMachine(RuleBasedStateMachine):
     def due_now(self) -> list[Known]:
         """The first of each lane, where it may go: no lane in flight, no wait, no expired one."""
         firsts: dict[tuple[str, str], Known] = {}
-        in_flight = {known.lane for known in self.known.values() if known.status is Status.SENDING}
+        in_flight = {known.lane for known in self.known.values() if known.status is DeliveryStatus.SENDING}
         for known in sorted(self.known.values(), key=lambda known: known.place):
             not_before = known.delivery.not_before
             scheduled = not_before is not None and not_before > self.clock.now()

@@ -23,13 +23,13 @@ from tests.waiting import eventually as until
 from tocsin.core.errors import ChannelError, ConfigError, StoreUnavailableError, UnknownChannelError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import RedisClient, open_redis
-from tocsin.delivery.bus.bus import BRIDGE, Bus, Pace, publish
+from tocsin.delivery.bus.bus import BRIDGE, Bus, BusTimings, publish
 from tocsin.delivery.bus.entry import GROUP, MAX_BYTES, MAX_REJECTED, REJECTED, BusEntry, rejected
-from tocsin.delivery.model import Delivery, NewDelivery, Policy, Status
+from tocsin.delivery.model import Delivery, DeliveryStatus, NewDelivery, Policy
 
 KINDS = {"email": "email", "teamchat": "teamchat", "slack": "teamchat", "botchat": "botchat", "guildchat": "guildchat"}
 # What tests wait for comes sooner; those of the promises in seconds run at the usual pace.
-SWIFT = Pace(lease_s=1.0, renew_s=0.3, silence_s=1.5, block_s=0.05, sweep_s=0.1, abandoned_s=0.5)
+SWIFT = BusTimings(lease_s=1.0, renew_s=0.3, silence_s=1.5, block_s=0.05, sweep_s=0.1, abandoned_s=0.5)
 
 
 class Queue:
@@ -50,7 +50,7 @@ class Queue:
             key = delivery.idempotency_key or ""
             if key not in self._known:
                 facts = (new_id(), delivery.channel, delivery.target, delivery.message, delivery.source)
-                self._known[key] = Delivery(*facts, Status.QUEUED, delivery.policy, 0.0, idempotency_key=key)
+                self._known[key] = Delivery(*facts, DeliveryStatus.QUEUED, delivery.policy, 0.0, idempotency_key=key)
                 self.accepted.append(delivery)
         return [self._known[delivery.idempotency_key or ""] for delivery in new]
 
@@ -491,7 +491,7 @@ async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog
 
 
 async def test_an_idle_process_asks_redis_seldom(private_redis: RedisServer, url: str, client: RedisClient):
-    async with buses(url, Queue(), pace=Pace()) as made:
+    async with buses(url, Queue(), pace=BusTimings()) as made:
         await until_led(made)
         per_second = await rate_of(lambda: commands(client), over_s=2)
     assert per_second < 13  # looking back every 3 s adds less than 2
@@ -634,7 +634,7 @@ asyncio.run(main())
 class Children:
     """Processes that each run a bus and write what they queued into another Redis."""
 
-    def __init__(self, url: str, records: RedisServer, pace: Pace) -> None:
+    def __init__(self, url: str, records: RedisServer, pace: BusTimings) -> None:
         self._words = [url, records.url, f"bus-{new_id()}", repr(pace)]
         self.records = open_redis(records.url)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -654,7 +654,7 @@ class Children:
 
 
 @asynccontextmanager
-async def children(url: str, records: RedisServer, count: int, pace: Pace) -> AsyncIterator[Children]:
+async def children(url: str, records: RedisServer, count: int, pace: BusTimings) -> AsyncIterator[Children]:
     made = Children(url, records, pace)
     try:
         with ended(made.running):
@@ -722,7 +722,7 @@ async def test_processes_killed_at_random_lose_no_entry_and_repeat_none(
 async def test_a_leader_that_slept_forwards_nothing_that_its_successor_heard(
     private_redis: RedisServer, url: str, redis_server: RedisServer, client: RedisClient
 ):
-    async with children(url, redis_server, 2, Pace()) as made:
+    async with children(url, redis_server, 2, BusTimings()) as made:
         await until_heard(client, made)
         sleeper = await leader(client)
         made.running[sleeper].send_signal(signal.SIGSTOP)

@@ -23,11 +23,21 @@ from tocsin.core.http.direct import DirectTransport
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.dispatcher import DRAIN_S, LONGEST_PAUSE_S, Dispatcher
-from tocsin.delivery.model import HEARTBEAT_S, LEASE_S, SCHEDULE_S, Delivery, NewDelivery, Outcome, Policy, Rate, Status
+from tocsin.delivery.model import (
+    HEARTBEAT_S,
+    LEASE_S,
+    SCHEDULE_S,
+    AttemptOutcome,
+    Delivery,
+    DeliveryStatus,
+    NewDelivery,
+    Policy,
+    Rate,
+)
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.testing.parts import settings_of
-from tocsin_standins import Town, open_standins
+from tocsin_standins import StandinCluster, open_standins
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.faults import Fault
 from tocsin_standins.guildchat.server import ANNOUNCEMENTS, GENERAL, OPS, GuildChat
@@ -259,7 +269,7 @@ async def test_parse_mode_and_extras_reach_the_channel(world: World):
     (accepted,) = await world.put(delivery)
     world.start_dispatcher(world.registry(channel("bell", ring)))
     await world.pass_time(1)
-    assert (await world.get(accepted)).status is Status.SENT
+    assert (await world.get(accepted)).status is DeliveryStatus.SENT
     assert [(part.text, part.parse_mode, part.extra) for part in seen] == [("hi", COMMONMARK, extra)]
 
 
@@ -377,7 +387,7 @@ async def test_the_schedule_ends_with_dead(world: World):
     await world.pass_time(0.1)
     for failures, wait_s in enumerate(SCHEDULE_S, 1):
         waiting = await world.get(delivery)
-        assert (waiting.status, waiting.failures, waiting.attempts) == (Status.RETRY_WAIT, failures, failures)
+        assert (waiting.status, waiting.failures, waiting.attempts) == (DeliveryStatus.RETRY_WAIT, failures, failures)
         left_s = (waiting.next_attempt_at or 0) - world.clock.now()
         assert wait_s - 1 < left_s < wait_s * 1.1
         world.clock.advance(left_s - 0.01)
@@ -385,7 +395,7 @@ async def test_the_schedule_ends_with_dead(world: World):
         assert (await world.get(delivery)).attempts == failures, "never early"
         await world.pass_time(0.1)
     dead = await world.get(delivery)
-    assert (dead.status, dead.attempts, dead.error_class) == (Status.DEAD, len(SCHEDULE_S) + 1, "transient")
+    assert (dead.status, dead.attempts, dead.error_class) == (DeliveryStatus.DEAD, len(SCHEDULE_S) + 1, "transient")
 
 
 @pytest.mark.parametrize("told_s", [0.7, 2.0, 59.5, 3600.0])
@@ -420,11 +430,11 @@ async def test_a_message_of_parts_resumes_at_the_part_that_failed(world: World):
     world.start_dispatcher(world.usual(**TWO_PARTS))
     await world.pass_time(1)
     waiting = await world.get(delivery)
-    assert (waiting.status, waiting.parts_sent, waiting.parts_total) == (Status.RETRY_WAIT, 1, 3)
+    assert (waiting.status, waiting.parts_sent, waiting.parts_total) == (DeliveryStatus.RETRY_WAIT, 1, 3)
     await world.pass_time(6)
     assert world.bell.texts == ["part one", "part two", "part 333"]
     sent = await world.get(delivery)
-    assert (sent.status, sent.parts_sent, sent.provider_id) == (Status.SENT, 3, "id=2")
+    assert (sent.status, sent.parts_sent, sent.provider_id) == (DeliveryStatus.SENT, 3, "id=2")
 
 
 async def test_parts_keep_the_pace_of_the_target_and_so_does_what_comes_after(world: World):
@@ -455,7 +465,7 @@ async def test_a_crash_between_two_parts_repeats_none_of_them(world: World):
     world.start_dispatcher(world.usual(**slow))
     await world.pass_time(LEASE_S + 12)
     assert world.bell.texts == ["part one", "part two", "part 333"]
-    assert (await world.get(delivery)).status is Status.SENT
+    assert (await world.get(delivery)).status is DeliveryStatus.SENT
 
 
 async def test_an_account_that_is_throttled_between_two_parts_gives_the_message_back(world: World):
@@ -470,7 +480,7 @@ async def test_an_account_that_is_throttled_between_two_parts_gives_the_message_
     await world.pass_time(5)
     assert world.bell.texts == ["part one", "part two"]
     given_back = await world.get(long)
-    assert (given_back.status, given_back.parts_sent) == (Status.QUEUED, 2)
+    assert (given_back.status, given_back.parts_sent) == (DeliveryStatus.QUEUED, 2)
     await world.pass_time(2 * LONGEST_PAUSE_S - 4.1)
     assert len(world.bell.texts) == 2
     await world.pass_time(5)
@@ -491,7 +501,7 @@ async def test_a_try_that_ends_before_the_text_is_split_forgets_no_progress(worl
     registry.adapter("bell").check_target = refuse  # type: ignore[method-assign]  # the operator changed a setting
     await world.pass_time(6)
     dead = await world.get(delivery)
-    assert (dead.status, dead.parts_sent, dead.parts_total) == (Status.DEAD, 1, 2)
+    assert (dead.status, dead.parts_sent, dead.parts_total) == (DeliveryStatus.DEAD, 1, 2)
 
 
 # Leases
@@ -537,7 +547,7 @@ async def test_who_lost_the_lease_stops_sending(world: World, alarms: Callable[[
     await world.pass_time(HEARTBEAT_S + 0.5)
     assert world.bell.hanging == 0
     assert "a lease was lost; sending stops" in alarms()
-    assert (await world.get(taken)).status is Status.SENDING
+    assert (await world.get(taken)).status is DeliveryStatus.SENDING
 
 
 async def test_who_lost_the_lease_sends_no_further_part(world: World, alarms: Callable[[], list[str]]):
@@ -564,7 +574,7 @@ async def test_who_lost_the_lease_does_not_overwrite_what_another_one_wrote(worl
     await world.store.claim_due("another", 1, RULES)
     hold.set()
     await world.settle()
-    assert (await world.get(delivery)).status is Status.SENDING
+    assert (await world.get(delivery)).status is DeliveryStatus.SENDING
 
 
 async def test_a_dead_workers_messages_are_due_again_within_the_lease(world: World):
@@ -576,7 +586,7 @@ async def test_a_dead_workers_messages_are_due_again_within_the_lease(world: Wor
     world.start_dispatcher()
     await world.pass_time(LEASE_S + 0.1)
     assert world.bell.texts == ["again"]
-    assert (await world.get(once)).status is Status.UNCERTAIN
+    assert (await world.get(once)).status is DeliveryStatus.UNCERTAIN
     assert (await world.get(again)).attempts == 2
 
 
@@ -678,7 +688,7 @@ async def test_what_is_claimed_while_the_program_stops_is_given_back(world: Worl
     await world.settle()
     assert world.tasks[0].done()
     queued = await world.get(delivery)
-    assert (queued.status, queued.attempts) == (Status.QUEUED, 0)
+    assert (queued.status, queued.attempts) == (DeliveryStatus.QUEUED, 0)
     world.start_dispatcher()
     await world.settle()
     assert world.bell.texts == ["hello"]
@@ -693,7 +703,7 @@ async def test_a_stop_between_two_parts_gives_the_message_back_with_its_progress
     dispatcher.stop()
     await world.pass_time(DRAIN_S)
     given_back = await world.get(delivery)
-    assert (given_back.status, given_back.parts_sent) == (Status.QUEUED, 1)
+    assert (given_back.status, given_back.parts_sent) == (DeliveryStatus.QUEUED, 1)
     world.start_dispatcher(world.usual(**paced))
     await world.pass_time(10)
     assert world.bell.texts == ["part one", "part two", "part 333"]
@@ -709,17 +719,17 @@ class Unheard(BaseException):
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (ValueError("made-up"), Status.DEAD),
-        (ExceptionGroup("made-up", [KeyError("x")]), Status.DEAD),
-        (ModuleNotFoundError("no x", name="x"), Status.DEAD),
-        (TimeoutError(), Status.RETRY_WAIT),
-        (asyncio.CancelledError(), Status.RETRY_WAIT),
-        (SystemExit(3), Status.RETRY_WAIT),
-        (GeneratorExit(), Status.RETRY_WAIT),
+        (ValueError("made-up"), DeliveryStatus.DEAD),
+        (ExceptionGroup("made-up", [KeyError("x")]), DeliveryStatus.DEAD),
+        (ModuleNotFoundError("no x", name="x"), DeliveryStatus.DEAD),
+        (TimeoutError(), DeliveryStatus.RETRY_WAIT),
+        (asyncio.CancelledError(), DeliveryStatus.RETRY_WAIT),
+        (SystemExit(3), DeliveryStatus.RETRY_WAIT),
+        (GeneratorExit(), DeliveryStatus.RETRY_WAIT),
     ],
 )
 async def test_whatever_a_channel_raises_ends_its_own_delivery_alone(
-    world: World, error: BaseException, status: Status
+    world: World, error: BaseException, status: DeliveryStatus
 ):
     world.bell.script = {"bad": [error]}
     bad, *_ = await world.put(new("bad", "a"), new("good", "b"), new("good", "c", "horn"))
@@ -739,7 +749,7 @@ async def test_an_observer_is_told_of_every_try_and_may_fail(world: World, alarm
     (delivery,) = await world.put(new())
     seen: list[tuple[str, bool]] = []
 
-    def fail(_: Delivery, __: Receipt, ___: Outcome) -> None:
+    def fail(_: Delivery, __: Receipt, ___: AttemptOutcome) -> None:
         raise ValueError("made-up")
 
     dispatcher = world.start_dispatcher()
@@ -747,7 +757,7 @@ async def test_an_observer_is_told_of_every_try_and_may_fail(world: World, alarm
     dispatcher.observe(lambda of, receipt, outcome: seen.append((of.id, receipt.result.ok)))
     await world.pass_time(6)
     assert seen == [(delivery.id, False), (delivery.id, True)]
-    assert (await world.get(delivery)).status is Status.SENT
+    assert (await world.get(delivery)).status is DeliveryStatus.SENT
     assert set(alarms()) == {"an observer of deliveries failed"}
 
 
@@ -758,7 +768,7 @@ async def test_what_ends_unsent_is_told_in_the_log_with_its_reason(world: World,
     await world.settle()
     (entry,) = [r for r in caplog.records if r.message == "a delivery ended unsent"]
     assert (entry.__dict__["delivery"], entry.__dict__["reason"]) == (delivery.id, "refused")
-    assert (await world.get(delivery)).status is Status.DEAD
+    assert (await world.get(delivery)).status is DeliveryStatus.DEAD
 
 
 KEY = Variable("BELL_KEY", str, "", "A key.", secret=True, required=True)
@@ -773,7 +783,7 @@ async def test_deliveries_of_a_channel_that_is_no_longer_configured_stay_queued(
     world.start_dispatcher(world.registry(bell, channel("horn", world.horn)))
     await world.pass_time(60)
     assert (world.bell.texts, world.horn.texts) == ([], ["horn"])
-    assert (await world.get(delivery)).status is Status.QUEUED
+    assert (await world.get(delivery)).status is DeliveryStatus.QUEUED
     await world.crash()
     world.start_dispatcher(world.registry(bell, env={"BELL_KEY": "k"}))
     await world.pass_time(1)
@@ -804,17 +814,17 @@ async def test_what_expires_does_so_though_no_channel_is_configured(world: World
 
 
 @pytest.fixture
-async def town() -> AsyncIterator[Town]:
+async def town() -> AsyncIterator[StandinCluster]:
     async with open_standins() as town:
         yield town
 
 
-def providers(world: World, town: Town, **env: str) -> Registry:
+def providers(world: World, town: StandinCluster, **env: str) -> Registry:
     return world.registry(TeamchatAdapter, BotchatAdapter, GuildchatAdapter, env={**town.environment(), **env})
 
 
 @contextmanager
-def arrivals(world: World, town: Town) -> Iterator[list[tuple[float, str, str]]]:
+def arrivals(world: World, town: StandinCluster) -> Iterator[list[tuple[float, str, str]]]:
     """Collect when, on what channel and what arrives."""
     found: list[tuple[float, str, str]] = []
     end = town.recorder.on_message(
@@ -824,7 +834,7 @@ def arrivals(world: World, town: Town) -> Iterator[list[tuple[float, str, str]]]
     end()
 
 
-async def test_a_chat_that_is_throttled_waits_as_told_and_other_chats_do_not(world: World, town: Town):
+async def test_a_chat_that_is_throttled_waits_as_told_and_other_chats_do_not(world: World, town: StandinCluster):
     town.botchat.faults.push(Fault.rate_limited(7))
     with arrivals(world, town) as arrived:
         await world.put(new("1", "1001", "botchat"), new("2", "1001", "botchat"))
@@ -839,7 +849,9 @@ async def test_a_chat_that_is_throttled_waits_as_told_and_other_chats_do_not(wor
 
 
 @pytest.mark.parametrize(("scope", "others_wait"), [("user", False), ("shared", False), ("global", True)])
-async def test_a_global_throttle_holds_the_whole_account(world: World, town: Town, scope: str, others_wait: bool):
+async def test_a_global_throttle_holds_the_whole_account(
+    world: World, town: StandinCluster, scope: str, others_wait: bool
+):
     town.guildchat.faults.push(Fault.rate_limited(4, scope=scope))
     with arrivals(world, town) as arrived:
         await world.put(new("1", OPS, "guildchat"))
@@ -857,7 +869,7 @@ async def test_a_global_throttle_holds_the_whole_account(world: World, town: Tow
 @pytest.mark.parametrize("fault", [Fault.reset_after_accept(), Fault.broken_json()], ids=lambda fault: fault.kind)
 @pytest.mark.parametrize("policy", list(Policy))
 async def test_a_message_that_may_have_arrived_is_sent_again_or_held_by_its_policy(
-    world: World, town: Town, fault: Fault, policy: Policy
+    world: World, town: StandinCluster, fault: Fault, policy: Policy
 ):
     town.teamchat.faults.push(fault)
     (delivery,) = await world.put(NewDelivery("teamchat", "#ops", "hello", "test", policy=policy))
@@ -865,12 +877,12 @@ async def test_a_message_that_may_have_arrived_is_sent_again_or_held_by_its_poli
     await world.pass_time(7)
     again = policy is Policy.AT_LEAST_ONCE
     assert len(town.recorder.of("teamchat")) == (2 if again else 1)
-    assert (await world.get(delivery)).status is (Status.SENT if again else Status.UNCERTAIN)
+    assert (await world.get(delivery)).status is (DeliveryStatus.SENT if again else DeliveryStatus.UNCERTAIN)
 
 
 @pytest.mark.parametrize("policy", list(Policy))
 async def test_a_provider_that_recognises_repeats_shows_one_message_in_either_policy(
-    world: World, town: Town, policy: Policy
+    world: World, town: StandinCluster, policy: Policy
 ):
     # The channel itself asks twice, so the first try of the queue is ambiguous only after two of them.
     town.guildchat.faults.push(Fault.reset_after_accept(), times=2)
@@ -880,32 +892,32 @@ async def test_a_provider_that_recognises_repeats_shows_one_message_in_either_po
     assert len(town.recorder.of("guildchat")) == 1
     assert len(town.recorder.of("guildchat", kind="duplicate")) == 2
     sent = await world.get(delivery)
-    assert (sent.status, sent.attempts) == (Status.SENT, 2)
+    assert (sent.status, sent.attempts) == (DeliveryStatus.SENT, 2)
 
 
-async def test_trouble_at_a_provider_is_waited_out(world: World, town: Town):
+async def test_trouble_at_a_provider_is_waited_out(world: World, town: StandinCluster):
     town.teamchat.faults.push(Fault.status(502), Fault.error("fatal_error"))
     (delivery,) = await world.put(new("hello", "#ops", "teamchat", policy=Policy.AT_MOST_ONCE))
     world.start_dispatcher(providers(world, town))
     await world.pass_time(0.5)
-    assert (await world.get(delivery)).status is Status.RETRY_WAIT
+    assert (await world.get(delivery)).status is DeliveryStatus.RETRY_WAIT
     await world.pass_time(45)
     sent = await world.get(delivery)
-    assert (sent.status, sent.attempts) == (Status.SENT, 3)
+    assert (sent.status, sent.attempts) == (DeliveryStatus.SENT, 3)
     assert len(town.recorder.of("teamchat")) == 1
 
 
-async def test_a_refusal_for_good_ends_as_dead_and_the_next_one_goes(world: World, town: Town):
+async def test_a_refusal_for_good_ends_as_dead_and_the_next_one_goes(world: World, town: StandinCluster):
     dead, _ = await world.put(new("1", "#no-such-channel", "teamchat"), new("2", "#ops", "teamchat"))
     world.start_dispatcher(providers(world, town))
     await world.pass_time(1)
     ended = await world.get(dead)
-    assert (ended.status, ended.attempts, ended.error_class) == (Status.DEAD, 1, "permanent")
+    assert (ended.status, ended.attempts, ended.error_class) == (DeliveryStatus.DEAD, 1, "permanent")
     assert "channel_not_found" in ended.error
     assert [m.text for m in town.recorder.of("teamchat")] == ["2"]
 
 
-async def test_a_long_text_goes_on_where_the_provider_failed(world: World, town: Town):
+async def test_a_long_text_goes_on_where_the_provider_failed(world: World, town: StandinCluster):
     text = "\n\n".join(f"{n}" * 90 for n in range(4))
     town.teamchat.faults.push(Fault.rate_limited(3).only("chat.postMessage"))
     (delivery,) = await world.put(new(text, "#ops", "teamchat"))
@@ -914,7 +926,7 @@ async def test_a_long_text_goes_on_where_the_provider_failed(world: World, town:
     town.teamchat.faults.push(Fault.status(503))
     await world.pass_time(30)
     assert [m.text[0] for m in town.recorder.of("teamchat")] == ["0", "1", "2", "3"]
-    assert (await world.get(delivery)).status is Status.SENT
+    assert (await world.get(delivery)).status is DeliveryStatus.SENT
 
 
 async def test_chats_groups_and_parts_are_paced_so_that_the_provider_never_refuses(world: World):
@@ -938,7 +950,7 @@ async def test_chats_groups_and_parts_are_paced_so_that_the_provider_never_refus
 
 @pytest.mark.parametrize(("channel", "place", "several"), [("botchat", "-555", 3), ("teamchat", "#ops", 3)])
 async def test_a_few_messages_in_a_row_do_not_wait_for_each_other(
-    world: World, town: Town, channel: str, place: str, several: int
+    world: World, town: StandinCluster, channel: str, place: str, several: int
 ):
     await world.put(*(new(str(n), place, channel) for n in range(several)))
     world.start_dispatcher(providers(world, town))
@@ -978,5 +990,5 @@ async def test_pacing_gives_no_provider_a_reason_to_refuse(world: World):
         world.start_dispatcher(world.registry(TeamchatAdapter, BotchatAdapter, GuildchatAdapter, env=env))
         await world.pass_time(30)
         ended = [await world.get(delivery) for delivery in queued]
-        assert {(d.status, d.attempts) for d in ended} == {(Status.SENT, 1)}
+        assert {(d.status, d.attempts) for d in ended} == {(DeliveryStatus.SENT, 1)}
         assert [m.text for m in botchat.recorder.of("botchat", target="1001")] == ["b0", "b1", "b2"]

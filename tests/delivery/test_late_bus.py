@@ -20,7 +20,7 @@ from tocsin.channels.contract import Tools
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.bus.bus import publish
-from tocsin.delivery.store import Query
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.testing.parts import FakeClock, ScriptedTransport
 
 
@@ -80,7 +80,7 @@ async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
             await client.aclose()
 
             async def is_queued() -> bool:
-                return len((await app.outbox.store.search(Query())).items) == 1
+                return len((await app.outbox.store.search(DeliveryFilter())).items) == 1
 
             await eventually(is_queued)
             bus.stop()

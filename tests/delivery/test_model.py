@@ -14,11 +14,11 @@ from tocsin.delivery.model import (
     REPLAYABLE,
     SCHEDULE_S,
     WAITING,
+    AttemptOutcome,
     Delivery,
+    DeliveryStatus,
     Failure,
-    Outcome,
     Policy,
-    Status,
     judge,
     judge_abandoned,
 )
@@ -26,16 +26,23 @@ from tocsin.delivery.model import (
 PERMANENT, TRANSIENT = FailureKind.PERMANENT, FailureKind.TRANSIENT
 RATE_LIMITED, AMBIGUOUS = FailureKind.RATE_LIMITED, FailureKind.AMBIGUOUS
 AT_LEAST, AT_MOST = Policy.AT_LEAST_ONCE, Policy.AT_MOST_ONCE
-DEAD, UNCERTAIN, RETRY, QUEUED = Status.DEAD, Status.UNCERTAIN, Status.RETRY_WAIT, Status.QUEUED
+DEAD, UNCERTAIN, RETRY, QUEUED = (
+    DeliveryStatus.DEAD,
+    DeliveryStatus.UNCERTAIN,
+    DeliveryStatus.RETRY_WAIT,
+    DeliveryStatus.QUEUED,
+)
 LAST = len(SCHEDULE_S) - 1
 SPENT = len(SCHEDULE_S)
 
 
 def delivery(policy: Policy = AT_LEAST, failures: int = 0) -> Delivery:
-    return Delivery("id", "bell", "door", "hello", "test", Status.SENDING, policy, 0.0, failures=failures)
+    return Delivery("id", "bell", "door", "hello", "test", DeliveryStatus.SENDING, policy, 0.0, failures=failures)
 
 
-def judged(failure: Failure, of: Delivery | None = None, *, repeats: bool = False, jitter: float = 0.0) -> Outcome:
+def judged(
+    failure: Failure, of: Delivery | None = None, *, repeats: bool = False, jitter: float = 0.0
+) -> AttemptOutcome:
     return judge(failure, of or delivery(), recognises_repeats=repeats, jitter=jitter)
 
 
@@ -59,7 +66,7 @@ def judged(failure: Failure, of: Delivery | None = None, *, repeats: bool = Fals
     ],
 )
 def test_a_failure_ends_as_its_kind_and_the_policy_say(
-    kind: FailureKind, policy: Policy, repeats: bool, failures: int, status: Status
+    kind: FailureKind, policy: Policy, repeats: bool, failures: int, status: DeliveryStatus
 ):
     outcome = judged(Failure(kind, "made-up"), delivery(policy, failures), repeats=repeats)
     assert (outcome.status, outcome.error, outcome.error_class) == (status, "made-up", str(kind))
@@ -84,7 +91,7 @@ def test_an_answer_that_somebody_waits_for_is_tried_again_soon_after_any_outage(
 
 def test_an_answer_that_cannot_be_sent_for_a_day_is_given_up():
     spent = replace(delivery(failures=len(PROMPT_SCHEDULE_S)), source="inbox")
-    assert judged(Failure(TRANSIENT, ""), spent).status is Status.DEAD
+    assert judged(Failure(TRANSIENT, ""), spent).status is DeliveryStatus.DEAD
     assert 86_400 <= sum(PROMPT_SCHEDULE_S) <= 1.2 * 86_400
 
 
@@ -150,7 +157,7 @@ def test_jitter_is_not_added_to_a_time_that_server_trouble_came_with():
     ],
 )
 def test_what_a_dead_worker_left_is_sent_again_held_or_in_the_end_given_up(
-    policy: Policy, repeats: bool, failures: int, status: Status
+    policy: Policy, repeats: bool, failures: int, status: DeliveryStatus
 ):
     abandoned = replace(delivery(policy, failures), parts_sent=2, parts_total=5, duration_ms=7)
     outcome = judge_abandoned(abandoned, recognises_repeats=repeats)
@@ -160,9 +167,9 @@ def test_what_a_dead_worker_left_is_sent_again_held_or_in_the_end_given_up(
 
 
 def test_every_state_is_open_or_final_and_what_waits_is_open():
-    assert frozenset(Status) - {Status.SENT} == OPEN | REPLAYABLE
+    assert frozenset(DeliveryStatus) - {DeliveryStatus.SENT} == OPEN | REPLAYABLE
     assert frozenset() == OPEN & REPLAYABLE
-    assert OPEN - {Status.SENDING} == WAITING
+    assert OPEN - {DeliveryStatus.SENDING} == WAITING
 
 
 def test_progress_changes_nothing_else_of_an_outcome():

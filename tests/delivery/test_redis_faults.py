@@ -26,9 +26,9 @@ from tests.waiting import eventually
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_client import RedisClient, open_redis, without_password
 from tocsin.core.time.clock import SystemClock
-from tocsin.delivery.model import LEASE_S, Policy, Rate, Status
+from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
-from tocsin.delivery.store import ChannelRules, Query
+from tocsin.delivery.store import ChannelRules, DeliveryFilter
 
 SHORT_S = 0.5
 
@@ -105,7 +105,7 @@ async def test_a_killed_server_loses_nothing_that_was_accepted(store: RedisStore
         await until_it_works(store.counts)
     stop = True
     await asyncio.gather(*callers)
-    kept = {delivery.id for delivery in await find_all(store, Query(limit=1000))}
+    kept = {delivery.id for delivery in await find_all(store, DeliveryFilter(limit=1000))}
     assert set(acknowledged) - kept == set()
     assert len(acknowledged) >= 900
 
@@ -204,7 +204,7 @@ async def test_an_outcome_whose_answer_was_lost_can_be_told_again(store: RedisSt
     assert await store.finish("w1", claimed.id, SENT)
     assert await store.finish("w1", claimed.id, SENT)
     assert not await store.finish("w2", claimed.id, SENT)
-    assert (await store.counts())[Status.SENT] == 1
+    assert (await store.counts())[DeliveryStatus.SENT] == 1
     assert (await claim_one(store)).message == "2"
 
 
@@ -235,7 +235,7 @@ async def test_a_wrong_password_is_told_without_the_password(connect: Connect):
             sentence = await refusal(connect(f"unix://{user}{path}"))
             assert sentence == f"Redis at unix://{path} refuses the user or the password: correct REDIS_URL"
         assert "asks for a password" in await refusal(connect(f"unix://{path}"))
-        assert (await connect(f"unix://:right-one@{path}").counts())[Status.QUEUED] == 0
+        assert (await connect(f"unix://:right-one@{path}").counts())[DeliveryStatus.QUEUED] == 0
         health = await connect(f"unix://:wrong-one@{path}").health()
     assert (health.backend, health.ok) == ("redis", False)
     assert "wrong-one" not in str(health)
@@ -277,7 +277,7 @@ async def test_full_memory_refuses_more_but_what_was_accepted_goes_out(store: Re
     assert await store.progress("w1", first.id, 1, 2)
     assert await store.finish("w1", first.id, SENT)
     await store.release("w1", [second.id])
-    assert (await store.cancel(second.id)).status is Status.CANCELLED
+    assert (await store.cancel(second.id)).status is DeliveryStatus.CANCELLED
     assert await store.prune(time.time() + 60) == 2
 
 
@@ -460,8 +460,8 @@ async def test_a_search_for_a_rare_word_answers_soon_and_goes_on_from_its_cursor
     await put(store, new("needle"))
     for _ in range(4):
         await put(store, *(new(f"hay {n}", f"t{n}") for n in range(SCAN_LIMIT // 3)))
-    page = await store.search(Query(text="needle"))
+    page = await store.search(DeliveryFilter(text="needle"))
     assert list(page.items) == []
     assert page.next_cursor
-    assert messages(await find_all(store, Query(text="needle"))) == ["needle"]
-    assert messages(await find_all(store, Query(target="door", text="needle"))) == ["needle"]
+    assert messages(await find_all(store, DeliveryFilter(text="needle"))) == ["needle"]
+    assert messages(await find_all(store, DeliveryFilter(target="door", text="needle"))) == ["needle"]

@@ -31,12 +31,12 @@ from tests.delivery.store_machine import StoreMachine
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.model import LEASE_S, SCHEDULE_S, Policy, Rate, Status
+from tocsin.delivery.model import LEASE_S, SCHEDULE_S, DeliveryStatus, Policy, Rate
 from tocsin.delivery.sqlite.lanes import FULL_S, TIDY_BATCH, Now, seconds_to_next
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.search import search
 from tocsin.delivery.sqlite.store import UNWELL_S, SqliteStore
-from tocsin.delivery.store import ChannelRules, DeliveryStore, Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.store import ChannelRules, DeliveryFilter, DeliveryStore, TransitionError, UnknownDeliveryError
 
 SCHEMA = {"delivery": MIGRATIONS}
 HISTORIES = settings(
@@ -141,7 +141,7 @@ async def test_a_lease_from_before_a_reboot_has_ended(path: Path, uptime_s: floa
         assert len(await store.claim_due("w1", 10, RULES)) == 2
     async with opened(path, Rebooted(uptime_s), "boot-2") as store:
         assert messages(await store.claim_due("w2", 10, RULES)) == ["1"]
-        assert (await store.counts())[Status.UNCERTAIN] == 1
+        assert (await store.counts())[DeliveryStatus.UNCERTAIN] == 1
 
 
 @pytest.mark.parametrize("account", [False, True])
@@ -166,7 +166,7 @@ async def test_after_a_reboot_a_listing_tells_the_wait_before_any_service_has_st
         await store.hold(delivery.channel, delivery.target, 3600, "busy")
         before = await store.get(delivery.id)
     async with opened(path, Rebooted(uptime_s), "boot-2") as store:
-        for shown in (await store.get(delivery.id), *(await store.search(Query())).items):
+        for shown in (await store.get(delivery.id), *(await store.search(DeliveryFilter())).items):
             assert shown.error == before.error
             assert shown.next_attempt_at == pytest.approx(before.next_attempt_at)
     assert "busy" in before.error
@@ -218,7 +218,7 @@ async def test_a_worker_that_dies_of_a_message_again_and_again_is_not_given_it_f
         tries += 1
         clock.advance(LEASE_S)
     assert tries == len(SCHEDULE_S) + 1
-    assert (await store.counts())[Status.DEAD] == 1
+    assert (await store.counts())[DeliveryStatus.DEAD] == 1
 
 
 async def test_buckets_that_are_full_again_are_forgotten(database: Database, store: SqliteStore, clock: TwoClocks):
@@ -285,7 +285,7 @@ async def test_what_expires_in_front_of_a_lane_lets_the_next_one_go(store: Sqlit
     assert await store.seconds_to_next(RULES) == 0
     assert messages(await store.claim_due("w1", 1, RULES)) == ["2"]
     expired = await store.get(first.id)
-    assert expired.status is Status.EXPIRED
+    assert expired.status is DeliveryStatus.EXPIRED
     assert expired.next_attempt_at is None
     assert "refused" in expired.error, "why it was not sent before is still there"
 
@@ -341,12 +341,12 @@ async def test_text_that_no_encoding_can_hold_is_stored_readably(store: SqliteSt
 
 async def test_a_direct_send_is_recorded_once_and_takes_no_key_from_another(store: SqliteStore):
     (known,) = await store.enqueue_many([new(idempotency_key="k")])
-    direct = replace(known, id=new_id(), status=Status.SENT, finished_at=known.created_at)
+    direct = replace(known, id=new_id(), status=DeliveryStatus.SENT, finished_at=known.created_at)
     await store.record(direct)
     await store.record(direct)
     assert (await store.get(direct.id)).idempotency_key is None
     assert (await store.get(known.id)).idempotency_key == "k"
-    failed = replace(direct, id=new_id(), status=Status.DEAD, idempotency_key="free")
+    failed = replace(direct, id=new_id(), status=DeliveryStatus.DEAD, idempotency_key="free")
     await store.record(failed)
     (again,) = await store.enqueue_many([new(idempotency_key="free")])
     assert again.id != failed.id
@@ -367,7 +367,7 @@ async def test_addresses_and_signs_can_be_searched_for(store: SqliteStore):
         "full!": ["disk full!"],
         "disk - !!!": ["disk full!"],
     }.items():
-        assert messages((await store.search(Query(text=text))).items) == found, text
+        assert messages((await store.search(DeliveryFilter(text=text))).items) == found, text
 
 
 async def test_words_narrow_a_search_together_with_every_other_field_and_page_by_page(
@@ -379,15 +379,17 @@ async def test_words_narrow_a_search_together_with_every_other_field_and_page_by
         await store.enqueue_many([new(f"{'disk' if n % 2 else 'fan'} {n}", f"t{n}", "bell" if n < 10 else "horn")])
     for claimed in await store.claim_due("w1", 6, {"bell": ChannelRules()}):
         await store.finish("w1", claimed.id, SENT)
-    assert messages(await find_all(store, Query(text="disk", limit=2))) == [f"disk {n}" for n in (11, 9, 7, 5, 3, 1)]
+    assert messages(await find_all(store, DeliveryFilter(text="disk", limit=2))) == [
+        f"disk {n}" for n in (11, 9, 7, 5, 3, 1)
+    ]
     for query, found in {
-        Query(text="disk", status=Status.SENT): [5, 3, 1],
-        Query(text="disk", status=Status.QUEUED): [11, 9, 7],
-        Query(text="disk", status=Status.DEAD): [],
-        Query(text="disk", channel="horn"): [11],
-        Query(text="disk", target="t3"): [3],
-        Query(text="disk", since=start + 8): [11, 9, 7],
-        Query(text="disk", since=start + 100): [],
+        DeliveryFilter(text="disk", status=DeliveryStatus.SENT): [5, 3, 1],
+        DeliveryFilter(text="disk", status=DeliveryStatus.QUEUED): [11, 9, 7],
+        DeliveryFilter(text="disk", status=DeliveryStatus.DEAD): [],
+        DeliveryFilter(text="disk", channel="horn"): [11],
+        DeliveryFilter(text="disk", target="t3"): [3],
+        DeliveryFilter(text="disk", since=start + 8): [11, 9, 7],
+        DeliveryFilter(text="disk", since=start + 100): [],
     }.items():
         assert messages(await find_all(store, replace(query, limit=1))) == [f"disk {n}" for n in found], query
 
@@ -398,13 +400,13 @@ def test_no_text_breaks_the_search(text: str):
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         connection.executescript(MIGRATIONS[0])
-        assert search(connection, Query(text=text)).items == []
+        assert search(connection, DeliveryFilter(text=text)).items == []
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 async def test_a_page_has_at_least_one_delivery(store: SqliteStore, limit: int):
     await store.enqueue_many([new("1"), new("2")])
-    page = await store.search(Query(limit=limit))
+    page = await store.search(DeliveryFilter(limit=limit))
     assert messages(page.items) == ["2"]
     assert page.next_cursor
 
@@ -417,8 +419,8 @@ async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(
     clock.jump(3600)
     clock.advance(1)
     await store.enqueue_many([new("after")])
-    assert messages((await store.search(Query(since=start))).items) == ["after", "before"]
-    assert messages((await store.search(Query(since=start + 9))).items) == []
+    assert messages((await store.search(DeliveryFilter(since=start))).items) == ["after", "before"]
+    assert messages((await store.search(DeliveryFilter(since=start + 9))).items) == []
 
 
 # Health
@@ -516,21 +518,21 @@ async def test_no_step_of_the_queue_reads_a_whole_table(database: Database, stor
 @pytest.mark.parametrize(
     ("query", "index"),
     [
-        (Query(), "SCAN d"),
-        (Query(status=Status.DEAD), "deliveries_status (status=?)"),
-        (Query(status=Status.SENT), "deliveries_status (status=?)"),
-        (Query(status=Status.SENT, since=5.0), "deliveries_status (status=? AND seq>?)"),
-        (Query(status=Status.DEAD, target="t", channel="c"), "deliveries_status (status=?)"),
-        (Query(status=Status.SENT, target="t"), "deliveries_target (target=?)"),
-        (Query(target="t", since=5.0, cursor="7"), "deliveries_target (target=? AND seq>? AND seq<?)"),
-        (Query(channel="c"), "deliveries_channel (channel=?)"),
-        (Query(channel="c", cursor="7"), "deliveries_channel (channel=? AND seq<?)"),
-        (Query(since=5.0), "INTEGER PRIMARY KEY (rowid>?)"),
-        (Query(since=5.0), "COVERING INDEX deliveries_created (created_at>?)"),
-        (Query(text="disk", status=Status.DEAD), "INTEGER PRIMARY KEY (rowid=?)"),
+        (DeliveryFilter(), "SCAN d"),
+        (DeliveryFilter(status=DeliveryStatus.DEAD), "deliveries_status (status=?)"),
+        (DeliveryFilter(status=DeliveryStatus.SENT), "deliveries_status (status=?)"),
+        (DeliveryFilter(status=DeliveryStatus.SENT, since=5.0), "deliveries_status (status=? AND seq>?)"),
+        (DeliveryFilter(status=DeliveryStatus.DEAD, target="t", channel="c"), "deliveries_status (status=?)"),
+        (DeliveryFilter(status=DeliveryStatus.SENT, target="t"), "deliveries_target (target=?)"),
+        (DeliveryFilter(target="t", since=5.0, cursor="7"), "deliveries_target (target=? AND seq>? AND seq<?)"),
+        (DeliveryFilter(channel="c"), "deliveries_channel (channel=?)"),
+        (DeliveryFilter(channel="c", cursor="7"), "deliveries_channel (channel=? AND seq<?)"),
+        (DeliveryFilter(since=5.0), "INTEGER PRIMARY KEY (rowid>?)"),
+        (DeliveryFilter(since=5.0), "COVERING INDEX deliveries_created (created_at>?)"),
+        (DeliveryFilter(text="disk", status=DeliveryStatus.DEAD), "INTEGER PRIMARY KEY (rowid=?)"),
     ],
 )
-def test_every_search_reads_an_index_from_its_newest_end(query: Query, index: str):
+def test_every_search_reads_an_index_from_its_newest_end(query: DeliveryFilter, index: str):
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         connection.executescript(MIGRATIONS[0])

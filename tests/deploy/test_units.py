@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.process.sandbox import Level, Room, Sandbox, State
+from tocsin.core.process.sandbox import Level, Sandbox, SandboxPolicy, State
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "systemd"
@@ -49,7 +49,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 async def test_a_unit_allows_every_namespace_that_the_sandbox_of_skills_is_made_of(unit: Path):
     sandbox = Sandbox(bwrap="bwrap", _state=State(Level.BUBBLEWRAP))
-    argv = (await sandbox.confine(["true"], {}, Room(Path("/srv/skill"), Path("/srv/skill")))).argv
+    argv = (await sandbox.confine(["true"], {}, SandboxPolicy(Path("/srv/skill"), Path("/srv/skill")))).argv
     unshared = {NAMESPACES[word.removeprefix("--unshare-")] for word in argv if word.startswith("--unshare-")}
     assert words(unit, "RestrictNamespaces") == unshared | {"mnt"}
 

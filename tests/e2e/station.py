@@ -18,7 +18,7 @@ from tests.ports import free_port
 from tests.town_thread import town_on_a_thread
 from tests.waiting import PATIENCE_S, until
 
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 from tocsin_standins.guildchat import calls as guildchat_calls
 from tocsin_standins.teamchat import calls as teamchat_calls
 
@@ -45,7 +45,7 @@ command: 'echo "hello ${1:-everybody}"; cat'
 class Station:
     """The running service, and what people do to it from outside."""
 
-    def __init__(self, town: Town, home: Path, *, allowed: str, admin: str) -> None:
+    def __init__(self, town: StandinCluster, home: Path, *, allowed: str, admin: str) -> None:
         self.town, self.home, self.data_dir = town, home, home / "data"
         self.port = free_port()
         self.env = environment(
@@ -151,15 +151,15 @@ class Station:
 
     # --- the workplace chat
 
-    def teamchat(self, act: Callable[[teamchat_calls.Caller], Coroutine[Any, Any, T]]) -> T:
+    def teamchat(self, act: Callable[[teamchat_calls.TeamchatCaller], Coroutine[Any, Any, T]]) -> T:
         """Let the product call the webhook."""
-        return asyncio.run(act(teamchat_calls.Caller(self.town.teamchat, f"{self.url}/webhook/teamchat")))
+        return asyncio.run(act(teamchat_calls.TeamchatCaller(self.town.teamchat, f"{self.url}/webhook/teamchat")))
 
     # --- the community chat
 
-    def guildchat(self, act: Callable[[guildchat_calls.Caller], Coroutine[Any, Any, T]]) -> T:
+    def guildchat(self, act: Callable[[guildchat_calls.GuildchatCaller], Coroutine[Any, Any, T]]) -> T:
         """Let the product call the webhook."""
-        return asyncio.run(act(guildchat_calls.Caller(self.town.guildchat, f"{self.url}/webhook/guildchat")))
+        return asyncio.run(act(guildchat_calls.GuildchatCaller(self.town.guildchat, f"{self.url}/webhook/guildchat")))
 
     # --- the chat with the bot
 

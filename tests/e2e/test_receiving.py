@@ -205,7 +205,7 @@ def test_what_a_stopped_process_had_not_answered_the_next_one_answers_and_nothin
     with open_station(tmp_path, allowed=str(BOB), admin=str(ADMIN)) as station:
         words = [f"w{number}" for number in range(AT_ONCE + 8)]
 
-        async def send(caller: teamchat_calls.Caller) -> None:
+        async def send(caller: teamchat_calls.TeamchatCaller) -> None:
             for word in words:
                 _, calls = await caller.message(f"hold {word}")
                 assert [call.status for call in calls] == [200]

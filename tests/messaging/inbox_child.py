@@ -11,7 +11,7 @@ import random
 import sys
 from pathlib import Path
 
-from tests.messaging.inbox_hall import SCHEMAS, Bell, message
+from tests.messaging.inbound.inbox_hall import SCHEMAS, Bell, message
 
 from tocsin.channels.contract import Part, Tools
 from tocsin.channels.registry import Registry
@@ -20,13 +20,13 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.dispatcher import Dispatcher
-from tocsin.delivery.model import Status
+from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.sqlite.store import SqliteStore
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
-from tocsin.messaging.inbound.loop_guard import ReplyBrake
+from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.store import InboxStore
-from tocsin.messaging.inbound.work import Duties, InboxWork
+from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.parts import ScriptedTransport, settings_of
 
@@ -45,10 +45,10 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
             append(place / "rung", f"{part.target} {part.text}")
             return "rang"
 
-    async def handler(received: Received) -> Verdict:
+    async def handler(received: MessageContext) -> HandlerResult:
         append(place / "begun", received.message.text)
         await asyncio.sleep(pace.uniform(0, 0.05))
-        return Verdict(Ending.ANSWERED, (Reply(f"re {received.message.text}"),))
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply(f"re {received.message.text}"),))
 
     clock = SystemClock()
     settings = settings_of([Loud], {"TOCSIN_DATA_DIR": str(place)})
@@ -57,15 +57,15 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
     database = Database(place / "tocsin.db", SCHEMAS)
     queue, store = SqliteStore(database, clock), InboxStore(database, clock)
     outbox = Outbox(queue, registry, audit, clock)
-    brake = ReplyBrake(10_000, clock.monotonic)
-    inbox = Inbox(store, InboxWork(store, registry, outbox, audit, clock, Duties([handler]), brake), audit, clock)
+    brake = LoopGuard(10_000, clock.monotonic)
+    inbox = Inbox(store, InboxWork(store, registry, outbox, audit, clock, InboxHooks([handler]), brake), audit, clock)
     await inbox.accept([message(f"event{n}", f"chat{n % CHATS}", f"key{n}") for n in range(events)])
     dispatcher = Dispatcher(queue, registry, clock)
     async with asyncio.TaskGroup() as group:
         group.create_task(inbox.run())
         if ring:
             group.create_task(dispatcher.run())
-            while (await queue.counts()).get(Status.SENT, 0) < total(place):
+            while (await queue.counts()).get(DeliveryStatus.SENT, 0) < total(place):
                 await clock.sleep(0.01)
             inbox.stop()
             dispatcher.stop()

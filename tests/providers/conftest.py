@@ -11,11 +11,11 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.text.redaction import Redactor
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ChatProvider, Question, Turn
-from tocsin.providers.remote import Limits
+from tocsin.providers.remote import CallTimeouts
 from tocsin.testing import FakeClock
 from tocsin_standins.chatmodel.server import MODEL, ChatModel
 
-PATIENT = Limits(connect_s=60.0, first_piece_s=60.0, between_pieces_s=60.0, whole_s=120.0)
+PATIENT = CallTimeouts(connect_s=60.0, first_piece_s=60.0, between_pieces_s=60.0, whole_s=120.0)
 
 
 @dataclass
@@ -40,7 +40,9 @@ class Desk:
             }
         )
 
-    def open(self, provider: str = "openai", *, limits: Limits = PATIENT, model: str = "", **env: str) -> ChatProvider:
+    def open(
+        self, provider: str = "openai", *, limits: CallTimeouts = PATIENT, model: str = "", **env: str
+    ) -> ChatProvider:
         settings = self.settings(CHAT_PROVIDER=provider, **env)
         chat = open_chat(settings, self.clock, Redactor(settings.secrets()), limits=limits, model=model)
         assert chat is not None

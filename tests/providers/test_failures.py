@@ -17,11 +17,11 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import FailureKind
 from tocsin.providers.contract import ProviderError
-from tocsin.providers.remote import Limits
+from tocsin.providers.remote import CallTimeouts
 from tocsin_standins import Fault
 from tocsin_standins.chatmodel.server import KEY
 
-IMPATIENT = Limits(first_piece_s=10, between_pieces_s=1.0, whole_s=60)
+IMPATIENT = CallTimeouts(first_piece_s=10, between_pieces_s=1.0, whole_s=60)
 MIDDLE = ("cut", "unfinished", "hang", "broken_event", "error_event")
 
 
@@ -244,7 +244,7 @@ async def test_nobody_is_asked_to_take_back_what_was_never_shown(chat, model):
 
 async def test_a_provider_that_never_begins_is_given_up(desk, provider, model):
     model.faults.push(Fault.stall(60))
-    failure = await failure_of(desk.open(provider, limits=Limits(first_piece_s=0.2)).ask(question()))
+    failure = await failure_of(desk.open(provider, limits=CallTimeouts(first_piece_s=0.2)).ask(question()))
     assert "has fallen silent" in str(failure)
     assert (failure.kind, failure.provider_code) == (FailureKind.TRANSIENT, "stalled")
 
@@ -258,7 +258,7 @@ async def test_an_answer_may_take_longer_than_one_pause_while_it_goes_on(desk, p
 
 @pytest.mark.parametrize("fault", [Fault.answer("slow", 0.1), Fault.drip(0.01), Fault.endless_body()])
 async def test_no_answer_takes_longer_than_the_deadline(desk, provider, model, fault):
-    limits = Limits(first_piece_s=5, between_pieces_s=5, whole_s=0.3)
+    limits = CallTimeouts(first_piece_s=5, between_pieces_s=5, whole_s=0.3)
     model.faults.push(fault)
     failure = await failure_of(desk.open(provider, limits=limits).ask(question("a " * 200)))
     assert failure.provider_code in {"timeout", "lost"}
@@ -266,7 +266,7 @@ async def test_no_answer_takes_longer_than_the_deadline(desk, provider, model, f
 
 async def test_the_deadline_holds_for_structure_too(desk, provider, model):
     model.faults.push(Fault.stall(60))
-    chat = desk.open(provider, limits=Limits(whole_s=0.3))
+    chat = desk.open(provider, limits=CallTimeouts(whole_s=0.3))
     failure = await failure_of(chat.extract(question(), Anything))
     assert failure.provider_code in {"timeout", "stalled"}
 
@@ -417,4 +417,4 @@ async def test_conversations_do_not_get_into_the_log(chat, model, caplog):
 
 
 def test_the_limits_are_those_of_the_manual():
-    assert Limits() == Limits(5.0, 60.0, 30.0, 120.0, 30.0)
+    assert CallTimeouts() == CallTimeouts(5.0, 60.0, 30.0, 120.0, 30.0)

@@ -9,7 +9,7 @@ import pytest
 
 from tocsin.core.process.identity import own_identity
 from tocsin.core.storage.database import Database
-from tocsin.runs.model import Command, Order, RunKind, RunTrigger
+from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
 from tocsin.runs.recorder import Work, command
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
@@ -20,8 +20,8 @@ ENV = {"PATH": os.environ["PATH"]}
 POLL_S = 0.01
 
 
-def order(subject: str = "backup", **changes: object) -> Order:
-    return Order(RunKind.SKILL, subject, subject, RunTrigger.MANUAL, "tester", **changes)  # type: ignore[arg-type]
+def order(subject: str = "backup", **changes: object) -> RunSpec:
+    return RunSpec(RunKind.SKILL, subject, subject, RunTrigger.MANUAL, "tester", **changes)  # type: ignore[arg-type]
 
 
 def shell(script: str, **changes: object) -> Work:

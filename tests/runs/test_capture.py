@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.core.text.redaction import Redactor
-from tocsin.runs.capture import MAX_LINE_BYTES, REFRESH_S, Capture
+from tocsin.runs.capture import MAX_LINE_BYTES, REFRESH_S, OutputLog
 from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import Line
 from tocsin.testing.parts import FakeClock
@@ -23,7 +23,7 @@ class Log:
         self.path = folder / "2026-11" / "run.log"
         self.clock = FakeClock()
         self.seen: list[Line] = []
-        self.capture = Capture(
+        self.capture = OutputLog(
             self.path, max_bytes, self.clock, Redactor([secret]), self.seen.append if watched else None
         )
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.core.test_process import alive, gone, pid_in
+from tests.core.process.test_starting import alive, gone, pid_in
 from tests.runs.conftest import ENV, House, order, shell
 from tests.waiting import LIMITS_S, PATIENCE_S
 from tests.waiting import eventually as until
@@ -19,9 +19,9 @@ from tocsin.core.process.identity import identity_of, own_identity
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.runs.document import as_document, log_document
-from tocsin.runs.model import TERMINAL, Command, Ended, Run, RunKind, RunStatus
-from tocsin.runs.recorder import Recorder, command
-from tocsin.runs.running import Running
+from tocsin.runs.model import TERMINAL, Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.recorder import RunHandle, command
+from tocsin.runs.running import ActiveRun
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
@@ -115,9 +115,9 @@ async def test_too_much_memory_of_all_processes_together_ends_a_command(runs: Ru
 
 
 async def test_other_work_writes_what_it_does(runs: Runs):
-    async def work(recorder: Recorder) -> Ended:
+    async def work(recorder: RunHandle) -> RunResult:
         recorder.write("answer", "two\nlines \udcff")
-        return Ended(RunStatus.PARTIALLY_SUCCEEDED, "half of it")
+        return RunResult(RunStatus.PARTIALLY_SUCCEEDED, "half of it")
 
     run = await runs.execute(order(), work)
     assert (run.status, run.reason) == (RunStatus.PARTIALLY_SUCCEEDED, "half of it")
@@ -128,7 +128,7 @@ async def test_other_work_writes_what_it_does(runs: Runs):
 
 
 async def test_an_error_of_the_work_is_the_reason(runs: Runs):
-    async def work(_: Recorder) -> Ended:
+    async def work(_: RunHandle) -> RunResult:
         raise ConfigError("no model", hint="set one")
 
     run = await runs.execute(order(), work)
@@ -136,7 +136,7 @@ async def test_an_error_of_the_work_is_the_reason(runs: Runs):
 
 
 async def test_a_bug_of_the_work_is_a_failed_run_and_an_entry_in_the_log(runs: Runs, caplog: pytest.LogCaptureFixture):
-    async def work(_: Recorder) -> Ended:
+    async def work(_: RunHandle) -> RunResult:
         raise KeyError("internals")
 
     run = await runs.execute(order(), work)
@@ -148,7 +148,7 @@ async def test_a_bug_of_the_work_is_a_failed_run_and_an_entry_in_the_log(runs: R
 async def test_secrets_are_masked_in_log_reason_and_error(house: House):
     runs = house.process(redact=Redactor(["correct-horse"]))
 
-    async def work(recorder: Recorder) -> Ended:
+    async def work(recorder: RunHandle) -> RunResult:
         recorder.write("stdout", "say correct-horse\n")
         raise ConfigError("correct-horse is wrong")
 
@@ -163,10 +163,10 @@ async def test_secrets_are_masked_in_log_reason_and_error(house: House):
 async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House, runs: Runs):
     seen: list[str] = []
 
-    async def work(recorder: Recorder) -> Ended:
+    async def work(recorder: RunHandle) -> RunResult:
         with sqlite3.connect(house.folder / "tocsin.db") as other:
             seen.extend(other.execute("SELECT status FROM runs WHERE id = ?", [recorder.run_id]).fetchone())
-        return Ended(RunStatus.SUCCEEDED)
+        return RunResult(RunStatus.SUCCEEDED)
 
     await runs.execute(order(), work)
     assert seen == ["running"]
@@ -187,9 +187,9 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
     database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
     runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), DEAD, poll_s=0.001)
 
-    async def work(_: Recorder) -> Ended:
+    async def work(_: RunHandle) -> RunResult:
         await database.aclose()
-        return Ended(RunStatus.SUCCEEDED)
+        return RunResult(RunStatus.SUCCEEDED)
 
     run = await runs.execute(order(), work)
     assert run.status is RunStatus.SUCCEEDED
@@ -201,7 +201,7 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
 
 
 async def test_a_run_that_never_starts_is_recorded_with_its_reason(runs: Runs):
-    run = await runs.record(order(), Ended(RunStatus.SKIPPED, "the last one still runs"))
+    run = await runs.record(order(), RunResult(RunStatus.SKIPPED, "the last one still runs"))
     assert await runs.get(run.id) == run
     assert (run.status, run.reason, run.started_at) == (RunStatus.SKIPPED, "the last one still runs", None)
     assert run.finished_at == run.queued_at
@@ -249,7 +249,7 @@ async def test_the_text_of_a_run_is_its_output_mixed_and_cut(runs: Runs):
 # --- cancelling
 
 
-async def cancel_when_up(runs: Runs, running: Running, lines: list[str], canceller: Runs | None = None) -> Run:
+async def cancel_when_up(runs: Runs, running: ActiveRun, lines: list[str], canceller: Runs | None = None) -> Run:
     await until(lambda: lines)
     cancelling = await (canceller or runs).cancel(running.run.id, "no more need", grace_s=30)
     assert cancelling.status is RunStatus.CANCELLING
@@ -283,10 +283,10 @@ async def test_a_run_is_cancelled_from_another_process(house: House, runs: Runs)
 async def test_cancelling_work_that_is_no_command_ends_it_at_once(runs: Runs):
     begun = asyncio.Event()
 
-    async def work(_: Recorder) -> Ended:
+    async def work(_: RunHandle) -> RunResult:
         begun.set()
         await asyncio.sleep(60)
-        return Ended(RunStatus.SUCCEEDED)
+        return RunResult(RunStatus.SUCCEEDED)
 
     running = await runs.start(order(), work)
     await begun.wait()
@@ -430,7 +430,7 @@ async def test_old_runs_are_forgotten_with_their_logs_and_runs_at_work_are_not(h
 
 async def test_of_each_subject_only_the_newest_are_kept(house: House, runs: Runs):
     kept = {
-        subject: [(await runs.record(order(subject), Ended(RunStatus.SKIPPED))).id for _ in range(4)]
+        subject: [(await runs.record(order(subject), RunResult(RunStatus.SKIPPED))).id for _ in range(4)]
         for subject in ("a", "b")
     }
     assert await runs.prune(keep=3) == 2
@@ -481,8 +481,8 @@ async def test_a_document_has_every_field_of_the_interface(runs: Runs, house: Ho
 
 
 async def test_runs_are_found_by_kind_and_subject(runs: Runs):
-    mine = await runs.record(order("mine"), Ended(RunStatus.MISSED))
-    await runs.record(order("other"), Ended(RunStatus.MISSED))
+    mine = await runs.record(order("mine"), RunResult(RunStatus.MISSED))
+    await runs.record(order("other"), RunResult(RunStatus.MISSED))
     assert (await runs.search(RunKind.SKILL, "mine", [RunStatus.MISSED])).items == (mine,)
     assert await runs.count_since(RunKind.SKILL, "mine", mine.queued_at) == 1
 

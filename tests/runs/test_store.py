@@ -6,10 +6,10 @@ import pytest
 from tests.runs.conftest import House
 
 from tocsin.core.ids import new_id
-from tocsin.runs.model import ACTIVE, TERMINAL, Ended, Output, Run, RunKind, RunStatus, RunTrigger
-from tocsin.runs.store import Query, RunEndedError, UnknownRunError
+from tocsin.runs.model import ACTIVE, TERMINAL, Run, RunKind, RunOutput, RunResult, RunStatus, RunTrigger
+from tocsin.runs.store import RunEndedError, RunFilter, UnknownRunError
 
-OUTPUT = Output(5, 1, False, "hello")
+OUTPUT = RunOutput(5, 1, False, "hello")
 
 
 def run_of(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
@@ -47,11 +47,11 @@ async def test_a_run_at_work_ends_once(house: House, status: RunStatus, end: Run
     run = run_of(status)
     await house.store.add(run, "me")
     ended = await house.store.finish(
-        run.id, Ended(end, "because", 3, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
+        run.id, RunResult(end, "because", 3, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
     )
     assert (ended.status, ended.reason, ended.exit_code, ended.output) == (end, "because", 3, OUTPUT)
     assert (ended.finished_at, ended.error) == (2000.0, {"code": "c", "message": "m"})
-    assert await house.store.finish(run.id, Ended(RunStatus.SUCCEEDED, exit_code=0), Output(), 3000.0) == ended
+    assert await house.store.finish(run.id, RunResult(RunStatus.SUCCEEDED, exit_code=0), RunOutput(), 3000.0) == ended
     assert await house.store.get(run.id) == ended
 
 
@@ -61,7 +61,7 @@ async def test_a_run_that_is_being_cancelled_ends_as_cancelled_however_its_work_
     await house.store.add(run, "me")
     assert (await house.store.request_cancel(run.id, "too late", 5, 1500.0)).status is RunStatus.CANCELLING
     ended = await house.store.finish(
-        run.id, Ended(end, "other", 0, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
+        run.id, RunResult(end, "other", 0, None, {"code": "c", "message": "m"}), OUTPUT, 2000.0
     )
     assert (ended.status, ended.reason, ended.error) == (RunStatus.CANCELLED, "too late", None)
 
@@ -95,18 +95,18 @@ async def test_search_finds_by_kind_subject_and_state_the_newest_first_page_by_p
     for run in added:
         await house.store.add(run, "me")
     newest = sorted((run.id for run in added), reverse=True)
-    page = await house.store.search(Query(limit=5))
-    rest = await house.store.search(Query(limit=50, cursor=page.next_cursor or ""))
+    page = await house.store.search(RunFilter(limit=5))
+    rest = await house.store.search(RunFilter(limit=50, cursor=page.next_cursor or ""))
     assert [run.id for run in (*page.items, *rest.items)] == newest
     assert rest.next_cursor is None
-    found = await house.store.search(Query(RunKind.SKILL, "s1", [RunStatus.FAILED]))
+    found = await house.store.search(RunFilter(RunKind.SKILL, "s1", [RunStatus.FAILED]))
     assert {run.id for run in found.items} == {r.id for r in added if r.subject_id == "s1" and not r.ok}
-    assert (await house.store.search(Query(RunKind.CRON))).items == ()
-    assert await house.store.count(Query(subject="s2")) == 4
-    assert await house.store.count(Query(since=1000.5)) == 0
+    assert (await house.store.search(RunFilter(RunKind.CRON))).items == ()
+    assert await house.store.count(RunFilter(subject="s2")) == 4
+    assert await house.store.count(RunFilter(since=1000.5)) == 0
 
 
 async def test_a_page_that_is_just_full_has_no_next_one(house: House):
     for _ in range(3):
         await house.store.add(run_of(), "me")
-    assert (await house.store.search(Query(limit=3))).next_cursor is None
+    assert (await house.store.search(RunFilter(limit=3))).next_cursor is None

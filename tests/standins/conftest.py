@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin_standins import Town, open_standins
+from tocsin_standins import StandinCluster, open_standins
 
 
 class Clock:
@@ -25,7 +25,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def town() -> AsyncIterator[Town]:
+async def town() -> AsyncIterator[StandinCluster]:
     async with open_standins() as town:
         yield town
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from tocsin_standins.calling import Call
+from tocsin_standins.calling import WebhookAttempt
 from tocsin_standins.guildchat import calls as guildchat_calls
 from tocsin_standins.guildchat.server import ALICE, APPLICATION_ID, GENERAL, GuildChat
 from tocsin_standins.teamchat import calls as teamchat_calls
@@ -81,7 +81,7 @@ async def discord(clock) -> AsyncIterator[GuildChat]:
         yield discord
 
 
-def outcomes(calls: list[Call]) -> list[tuple[int, str]]:
+def outcomes(calls: list[WebhookAttempt]) -> list[tuple[int, str]]:
     return [(call.status, call.failure) for call in calls]
 
 
@@ -89,7 +89,7 @@ def outcomes(calls: list[Call]) -> list[tuple[int, str]]:
 
 
 async def test_slack_signs_the_raw_body_with_the_time(slack, hook):
-    await teamchat_calls.Caller(slack, hook.url).slash("/status", "a & b")
+    await teamchat_calls.TeamchatCaller(slack, hook.url).slash("/status", "a & b")
     headers, body = hook.calls[0]
     assert headers["X-Slack-Request-Timestamp"] == "1800000000"
     digest = hmac.new(SIGNING_SECRET.encode(), b"v0:1800000000:" + body, "sha256").hexdigest()
@@ -101,7 +101,7 @@ async def test_slack_signs_the_raw_body_with_the_time(slack, hook):
 
 async def test_slack_sends_an_event_again_at_once_after_one_and_after_five_minutes(slack, hook, naps):
     hook.answers += [(500, b""), (302, b""), (404, b""), (500, b"")]
-    caller = teamchat_calls.Caller(slack, hook.url, sleep=naps)
+    caller = teamchat_calls.TeamchatCaller(slack, hook.url, sleep=naps)
     calls = await caller.event({"type": "message"})
     assert outcomes(calls) == [(500, "http_error"), (302, "http_error"), (404, "http_error"), (500, "http_error")]
     assert (naps.slept, caller.calls) == ([0.0, 60.0, 300.0], calls)
@@ -112,7 +112,7 @@ async def test_slack_sends_an_event_again_at_once_after_one_and_after_five_minut
 
 async def test_slack_waits_so_long_for_an_answer_and_tells_the_reason_with_the_retry(slack, hook, naps):
     hook.hangs = 1
-    calls = await teamchat_calls.Caller(slack, hook.url, deadline_s=0.05, sleep=naps).event({"type": "message"})
+    calls = await teamchat_calls.TeamchatCaller(slack, hook.url, deadline_s=0.05, sleep=naps).event({"type": "message"})
     assert outcomes(calls) == [(0, "http_timeout"), (200, "")]
     assert calls[0].elapsed_s >= 0.05
     assert hook.calls[1][0]["X-Slack-Retry-Reason"] == "http_timeout"
@@ -120,18 +120,18 @@ async def test_slack_waits_so_long_for_an_answer_and_tells_the_reason_with_the_r
 
 async def test_slack_calls_a_command_once(slack, hook):
     hook.answers += [(500, b"")]
-    url, calls = await teamchat_calls.Caller(slack, hook.url).slash("/status")
+    url, calls = await teamchat_calls.TeamchatCaller(slack, hook.url).slash("/status")
     assert outcomes(calls) == [(500, "http_error")]
     assert url.startswith(slack.url)
 
 
 async def test_nobody_listens(slack, naps):
-    calls = await teamchat_calls.Caller(slack, "http://127.0.0.1:1/", sleep=naps).event({"type": "message"})
+    calls = await teamchat_calls.TeamchatCaller(slack, "http://127.0.0.1:1/", sleep=naps).event({"type": "message"})
     assert outcomes(calls) == [(0, "connection_failed")] * 4
 
 
 async def test_slack_sends_a_mention_in_a_channel_twice_and_in_private_once(slack, hook):
-    caller = teamchat_calls.Caller(slack, hook.url)
+    caller = teamchat_calls.TeamchatCaller(slack, hook.url)
     ts, _ = await caller.message("@tocsin <hi>")
     events = [json.loads(body)["event"] for _, body in hook.calls]
     assert [(e["type"], e["ts"], e["text"]) for e in events] == [
@@ -143,7 +143,7 @@ async def test_slack_sends_a_mention_in_a_channel_twice_and_in_private_once(slac
 
 
 async def test_slack_takes_an_address_that_gives_the_challenge_back(slack, hook):
-    caller = teamchat_calls.Caller(slack, hook.url)
+    caller = teamchat_calls.TeamchatCaller(slack, hook.url)
     hook.answers += [(200, b'{"challenge":"x"}')]
     assert not await caller.check_address()
     hook.echoes = True
@@ -151,7 +151,7 @@ async def test_slack_takes_an_address_that_gives_the_challenge_back(slack, hook)
 
 
 async def test_slack_sends_a_button_with_an_address_that_answers_it(slack, hook, http):
-    url, _ = await teamchat_calls.Caller(slack, hook.url).press("go", "1800000000.000001")
+    url, _ = await teamchat_calls.TeamchatCaller(slack, hook.url).press("go", "1800000000.000001")
     payload = json.loads(dict(parse_qsl(hook.calls[0][1].decode()))["payload"])
     assert (payload["type"], payload["actions"][0]["value"], payload["response_url"]) == ("block_actions", "go", url)
     async with http.post(url, json={"text": "done"}) as answer:
@@ -163,7 +163,7 @@ async def test_slack_sends_a_button_with_an_address_that_answers_it(slack, hook,
 
 
 async def test_discord_signs_time_and_body(discord, hook):
-    await guildchat_calls.Caller(discord, hook.url).slash("ask", question="why", loud=True, times=2, rate=0.5)
+    await guildchat_calls.GuildchatCaller(discord, hook.url).slash("ask", question="why", loud=True, times=2, rate=0.5)
     headers, body = hook.calls[0]
     proof = bytes.fromhex(headers["X-Signature-Ed25519"])
     key = VerifyKey(bytes.fromhex(guildchat_calls.PUBLIC_KEY))
@@ -174,7 +174,7 @@ async def test_discord_signs_time_and_body(discord, hook):
 
 
 async def test_discord_probes_an_address_with_a_wrong_signature(discord, hook):
-    caller = guildchat_calls.Caller(discord, hook.url)
+    caller = guildchat_calls.GuildchatCaller(discord, hook.url)
     hook.answers += [(200, b'{"type":1}'), (200, b'{"type":1}')]
     assert not await caller.check_address()
     hook.answers += [(200, b'{"type":1}'), (401, b"")]
@@ -189,7 +189,7 @@ async def test_discord_probes_an_address_with_a_wrong_signature(discord, hook):
 
 async def test_discord_sends_an_event_again_for_ten_minutes(discord, hook, naps):
     hook.answers += [(500, b"")] * 9
-    calls = await guildchat_calls.Caller(discord, hook.url, sleep=naps).event("ENTITLEMENT_CREATE", {})
+    calls = await guildchat_calls.GuildchatCaller(discord, hook.url, sleep=naps).event("ENTITLEMENT_CREATE", {})
     assert (len(calls), sum(naps.slept)) == (6, 600.0)
     assert len({body for _, body in hook.calls}) == 1
 
@@ -203,7 +203,7 @@ async def follow_up(discord, http, token: str, *, original: bool = True, method:
 
 
 async def test_a_token_works_from_the_first_answer_on(discord, hook, http):
-    caller = guildchat_calls.Caller(discord, hook.url)
+    caller = guildchat_calls.GuildchatCaller(discord, hook.url)
     hook.answers += [(500, b""), (200, b'{"type":5}')]
     unanswered, _ = await caller.slash("ask")
     assert await follow_up(discord, http, unanswered) == (404, 10015)
@@ -215,20 +215,20 @@ async def test_a_token_works_from_the_first_answer_on(discord, hook, http):
 async def test_the_original_of_a_button_is_the_message_it_is_on(discord, hook, http):
     choice = discord.put(GENERAL, "Deploy?")
     hook.answers += [(200, b'{"type":6}')]
-    token, _ = await guildchat_calls.Caller(discord, hook.url).press("yes", choice)
+    token, _ = await guildchat_calls.GuildchatCaller(discord, hook.url).press("yes", choice)
     await follow_up(discord, http, token)
     assert [(item.kind, item.id) for item in discord.recorder.items] == [("edit", choice["id"])]
 
 
 async def test_an_answer_at_once_is_a_message_and_can_be_deleted(discord, hook, http):
     hook.answers += [(200, b'{"type":4,"data":{"content":"at once"}}')]
-    token, _ = await guildchat_calls.Caller(discord, hook.url).slash("ask")
+    token, _ = await guildchat_calls.GuildchatCaller(discord, hook.url).slash("ask")
     assert await follow_up(discord, http, token, method="DELETE") == (204, 0)
     assert await follow_up(discord, http, token, method="GET") == (404, 10008)
 
 
 async def test_a_user_installed_app_has_five_follow_ups(discord, hook, http):
     hook.answers += [(200, b'{"type":5}')]
-    token, _ = await guildchat_calls.Caller(discord, hook.url, follow_ups=5).slash("ask")
+    token, _ = await guildchat_calls.GuildchatCaller(discord, hook.url, follow_ups=5).slash("ask")
     made = [await follow_up(discord, http, token, original=False, method="POST") for _ in range(6)]
     assert made == [(200, 0)] * 5 + [(403, 40094)]

@@ -12,14 +12,14 @@ from tocsin.assembly.receiving import inbox_of
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.transport import Reply, Transport
+from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
-from tocsin.web.gateway.app import Parts, build_gateway
-from tocsin_standins import Town, open_standins
+from tocsin.web.gateway.app import GatewayDependencies, build_gateway
+from tocsin_standins import StandinCluster, open_standins
 
 TOKEN = "gateway-token-for-test-000000"
 TEAMCHAT = {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}
@@ -27,8 +27,8 @@ GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 BEARER = ("Authorization", f"Bearer {TOKEN}")
 
 
-def accepted() -> Reply:
-    return Reply(200, {}, b'{"ok": true, "ts": "1503435956.000247"}')
+def accepted() -> HttpResponse:
+    return HttpResponse(200, {}, b'{"ok": true, "ts": "1503435956.000247"}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Gateway:
 SCHEMAS = schemas()
 
 
-def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> Parts:
+def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> GatewayDependencies:
     handed = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-    return Parts(*handed, inbox_of(app, []), draining=draining)
+    return GatewayDependencies(*handed, inbox_of(app, []), draining=draining)
 
 
 MakeGateway = Callable[..., Gateway]
@@ -88,13 +88,13 @@ def gateway(make_gateway: MakeGateway) -> Gateway:
 
 
 @pytest.fixture
-async def town() -> AsyncIterator[Town]:
+async def town() -> AsyncIterator[StandinCluster]:
     async with open_standins() as town:
         yield town
 
 
 @pytest.fixture
-async def live(town: Town, tmp_path: Path, database: Database) -> AsyncIterator[tuple[Client, App]]:
+async def live(town: StandinCluster, tmp_path: Path, database: Database) -> AsyncIterator[tuple[Client, App]]:
     """Open a gateway whose adapters talk to real servers over kept connections."""
     transport = DirectTransport()
     try:

@@ -9,13 +9,13 @@ from tests.web.asgi_client import DOCUMENT
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
-from tocsin.delivery.model import Outcome, Status
+from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
 
 ASYNC = ("Prefer", "respond-async")
-REFUSED = Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')
+REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
 FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
@@ -148,7 +148,7 @@ async def test_without_a_limit_a_page_has_50(gateway: Gateway):
         ("?cursor=%C2%B2", "cursor"),
         ("?cursor=1;DROP", "cursor"),
         ("?colour=red", "colour"),
-        ("?Status=queued", "Status"),
+        ("?Status=queued", "DeliveryStatus"),
         ("?" + "x" * 5000, "xxx"),
     ],
 )
@@ -263,7 +263,7 @@ async def test_what_waits_for_its_next_try_is_tried_now(gateway: Gateway):
     id_ = await queue(gateway)
     store = gateway.app.outbox.store
     (claimed,) = await store.claim_due("w1", 1, {"teamchat": ChannelRules()})
-    waits = Outcome(Status.RETRY_WAIT, error="HTTP 502", error_class="transient", wait_s=3600)
+    waits = AttemptOutcome(DeliveryStatus.RETRY_WAIT, error="HTTP 502", error_class="transient", wait_s=3600)
     await store.finish("w1", claimed.id, waits)
     answer = await gateway.client.request("POST", f"/deliveries/{id_}/retry")
     assert (answer.status, answer.json()["status"]) == (200, "retry_wait")

@@ -13,7 +13,7 @@ from tests.web.conftest import GOOD, TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, free_port, request
 
 from tocsin.assembly.services import serve
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.testing.parts import ScriptedTransport
@@ -22,7 +22,7 @@ from tocsin.testing.parts import ScriptedTransport
 async def test_an_outage_is_two_lines_in_the_log_and_a_field_of_health(
     tmp_path: Path, database: Database, caplog: pytest.LogCaptureFixture
 ):
-    transport, port = ScriptedTransport([Reply(503, {}, b"")]), free_port()
+    transport, port = ScriptedTransport([HttpResponse(503, {}, b"")]), free_port()
     env = {**TEAMCHAT, "GATEWAY_PORT": str(port), "REDIS_URL": "off"}
     app = make_app(tmp_path, env, transport, SystemClock(), database)
     listening: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()

@@ -19,14 +19,14 @@ from tests.web.test_send import check_problem
 from tocsin.assembly.program import Storage, assemble, load_settings
 from tocsin.channels.contract import Tools
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.time.clock import SystemClock
-from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.redis.store import RedisStore
-from tocsin.delivery.store import Query
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.idempotency import LEASE_S
 from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
@@ -34,7 +34,7 @@ from tocsin.web.gateway.app import build_gateway
 
 ASYNC = ("Prefer", "respond-async")
 KEY = ("Idempotency-Key", "order-1")
-REFUSED = Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')
+REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
 LOST = RemoteError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS)
 
 
@@ -45,7 +45,7 @@ class SlowTransport(ScriptedTransport):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def request(self, *words: Any, **options: Any) -> Reply:
+    async def request(self, *words: Any, **options: Any) -> HttpResponse:
         self.asked.set()
         await self.go.wait()
         return await super().request(*words, **options)
@@ -60,7 +60,7 @@ def make_over(tmp_path: Path) -> MakeOver:
 
     def make(database: Any, transport: ScriptedTransport | None = None) -> Gateway:
         clock = FakeClock()
-        transport = transport or ScriptedTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
+        transport = transport or ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
         app = make_app(tmp_path, TEAMCHAT, transport, clock, database)
         return Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
 
@@ -68,7 +68,7 @@ def make_over(tmp_path: Path) -> MakeOver:
 
 
 async def recorded(gateway: Gateway) -> list[Delivery]:
-    return list((await gateway.app.outbox.store.search(Query())).items)
+    return list((await gateway.app.outbox.store.search(DeliveryFilter())).items)
 
 
 async def only_record(gateway: Gateway) -> Delivery:
@@ -96,7 +96,7 @@ async def test_a_queued_message_answers_202_with_where_to_find_it(gateway: Gatew
     assert answer.header("location") == f"/deliveries/{delivery.id}"
     assert answer.header("preference-applied") == "respond-async"
     assert (delivery.channel, delivery.target, delivery.message) == ("teamchat", "#ops", "hello")
-    assert (delivery.source, delivery.status, delivery.idempotency_key) == ("gateway", Status.QUEUED, None)
+    assert (delivery.source, delivery.status, delivery.idempotency_key) == ("gateway", DeliveryStatus.QUEUED, None)
     assert gateway.transport.sent == [], "the request itself sends nothing"
     shown = await gateway.client.get(answer.header("location"))
     assert (shown.status, shown.json()["id"]) == (200, delivery.id)
@@ -242,7 +242,7 @@ async def test_a_direct_send_that_is_repeated_gets_the_stored_answer_and_sends_o
 async def test_an_uncertain_send_that_is_repeated_is_not_sent_again(gateway: Gateway):
     gateway.transport.script = [LOST]
     first = await gateway.client.send(GOOD, KEY)
-    gateway.transport.script = [Reply(200, {}, b'{"ok": true}')]
+    gateway.transport.script = [HttpResponse(200, {}, b'{"ok": true}')]
     check_replayed(await gateway.client.send(GOOD, KEY), first)
     assert first.status == 504
     assert "outcome unknown" in first.json()["error"]
@@ -251,9 +251,9 @@ async def test_an_uncertain_send_that_is_repeated_is_not_sent_again(gateway: Gat
 
 @pytest.mark.parametrize("failure", [REFUSED, RemoteError("could not connect", kind=FailureKind.TRANSIENT)])
 async def test_a_text_of_which_a_part_was_sent_is_not_sent_again_when_it_is_repeated(
-    gateway: Gateway, failure: Reply | RemoteError
+    gateway: Gateway, failure: HttpResponse | RemoteError
 ):
-    gateway.transport.script = [Reply(200, {}, b'{"ok": true, "ts": "1.2"}'), failure]
+    gateway.transport.script = [HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}'), failure]
     long = GOOD | {"message": "long " * 1000}
     first = await gateway.client.send(long, KEY)
     assert first.status == 504
@@ -311,7 +311,7 @@ async def test_a_key_in_quotes_is_the_same_key(gateway: Gateway):
     [(REFUSED, 422), (RemoteError("could not connect", kind=FailureKind.TRANSIENT), 502)],
 )
 async def test_after_a_certain_failure_the_key_may_try_again(
-    gateway: Gateway, failure: Reply | RemoteError, status: int
+    gateway: Gateway, failure: HttpResponse | RemoteError, status: int
 ):
     good = gateway.transport.script[0]
     gateway.transport.script = [failure]
@@ -399,7 +399,7 @@ async def test_without_the_token_a_key_learns_nothing(make_gateway: MakeGateway)
 
 
 async def test_a_request_that_still_runs_answers_409_with_when_to_ask_again(make_over: MakeOver, database: Database):
-    transport = SlowTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
+    transport = SlowTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     gateway = make_over(database, transport)
     running = asyncio.create_task(gateway.client.send(GOOD, KEY))
     await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
@@ -446,7 +446,7 @@ async def test_a_stopped_service_answers_504_and_so_does_the_key_from_then_on(ma
     assert (first.status, first.json()["ok"]) == (504, False)
     assert first.json()["error"].startswith("outcome unknown: interrupted while it was sent")
     check_replayed(await make_over(database).client.send(GOOD, KEY), first)
-    assert [delivery.status for delivery in await recorded(gateway)] == [Status.UNCERTAIN]
+    assert [delivery.status for delivery in await recorded(gateway)] == [DeliveryStatus.UNCERTAIN]
     assert [entry.metadata["channel"] for entry in gateway.audit()] == ["teamchat"]
 
 
@@ -577,7 +577,7 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
         environ={"TOCSIN_DATA_DIR": str(tmp_path), **TEAMCHAT}, env_file=tmp_path / "empty.env"
     )
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
-    transport = ScriptedTransport([Reply(200, {}, b'{"ok": true, "ts": "1.2"}')])
+    transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     database = LazyDatabase(lambda: Database(tmp_path / "tocsin.db", SCHEMAS))
     storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database)
     app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
@@ -627,7 +627,7 @@ async def test_with_redis_gone_direct_sends_go_out_and_nothing_else_is_half_done
 async def test_a_direct_send_is_recorded_as_sent_with_its_facts(gateway: Gateway):
     answer = await gateway.client.send(GOOD)
     delivery = await only_record(gateway)
-    assert (delivery.status, delivery.source, delivery.attempts) == (Status.SENT, "gateway", 1)
+    assert (delivery.status, delivery.source, delivery.attempts) == (DeliveryStatus.SENT, "gateway", 1)
     assert (delivery.parts_sent, delivery.parts_total) == (1, 1)
     assert delivery.provider_id == answer.json()["message"]
     assert (delivery.error, delivery.error_class) == ("", "")
@@ -641,7 +641,7 @@ async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_
     answer = await gateway.client.send(GOOD | {"message": "word " * 1500})
     assert answer.status == 504
     delivery = await only_record(gateway)
-    assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (Status.DEAD, 1, 2)
+    assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (DeliveryStatus.DEAD, 1, 2)
     assert delivery.error_class == "permanent"
     assert answer.json()["error"] == f"{delivery.error}; send the rest with POST /deliveries/{delivery.id}/replay"
 
@@ -649,13 +649,13 @@ async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_
 @pytest.mark.parametrize(
     ("failure", "status", "error_class"),
     [
-        (REFUSED, Status.DEAD, "permanent"),
-        (RemoteError("could not connect", kind=FailureKind.TRANSIENT), Status.DEAD, "transient"),
-        (LOST, Status.UNCERTAIN, "ambiguous"),
+        (REFUSED, DeliveryStatus.DEAD, "permanent"),
+        (RemoteError("could not connect", kind=FailureKind.TRANSIENT), DeliveryStatus.DEAD, "transient"),
+        (LOST, DeliveryStatus.UNCERTAIN, "ambiguous"),
     ],
 )
 async def test_a_direct_send_that_fails_is_recorded_by_what_is_certain(
-    gateway: Gateway, failure: Reply | RemoteError, status: Status, error_class: str
+    gateway: Gateway, failure: HttpResponse | RemoteError, status: DeliveryStatus, error_class: str
 ):
     gateway.transport.script = [failure]
     await gateway.client.send(GOOD)

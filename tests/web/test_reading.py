@@ -12,16 +12,16 @@ from tests.web.test_send import check_problem
 from tocsin import __version__
 from tocsin.core.config.data_dir import id_of
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
-from tocsin.delivery.model import Outcome, Status
+from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.testing.parts import FakeClock
 from tocsin.web.gateway.app import Gateway as GatewayHandlers
 from tocsin.web.gateway.app import build_gateway, routes
 from tocsin.web.gateway.metrics import Metrics
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 
 
 def audit_file(gateway: Gateway) -> Path:
@@ -63,7 +63,9 @@ async def test_a_provider_that_fails_or_throttles_shows_in_health_and_metrics_an
     await gateway.client.send(GOOD, ("Prefer", "respond-async"))
     store = gateway.app.outbox.store
     (claimed,) = await store.claim_due("w1", 1, {"teamchat": ChannelRules()})
-    throttled = Outcome(Status.RETRY_WAIT, error="slow down", wait_s=3600, throttled=True, throttles_account=True)
+    throttled = AttemptOutcome(
+        DeliveryStatus.RETRY_WAIT, error="slow down", wait_s=3600, throttled=True, throttles_account=True
+    )
     await store.finish("w1", claimed.id, throttled)
     parts = parts_of(gateway.app, gateway.clock)
     client = Client(
@@ -129,7 +131,7 @@ async def test_channels_needs_no_token_but_metrics_does(make_gateway: MakeGatewa
 
 async def test_metrics_count_sends_by_channel_and_outcome(gateway: Gateway):
     await gateway.client.send(GOOD)
-    gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
+    gateway.transport.script = [HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
     await gateway.client.send(GOOD)
     await gateway.client.send(GOOD)
     answer = await gateway.client.get("/metrics")
@@ -191,7 +193,9 @@ def test_every_reference_of_the_openapi_document_leads_somewhere():
     assert names == DOCUMENT["components"]["schemas"].keys()
 
 
-async def test_an_adapter_is_made_once_and_its_connection_is_kept(town: Town, tmp_path: Path, database: Database):
+async def test_an_adapter_is_made_once_and_its_connection_is_kept(
+    town: StandinCluster, tmp_path: Path, database: Database
+):
     connections: list[asyncio.Task[None]] = []
     port = int(town.teamchat.url.rpartition(":")[2])
 

@@ -11,7 +11,7 @@ import pytest
 from tests.web.conftest import BEARER, GOOD, TOKEN, MakeGateway
 
 from tocsin.core.errors import RemoteError
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.log import configure
 from tocsin.core.text.redaction import Redactor
 
@@ -25,16 +25,16 @@ FORMS = {
 }
 
 
-def replies(text: str) -> dict[str, Reply | Exception]:
+def replies(text: str) -> dict[str, HttpResponse | Exception]:
     """Give every place in which a provider, or a broken adapter, can echo a text."""
     return {
-        "note": Reply(200, {}, json.dumps({"ok": True, "ts": text}).encode()),
-        "error": Reply(200, {}, json.dumps({"ok": False, "error": text}).encode()),
-        "scope": Reply(
+        "note": HttpResponse(200, {}, json.dumps({"ok": True, "ts": text}).encode()),
+        "error": HttpResponse(200, {}, json.dumps({"ok": False, "error": text}).encode()),
+        "scope": HttpResponse(
             200, {}, json.dumps({"ok": False, "error": "missing_scope", "needed": text, "provided": text}).encode()
         ),
-        "html": Reply(500, {"x-echo": text}, f"<html>{text}".encode()),
-        "header": Reply(429, {"retry-after": text}, text.encode()),
+        "html": HttpResponse(500, {"x-echo": text}, f"<html>{text}".encode()),
+        "header": HttpResponse(429, {"retry-after": text}, text.encode()),
         "refusal": RemoteError(f"no: {text}", hint=text),
         "bug": RuntimeError(text),
     }
@@ -43,10 +43,10 @@ def replies(text: str) -> dict[str, Reply | Exception]:
 class Echo:
     """A transport whose other side says back what it was told."""
 
-    def __init__(self, step: Reply | Exception) -> None:
+    def __init__(self, step: HttpResponse | Exception) -> None:
         self._step = step
 
-    async def request(self, *_: object, **__: object) -> Reply:
+    async def request(self, *_: object, **__: object) -> HttpResponse:
         if isinstance(self._step, Exception):
             raise self._step
         return self._step

@@ -10,11 +10,11 @@ from tests.web.conftest import GOOD, Gateway, MakeGateway
 
 from tocsin.assembly.program import App
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.http.transport import Reply
-from tocsin.delivery.store import Query
+from tocsin.core.http.transport import HttpResponse
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.web.http.asgi import LargeBodies, read_body
-from tocsin.web.http.problems import Problem
-from tocsin_standins import Town
+from tocsin.web.http.problems import HttpProblemError
+from tocsin_standins import StandinCluster
 
 MIB = 1024 * 1024
 FIELDS = ["ok", "channel", "target", "message", "error"]
@@ -57,7 +57,7 @@ async def test_a_sent_message_answers_200_with_the_five_fields_of_a_send_result(
 
 
 async def test_a_refused_message_answers_422_with_the_providers_code_and_the_remedy(gateway: Gateway):
-    gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
+    gateway.transport.script = [HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')]
     answer = await gateway.client.send(GOOD)
     assert answer.status == 422
     assert answer.header("content-type") == "application/json"
@@ -92,7 +92,7 @@ async def test_an_unknown_or_unconfigured_channel_answers_404_with_a_send_result
 
 
 async def test_a_provider_that_says_unknown_channel_itself_is_a_failed_delivery(gateway: Gateway):
-    gateway.transport.script = [Reply(200, {}, b'{"ok": false, "error": "unknown-channel"}')]
+    gateway.transport.script = [HttpResponse(200, {}, b'{"ok": false, "error": "unknown-channel"}')]
     assert (await gateway.client.send(GOOD)).status == 422
 
 
@@ -127,13 +127,13 @@ async def test_the_status_of_a_failed_send_tells_whether_trying_again_helps(
 async def test_a_text_of_which_a_part_was_sent_answers_504_and_names_the_delivery_that_sends_the_rest(
     gateway: Gateway, kind: FailureKind
 ):
-    first_part = Reply(200, {}, b'{"ok": true, "ts": "1.2"}')
+    first_part = HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')
     gateway.transport.script = [first_part, failure(kind, 120), failure(kind, 120)]
     answer = await gateway.client.send(GOOD | {"message": "long " * 1000})
     assert (answer.status, answer.header("retry-after")) == (504, "")
     error = answer.json()["error"]
     assert error.startswith("sent 1 of 2 parts: it did not work")
-    [delivery] = (await gateway.app.outbox.store.search(Query())).items
+    [delivery] = (await gateway.app.outbox.store.search(DeliveryFilter())).items
     assert (delivery.parts_sent, delivery.parts_total) == (1, 2)
     replay = f"POST /deliveries/{delivery.id}/replay"
     assert (replay in error) == (kind is not FailureKind.AMBIGUOUS), "the part may be there: look first"
@@ -200,7 +200,7 @@ async def test_an_endless_body_is_given_up():
         asked += 1
         return {"type": "http.request", "body": b" " * 65536, "more_body": True}
 
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(HttpProblemError) as raised:
         await read_body({"headers": [], "tocsin.client": "127.0.0.1", "tocsin.large_bodies": LargeBodies()}, receive)
     assert raised.value.code == "payload-too-large"
     assert asked * 65536 < 10 * MIB
@@ -428,7 +428,7 @@ async def test_a_text_of_too_many_messages_answers_422_with_both_numbers(
     assert gateway.transport.sent == []
 
 
-async def test_the_four_network_channels_deliver_what_was_posted(live: tuple[Client, App], town: Town):
+async def test_the_four_network_channels_deliver_what_was_posted(live: tuple[Client, App], town: StandinCluster):
     client, _ = live
     for channel, target in town.samples().items():
         answer = await client.send({"channel": channel, "target": target, "message": f"to {channel}"})

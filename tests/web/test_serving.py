@@ -22,7 +22,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.web.http.asgi import RequestScope
 from tocsin.web.http.protocol import BoundedProtocol
 from tocsin.web.http.serving import Service, listen, serve
-from tocsin_standins import Town
+from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault
 
 MIB = 1024 * 1024
@@ -155,7 +155,7 @@ async def test_a_request_that_does_not_arrive_in_time_is_cut_off(gateway: Gatewa
     assert gateway.transport.sent == []
 
 
-async def test_a_slow_provider_is_waited_for_longer_than_a_slow_client(gateway: Gateway, town: Town):
+async def test_a_slow_provider_is_waited_for_longer_than_a_slow_client(gateway: Gateway, town: StandinCluster):
     async with hasty_server(gateway) as port:
         released = asyncio.Event()
 
@@ -277,7 +277,7 @@ def audit_of(data_dir: Path) -> list[bool]:
     return [bool(entry.metadata["ok"]) for entry in AuditLog(data_dir / "audit.log").tail(10)]
 
 
-async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(town: Town, tmp_path: Path):
+async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(town: StandinCluster, tmp_path: Path):
     async with command(tmp_path, town.environment()) as gateway:
         await gateway.started()
         town.teamchat.faults.push(Fault.stall(0.5))
@@ -294,7 +294,7 @@ async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(to
     assert audit_of(tmp_path) == [True]
 
 
-async def test_a_second_signal_ends_the_service_at_once(town: Town, tmp_path: Path):
+async def test_a_second_signal_ends_the_service_at_once(town: StandinCluster, tmp_path: Path):
     async with command(tmp_path, town.environment()) as gateway:
         await gateway.started()
         town.teamchat.faults.push(Fault.stall(86_400))

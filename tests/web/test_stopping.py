@@ -16,10 +16,10 @@ from tests.web.conftest import TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, request
 
 from tocsin.assembly.services import serve as serve_program
-from tocsin.core.http.transport import Reply
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
-from tocsin.delivery.model import Status
+from tocsin.delivery.model import DeliveryStatus
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.http.serving import Service, serve
 
@@ -33,7 +33,9 @@ class HeldTransport:
         self.gates: dict[str, asyncio.Event] = {}
         self.asked: list[str] = []
 
-    async def request(self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b"", **_: Any) -> Reply:
+    async def request(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes = b"", **_: Any
+    ) -> HttpResponse:
         text = str(json.loads(body)["text"])
         self.asked.append(text)
         await self.gates.setdefault(text, asyncio.Event()).wait()
@@ -98,7 +100,7 @@ async def test_the_queue_stops_at_the_signal_and_not_when_the_last_request_has_e
     transport.let(parts[0])
 
     async def is_queued_again() -> bool:
-        return (await app.outbox.store.get(delivery.id)).status is Status.QUEUED
+        return (await app.outbox.store.get(delivery.id)).status is DeliveryStatus.QUEUED
 
     await eventually(is_queued_again)
     assert not direct.done()

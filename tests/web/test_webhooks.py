@@ -15,7 +15,6 @@ from tests.web.test_send import check_problem
 
 from tocsin.assembly.program import App, Storage, assemble
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
-from tocsin.channels.inbound import Answer as ProductAnswer
 from tocsin.channels.inbound import (
     Handshake,
     InboundAdapter,
@@ -24,12 +23,13 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
 )
+from tocsin.channels.inbound import WebhookResponse as ProductAnswer
 from tocsin.channels.registry import Discovery
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.storage.database import Database
 from tocsin.delivery.sqlite.store import SqliteStore
-from tocsin.messaging.inbound.model import Entry
+from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.parts import FakeClock, ScriptedTransport
@@ -133,7 +133,7 @@ class Door:
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
         return await self.client.request("POST", f"/webhook/{channel}", *headers, body=[body], peer=peer, **more)
 
-    async def stored(self) -> list[Entry]:
+    async def stored(self) -> list[InboxEvent]:
         return (await self.app.inbox_store().search(1000))[::-1]
 
     async def texts(self) -> list[str]:

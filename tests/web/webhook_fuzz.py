@@ -27,16 +27,16 @@ from tests.web.webhook_products import PRODUCTS, Product
 from tocsin.assembly.program import App
 from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S
-from tocsin.core.http.transport import Reply as HttpReply
+from tocsin.core.http.transport import HttpResponse as HttpReply
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
-from tocsin.messaging.inbound.loop_guard import ReplyBrake
+from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.store import InboxStore
-from tocsin.messaging.inbound.work import Duties, InboxWork
+from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.testing.parts import FakeClock
-from tocsin.web.gateway.app import Parts, build_gateway
+from tocsin.web.gateway.app import GatewayDependencies, build_gateway
 
 BLOCK = 250
 # Of a block: this many are forged, so many are good, the others are signed and hostile.
@@ -336,9 +336,9 @@ class Memory:
         return int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
-async def echo(received: Received) -> Verdict:
+async def echo(received: MessageContext) -> HandlerResult:
     """Answer with what was said, so that whatever was let in goes all the way to the queue."""
-    return Verdict(Ending.ANSWERED, (Reply(received.message.text or received.message.args or "?"),))
+    return HandlerResult(HandlingStatus.ANSWERED, (Reply(received.message.text or received.message.args or "?"),))
 
 
 @asynccontextmanager
@@ -350,14 +350,16 @@ async def open_door(
     clock, provider = FakeClock(), Provider()
     database = Database(directory / "tocsin.db", SCHEMAS)
     app = make_app(directory, {**env, **LIMITS}, provider, clock, database)
-    brake = ReplyBrake(app.settings[REPLY_BRAKE], clock.monotonic)
+    brake = LoopGuard(app.settings[REPLY_BRAKE], clock.monotonic)
     waiting = Unhurried(clock)
     store = InboxStore(database, clock)
-    work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, Duties((echo,)), brake)
+    work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)
     inbox = Inbox(store, work, app.audit, waiting)
     parts = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, inbox)
     watch = Watch(app, database.path, records)
-    door = Door(product, build_gateway(Parts(*parts)), app, clock, provider, database, store, watch, found)
+    door = Door(
+        product, build_gateway(GatewayDependencies(*parts)), app, clock, provider, database, store, watch, found
+    )
     working = asyncio.create_task(inbox.run())
     try:
         yield door

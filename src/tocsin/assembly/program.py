@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tocsin.features.skills.service import Skills
     from tocsin.features.triggers.rules import Triggers
     from tocsin.messaging.inbound.store import InboxStore
-    from tocsin.messaging.outbound.idempotency import Keys
+    from tocsin.messaging.outbound.idempotency import IdempotencyKeys
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
     from tocsin.messaging.outbound.profiles import Profiles
@@ -56,7 +56,7 @@ class App:
     profiles: Callable[[], "Profiles"]
     outbox: "Outbox"
     messenger: "Messenger"
-    keys: "Keys"
+    keys: "IdempotencyKeys"
     database: "Database | LazyDatabase"
     runs: Callable[[], "Runs"]
     inbox_store: Callable[[], "InboxStore"]
@@ -67,7 +67,7 @@ class Storage(NamedTuple):
     """Where the queue and what belongs to it are kept, and the database of everything else."""
 
     store: "DeliveryStore"
-    keys: "Keys"
+    keys: "IdempotencyKeys"
     database: "Database | LazyDatabase"
 
 

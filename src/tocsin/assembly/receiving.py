@@ -62,7 +62,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     Raises ConfigError for settings that contradict each other.
     """
     from tocsin.bot.contract import CHANNEL
-    from tocsin.bot.handler import nobody_home
+    from tocsin.bot.handler import reject_without_bot
     from tocsin.bot.source import inbound_of, outbound_of, sessions_of, source_of, use_redis
     from tocsin.features.triggers.service import no_rule
     from tocsin.providers.watch import ModelWatch
@@ -73,7 +73,7 @@ async def open_receiving(app: App, stack: AsyncExitStack, *, fetch: bool) -> Rec
     triggers = _triggers(app, provider, skills)
     if CHANNEL not in app.registry.configured():
         # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
-        return Receiving(inbox_of(app, [nobody_home, triggers, no_rule], triggers.matches))
+        return Receiving(inbox_of(app, [reject_without_bot, triggers, no_rule], triggers.matches))
     sessions = sessions_of(app.settings, app.clock)
 
     def use_redis_at(url: str) -> None:
@@ -103,9 +103,9 @@ def inbox_of(
     `matches` says whether a trigger is for a message: on other channels than the bot's, nothing else answers.
     """
     from tocsin.bot.contract import CHANNEL
-    from tocsin.messaging.inbound.inbox import Inbox, Others
-    from tocsin.messaging.inbound.loop_guard import ReplyBrake
-    from tocsin.messaging.inbound.work import Duties, InboxWork, is_addressed
+    from tocsin.messaging.inbound.inbox import Inbox, PeerLiveness
+    from tocsin.messaging.inbound.loop_guard import LoopGuard
+    from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 
     async def may_acknowledge(message: InboundMessage) -> bool:
         if not is_addressed(message):
@@ -117,10 +117,10 @@ def inbox_of(
     async def end_its_runs(owner: str) -> None:
         await app.runs().recover()
 
-    brake = ReplyBrake(app.settings[REPLY_BRAKE], app.clock.monotonic)
-    duties = Duties(handlers, may_acknowledge, _tell_admin(app, bot))
+    brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
+    duties = InboxHooks(handlers, may_acknowledge, _tell_admin(app, bot))
     work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, duties, brake)
-    others = Others(before_taking_over=end_its_runs)
+    others = PeerLiveness(before_taking_over=end_its_runs)
     return Inbox(app.inbox_store(), work, app.audit, app.clock, others=others)
 
 
@@ -155,9 +155,9 @@ def _provider(app: App, stack: AsyncExitStack, watch: "ModelWatch") -> "Callable
 
 def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]", skills: "Skills") -> "TriggerHandler":
     from tocsin.bot.contract import CHANNEL
-    from tocsin.features.skills.model import Mode
-    from tocsin.features.skills.service import Call
-    from tocsin.features.triggers.actions import Means
+    from tocsin.features.skills.model import ExecutionMode
+    from tocsin.features.skills.service import SkillRequest
+    from tocsin.features.triggers.actions import ActionDependencies
     from tocsin.features.triggers.service import TriggerHandler
     from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
     from tocsin.providers.contract import ProviderError, Question, Turn
@@ -179,12 +179,14 @@ def _triggers(app: App, provider: "Callable[[], Awaitable[ChatProvider | None]]"
         cause: RunTrigger,
         on_end: "Callable[[Run], None]",
     ) -> "Run":
-        return await skills.run(name, Call(Mode.SANDBOXED, cause, "triggers", actor, args, input, on_end=on_end))
+        return await skills.run(
+            name, SkillRequest(ExecutionMode.SANDBOXED, cause, "triggers", actor, args, input, on_end=on_end)
+        )
 
     def cause_of(message: InboundMessage) -> RunTrigger:
         return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
 
-    means = Means(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill, cause_of)
+    means = ActionDependencies(app.runs(), app.settings.inheritable, app.settings.data_dir, ask, run_skill, cause_of)
     return TriggerHandler(app.triggers(), means, app.audit, indicating=_indicating(app))
 
 
@@ -204,24 +206,24 @@ async def _open_bot(
     skills: "Skills",
     watch: "ModelWatch",
 ) -> "Bot":
-    from tocsin.bot.assembly import BotParts, build_bot, shown_by, tell_through
-    from tocsin.bot.commands import Abilities
-    from tocsin.bot.contract import Mode
+    from tocsin.bot.assembly import BotDependencies, build_bot, shown_by, tell_through
+    from tocsin.bot.commands import CommandDependencies
+    from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
     from tocsin.bot.files.reading import read_in_child
     from tocsin.bot.files.speech import Speech
-    from tocsin.bot.settings import Rules
+    from tocsin.bot.settings import BotSettings
     from tocsin.bot.skill_mode.plans import Plans
-    from tocsin.bot.skill_mode.skill_planner import Intake
+    from tocsin.bot.skill_mode.skill_planner import SkillPlanner
     from tocsin.bot.source import files_of, inbound_of
     from tocsin.providers.remote import named
 
-    inbound, rules = inbound_of(app.registry), Rules.of(app.settings)
+    inbound, rules = inbound_of(app.registry), BotSettings.of(app.settings)
     attachments = Attachments(
         files_of(inbound, app.settings), Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
     )
     list_skills = partial(_list_skills, skills)
-    intake = Intake(
+    intake = SkillPlanner(
         Plans(app.database, app.clock),
         app.audit,
         inbound.api,
@@ -231,9 +233,11 @@ async def _open_bot(
     )
     model = named(app.settings[CHAT_MODEL], app.settings[CHAT_PROVIDER]) if app.settings[CHAT_PROVIDER] else ""
     run_skill, status_lines = partial(_run_skill, app, skills, "bot"), partial(_status_lines, app)
-    abilities = Abilities(list_skills, run_skill, status_lines, model, rules.max_history, lambda: watch.problems)
+    abilities = CommandDependencies(
+        list_skills, run_skill, status_lines, model, rules.max_history, lambda: watch.problems
+    )
     bot = build_bot(
-        BotParts(
+        BotDependencies(
             rules=rules,
             database=app.database,
             clock=app.clock,
@@ -248,7 +252,7 @@ async def _open_bot(
             hold=app.outbox.store.hold,
             indicating=_indicating(app),
             prepare=attachments.prepare,
-            free_form={Mode.SKILL: intake.propose},
+            free_form={ChatMode.SKILL: intake.propose},
             on_button=intake.on_button,
         )
     )
@@ -268,11 +272,13 @@ async def _run_skill(
     on_end: "Callable[[Run], None] | None" = None,
 ) -> "SkillResult":
     from tocsin.bot.contract import SkillResult
-    from tocsin.features.skills.model import Mode
-    from tocsin.features.skills.service import Call
+    from tocsin.features.skills.model import ExecutionMode
+    from tocsin.features.skills.service import SkillRequest
     from tocsin.runs.model import RunTrigger
 
-    run = await skills.run(name, Call(Mode.SANDBOXED, RunTrigger.BOT, source, actor, args, input, on_end=on_end))
+    run = await skills.run(
+        name, SkillRequest(ExecutionMode.SANDBOXED, RunTrigger.BOT, source, actor, args, input, on_end=on_end)
+    )
     return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 
 

@@ -65,7 +65,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                     part.stop()
 
             beside = [
-                group.create_task(_keep_house(app)),
+                group.create_task(_run_maintenance(app)),
                 group.create_task(_anchor_audit_log(app)),
                 group.create_task(receiving.introduce()),
                 group.create_task(_tell_sandbox(app)),
@@ -92,7 +92,7 @@ def _first(problems: BaseException) -> BaseException:
 def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "ChannelWatch") -> "Service":
     from logging import getLogger
 
-    from tocsin.web.gateway.app import Parts, build_gateway
+    from tocsin.web.gateway.app import GatewayDependencies, build_gateway
     from tocsin.web.http.serving import Service
 
     host = app.settings[GATEWAY_HOST]
@@ -102,9 +102,9 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "Ch
     def bus_state() -> str:
         return "off" if bus is None else bus.state
 
-    def parts(draining: Callable[[], bool]) -> Parts:
+    def parts(draining: Callable[[], bool]) -> GatewayDependencies:
         handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-        return Parts(*handed, receiving.inbox, bus_state, draining, watch.troubles, receiving.state)
+        return GatewayDependencies(*handed, receiving.inbox, bus_state, draining, watch.troubles, receiving.state)
 
     return Service(
         "the gateway",
@@ -204,7 +204,7 @@ async def _anchor_audit_log(app: App) -> None:
         await app.clock.sleep(ANCHOR_EVERY_S)
 
 
-async def _keep_house(app: App) -> None:
+async def _run_maintenance(app: App) -> None:
     """Do what the queue puts off, and once an hour forget what finished long ago."""
     from logging import getLogger
 

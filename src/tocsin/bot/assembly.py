@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tocsin.bot.commands import Abilities, Commands, is_for_others
+from tocsin.bot.commands import CommandDependencies, Commands, is_for_others
 from tocsin.bot.contract import (
     CHANNEL,
     BotCalls,
+    ChatHistory,
+    ChatMode,
     FindProvider,
     Hold,
-    Mode,
     OnButton,
     Prepare,
-    Sessions,
     ShownAs,
     ShownMessage,
     Tell,
@@ -21,17 +21,17 @@ from tocsin.bot.contract import (
 )
 from tocsin.bot.door.access import Access
 from tocsin.bot.door.access_store import AccessStore
-from tocsin.bot.executor import Desk, FreeForm, Indicating
+from tocsin.bot.executor import ChatExecutor, FreeForm, Indicating
 from tocsin.bot.gate import Gate
-from tocsin.bot.handler import BotAccessHandler, BotHandler, Talk
-from tocsin.bot.persistence import Memory
+from tocsin.bot.handler import BotAccessHandler, BotHandler, FreeTextHandler
+from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.registration import register_commands
-from tocsin.bot.settings import Rules
+from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.conversation import Conversation
-from tocsin.bot.talk.conversation_buffer import Window
+from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.bot.talk.preview import Previews
-from tocsin.bot.talk.sequencer import Arrivals
+from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.storage.database import Database
@@ -46,24 +46,24 @@ TargetOf = Callable[[InboundMessage], str]
 
 
 @dataclass(frozen=True, slots=True)
-class BotParts:
+class BotDependencies:
     """What the bot is made of that it does not make itself."""
 
-    rules: Rules
+    rules: BotSettings
     database: Database | LazyDatabase  # opened with the schemas of `bot/schema.py`
     clock: Clock
     audit: AuditTrail
-    sessions: Sessions
+    sessions: ChatHistory
     api: BotCalls
     tell: Tell
     target_of: TargetOf  # the inbound adapter's `reply_target`
-    abilities: Abilities
+    abilities: CommandDependencies
     provider: FindProvider
     shown_as: ShownAs | None = None
     hold: Hold | None = None  # the queue's
     indicating: Indicating | None = None  # `messaging/inbound/indicator.py`, with the inbound adapter
     prepare: Prepare = text_only
-    free_form: Mapping[Mode, FreeForm] = field(default_factory=dict)  # of every mode but chat
+    free_form: Mapping[ChatMode, FreeForm] = field(default_factory=dict)  # of every mode but chat
     on_button: OnButton | None = None  # `confirm:` and `cancel:` buttons that are not the bot's own
 
 
@@ -74,10 +74,10 @@ class Bot:
     access: Access
     access_handler: BotAccessHandler  # first in the chain, before triggers
     handler: BotHandler  # behind triggers
-    desk: Desk
+    desk: ChatExecutor
     api: BotCalls
     clock: Clock
-    rules: Rules
+    rules: BotSettings
 
     async def may_acknowledge(self, message: InboundMessage) -> bool:
         """Whether a read receipt may be shown: a chat that is not allowed shall not even learn that we are there."""
@@ -119,7 +119,7 @@ def shown_by(outbox: Outbox) -> ShownAs:
 
 
 def build_access(
-    rules: Rules,
+    rules: BotSettings,
     database: Database | LazyDatabase,
     clock: Clock,
     audit: AuditTrail,
@@ -130,18 +130,20 @@ def build_access(
     return Access(AccessStore(database, clock), audit, rules.allowed, rules.admin, tell, shown_as)
 
 
-def build_bot(parts: BotParts) -> Bot:
+def build_bot(parts: BotDependencies) -> Bot:
     """Put the bot together; nothing is opened, called or sent."""
-    rules, kept = parts.rules, Memory(parts.database, parts.clock)
+    rules, kept = parts.rules, BotPersistence(parts.database, parts.clock)
     access = build_access(rules, parts.database, parts.clock, parts.audit, parts.tell, parts.shown_as)
     previews = Previews(parts.api if rules.streaming else None, kept, parts.clock, parts.hold)
     gate = Gate(rules.per_chat, rules.overall, rules.overflow)
-    arrivals = Arrivals(parts.clock)
-    desk = Desk(gate, previews, arrivals, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating)
-    window = Window(parts.sessions, rules.max_history)
+    arrivals = MessageSequencer(parts.clock)
+    desk = ChatExecutor(
+        gate, previews, arrivals, tell=parts.tell, target_of=parts.target_of, indicating=parts.indicating
+    )
+    window = ConversationBuffer(parts.sessions, rules.max_history)
     commands = Commands(desk, kept, parts.sessions, window, parts.abilities, parts.api, rules.admin)
     conversation = Conversation(desk, window, parts.provider, parts.prepare)
-    talk = Talk(conversation, kept, desk, parts.prepare, parts.free_form)
+    talk = FreeTextHandler(conversation, kept, desk, parts.prepare, parts.free_form)
     handler = BotHandler(commands, talk, Albums(parts.clock), window, arrivals, parts.api, parts.on_button)
     door = BotAccessHandler(access, commands.status, arrivals)
     return Bot(access, door, handler, desk, parts.api, parts.clock, rules)

@@ -12,7 +12,7 @@ class JobCancelledError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Job:
+class ChatTask:
     """One piece of work for a chat."""
 
     chat: str
@@ -21,22 +21,22 @@ class Job:
     cancelled: bool = False
 
 
-class Jobs:
+class ChatTasks:
     """Knows every job of this process."""
 
     def __init__(self) -> None:
-        self._jobs: list[Job] = []
+        self._jobs: list[ChatTask] = []
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     @contextmanager
-    def running(self, chat: str, id: str) -> Iterator[Job]:  # noqa: A002
+    def running(self, chat: str, id: str) -> Iterator[ChatTask]:  # noqa: A002
         """Let the block be cancelled by `cancel`: it ends with JobCancelledError then."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a job runs in a task")
-        job = Job(chat, id, task)
+        job = ChatTask(chat, id, task)
         self._jobs.append(job)
         try:
             yield job

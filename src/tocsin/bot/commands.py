@@ -9,11 +9,11 @@ from tocsin.bot import keyboards
 from tocsin.bot.contract import (
     LABELS,
     BotCalls,
-    Entry,
+    ChatHistory,
+    ChatMode,
+    HistoryMessage,
     ListSkills,
-    Mode,
     RunSkill,
-    Sessions,
     SkillInfo,
     SkillResult,
     StatusLines,
@@ -22,18 +22,18 @@ from tocsin.bot.contract import (
     history_key,
     ignored,
 )
-from tocsin.bot.executor import Desk, Work, was_turned_away
-from tocsin.bot.persistence import Memory
+from tocsin.bot.executor import ChatExecutor, TaskContext, was_turned_away
+from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import in_place, show_progress
-from tocsin.bot.talk.conversation_buffer import Window
+from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.messaging.inbound.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 
 log = logging.getLogger(__name__)
 
-Command = Callable[[Received], Awaitable[Verdict]]
+Command = Callable[[MessageContext], Awaitable[HandlerResult]]
 
 DESCRIPTIONS = {
     "start": "say hello, or ask for access",
@@ -57,7 +57,7 @@ NO_SKILLS = "No skills are installed."
 
 
 @dataclass(frozen=True, slots=True)
-class Abilities:
+class CommandDependencies:
     """What commands use that belongs to other parts of the program."""
 
     list_skills: ListSkills
@@ -74,11 +74,11 @@ class Commands:
 
     def __init__(
         self,
-        desk: Desk,
-        memory: Memory,
-        sessions: Sessions,
-        window: Window,
-        abilities: Abilities,
+        desk: ChatExecutor,
+        memory: BotPersistence,
+        sessions: ChatHistory,
+        window: ConversationBuffer,
+        abilities: CommandDependencies,
         api: BotCalls,
         admin: str = "",
     ) -> None:
@@ -101,7 +101,7 @@ class Commands:
             "cancel": self._cancel,
         }
 
-    async def __call__(self, received: Received) -> Verdict:
+    async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer the command of a message; one that nobody knows gets a hint, in groups only if it is for the bot."""
         message = received.message
         name = message.command or ""
@@ -111,10 +111,10 @@ class Commands:
             return ignored("a command for somebody else")
         return answered(f"I do not know /{name}. /help lists what I understand.")
 
-    async def press(self, received: Received, prefix: str, rest: str) -> Verdict | None:
+    async def press(self, received: MessageContext, prefix: str, rest: str) -> HandlerResult | None:
         """Answer a button; nothing when it is not one of ours."""
-        if prefix == keyboards.MODE and rest in set(Mode):
-            return in_place(received.message, await self._switch(received, Mode(rest)))
+        if prefix == keyboards.MODE and rest in set(ChatMode):
+            return in_place(received.message, await self._switch(received, ChatMode(rest)))
         if prefix == keyboards.SKILL:
             verdict = await self._press_skill(received, rest)
             # Who is turned away may press again.
@@ -122,20 +122,22 @@ class Commands:
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
         if prefix == keyboards.CANCEL and self._desk.jobs.cancel(received.message.chat_id, rest):
-            return Verdict(Ending.ANSWERED, reason="cancelled by its button")  # the message with the button says so
+            return HandlerResult(
+                HandlingStatus.ANSWERED, reason="cancelled by its button"
+            )  # the message with the button says so
         return None
 
-    async def _start(self, received: Received) -> Verdict:
+    async def _start(self, received: MessageContext) -> HandlerResult:
         return answered(f"{WELCOME}\n\n{self._list(received)}")
 
-    async def _help(self, received: Received) -> Verdict:
+    async def _help(self, received: MessageContext) -> HandlerResult:
         return answered(self._list(received))
 
-    def _list(self, received: Received) -> str:
+    def _list(self, received: MessageContext) -> str:
         shown = DESCRIPTIONS | (ADMIN_DESCRIPTIONS if received.message.chat_id == self._admin else {})
         return "\n".join(f"/{name}: {description}" for name, description in shown.items())
 
-    async def status(self, received: Received) -> Verdict:
+    async def status(self, received: MessageContext) -> HandlerResult:
         """Tell mode, history, work in progress, the queue, cron jobs and the chat model."""
         message, gate = received.message, self._desk.gate
         chat = message.chat_id
@@ -164,17 +166,17 @@ class Commands:
             log.warning("part of the status is missing", extra={"reason": error.sentence()})
             return ["Queue and cron: not known right now"]
 
-    async def _skills(self, received: Received) -> Verdict:
+    async def _skills(self, received: MessageContext) -> HandlerResult:
         return await self._show_page(0)
 
-    async def _show_page(self, page: int) -> Verdict:
+    async def _show_page(self, page: int) -> HandlerResult:
         skills = await self._can.list_skills()
         if not skills:
             return answered(NO_SKILLS)
         page = min(page, keyboards.pages(skills) - 1)
         return answered(skills_text(skills, page), buttons=keyboards.skills_keyboard(skills, page))
 
-    async def _press_skill(self, received: Received, rest: str) -> Verdict:
+    async def _press_skill(self, received: MessageContext, rest: str) -> HandlerResult:
         if (page := keyboards.page_of(rest)) is not None:
             return await self._show_page(page)
         name = keyboards.find_skill(rest, [skill.name for skill in await self._can.list_skills()])
@@ -182,7 +184,7 @@ class Commands:
             return answered("That skill is not installed any more. /skills lists what there is.")
         return await self._desk.do(received, partial(self._run_skill, name, ""))
 
-    async def _run(self, received: Received) -> Verdict:
+    async def _run(self, received: MessageContext) -> HandlerResult:
         name, _, rest = received.message.args.strip().partition(" ")
         if not name:
             return answered("Which skill? Write /run and its name; /skills lists them.")
@@ -190,7 +192,7 @@ class Commands:
             return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
         return await self._desk.do(received, partial(self._run_skill, name, rest.strip()))
 
-    async def _run_skill(self, name: str, rest: str, work: Work) -> Verdict:
+    async def _run_skill(self, name: str, rest: str, work: TaskContext) -> HandlerResult:
         message = work.received.message
         await show_progress(self._api, message, f"Running {name} …")
         actor = f"chat:{message.chat_id}"
@@ -201,31 +203,31 @@ class Commands:
         text = result_text(name, result)
         return answered(text) if result.run.ok else failed(text, f"run {result.run.id} ended as {result.run.status}")
 
-    async def _mode(self, received: Received) -> Verdict:
+    async def _mode(self, received: MessageContext) -> HandlerResult:
         wanted = received.message.args.strip().lower()
-        if wanted in set(Mode):
-            return await self._switch(received, Mode(wanted))
+        if wanted in set(ChatMode):
+            return await self._switch(received, ChatMode(wanted))
         current = await self._memory.mode(received.message.chat_id)
         unknown = f"There is no mode {truncate(wanted, 50)}. " if wanted else ""
         return answered(f"{unknown}This chat is in {current} mode.", buttons=keyboards.mode_keyboard(current))
 
-    async def _switch(self, received: Received, mode: Mode) -> Verdict:
+    async def _switch(self, received: MessageContext, mode: ChatMode) -> HandlerResult:
         await self._memory.set_mode(received.message.chat_id, mode)
         meaning = {
-            Mode.CHAT: "Chat mode: what you write goes to the chat model.",
-            Mode.SKILL: "Skill mode: I look for skills that do what you write, and run them.",
+            ChatMode.CHAT: "Chat mode: what you write goes to the chat model.",
+            ChatMode.SKILL: "Skill mode: I look for skills that do what you write, and run them.",
         }
         return answered(meaning[mode])
 
-    async def _history(self, received: Received) -> Verdict:
+    async def _history(self, received: MessageContext) -> HandlerResult:
         entries = await self._sessions.get(history_key(received.message))
         return answered(history_text(entries) if entries else "I remember nothing of this chat.")
 
-    async def _reset(self, received: Received) -> Verdict:
+    async def _reset(self, received: MessageContext) -> HandlerResult:
         await self._window.clear(history_key(received.message))
         return answered("I have forgotten this chat's history.")
 
-    async def _cancel(self, received: Received) -> Verdict:
+    async def _cancel(self, received: MessageContext) -> HandlerResult:
         count = self._desk.jobs.cancel(received.message.chat_id)
         if not count:
             return answered("I am not working on anything here.")
@@ -238,7 +240,7 @@ def is_for_others(message: InboundMessage) -> bool:
     return unknown and message.chat_type != "private" and not message.mentions_bot
 
 
-def history_text(entries: Sequence[Entry]) -> str:
+def history_text(entries: Sequence[HistoryMessage]) -> str:
     """Return the beginning of each message, and how long it is where that is not all of it."""
     return "\n".join(f"{LABELS[entry.role]}: {_beginning(entry.content)}" for entry in entries)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import ChatProvider, Image
 from tocsin.runs.model import Run
 
@@ -19,7 +19,7 @@ ASSISTANT: Final = "assistant"
 LABELS: Final = {USER: "Human", ASSISTANT: "Assistant"}
 
 
-class Mode(StrEnum):
+class ChatMode(StrEnum):
     """What a chat's free-form messages mean (spec 3.1)."""
 
     CHAT = "chat"  # they go to the chat provider
@@ -53,7 +53,7 @@ class SkillResult:
     text: str = ""
 
 
-class Entry(Protocol):
+class HistoryMessage(Protocol):
     """One message of a session's history."""
 
     @property
@@ -67,14 +67,14 @@ class Entry(Protocol):
         ...
 
 
-class Sessions(Protocol):
+class ChatHistory(Protocol):
     """The history of each chat, or topic of one: a window of some length that ends after some silence."""
 
     async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
         """Append one message; `message_id` is the product's, where the message may be edited."""
         ...
 
-    async def get(self, chat_id: str) -> Sequence[Entry]:
+    async def get(self, chat_id: str) -> Sequence[HistoryMessage]:
         """Return the window, the oldest first."""
         ...
 
@@ -149,7 +149,7 @@ FindProvider = Callable[[], Awaitable[ChatProvider | None]]
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
 StatusLines = Callable[[], Awaitable[Sequence[str]]]
 # Answers a button by what stands behind its prefix; nothing means that the button is unknown.
-OnButton = Callable[[Received, str], Awaitable[Verdict | None]]
+OnButton = Callable[[MessageContext, str], Awaitable[HandlerResult | None]]
 
 
 async def text_only(message: InboundMessage) -> Prepared:
@@ -162,17 +162,17 @@ def history_key(message: InboundMessage) -> str:
     return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
 
 
-def answered(text: str, *, parse_mode: str = PLAIN, buttons: Sequence[Sequence[Sequence[str]]] = ()) -> Verdict:
+def answered(text: str, *, parse_mode: str = PLAIN, buttons: Sequence[Sequence[Sequence[str]]] = ()) -> HandlerResult:
     """Return the verdict that answers with one text."""
     extra = {"buttons": [[list(button) for button in row] for row in buttons]} if buttons else {}
-    return Verdict(Ending.ANSWERED, (Reply(text, parse_mode, extra),))
+    return HandlerResult(HandlingStatus.ANSWERED, (Reply(text, parse_mode, extra),))
 
 
-def failed(text: str, reason: str) -> Verdict:
+def failed(text: str, reason: str) -> HandlerResult:
     """Return the verdict that tells the person in one sentence what did not work."""
-    return Verdict(Ending.FAILED, (Reply(text),), reason)
+    return HandlerResult(HandlingStatus.FAILED, (Reply(text),), reason)
 
 
-def ignored(reason: str) -> Verdict:
+def ignored(reason: str) -> HandlerResult:
     """Return the verdict that says nothing."""
-    return Verdict(Ending.IGNORED, reason=reason)
+    return HandlerResult(HandlingStatus.IGNORED, reason=reason)

@@ -5,19 +5,19 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
-from tocsin.bot.chat_tasks import JobCancelledError, Jobs
+from tocsin.bot.chat_tasks import ChatTasks, JobCancelledError
 from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
 from tocsin.bot.files.attachments import ACCEPTED
 from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.pressed import message_pressed
 from tocsin.bot.talk.preview import Preview, Previews
-from tocsin.bot.talk.sequencer import Arrivals
+from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.markup import completed
 from tocsin.core.text.strings import normalise
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +35,10 @@ UNREADABLE = "I could not read that message. Please try again, or send it as tex
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
 
 
-class Work:
+class TaskContext:
     """One piece of work while it goes on."""
 
-    def __init__(self, received: Received, preview: Preview, tell: Tell, target: str) -> None:
+    def __init__(self, received: MessageContext, preview: Preview, tell: Tell, target: str) -> None:
         self.received = received
         self.preview = preview
         self._tell = tell
@@ -51,37 +51,37 @@ class Work:
         await self._tell(self._target, reply, f"bot:{self.received.id}:progress:{self._said}")
 
 
-Task = Callable[[Work], Awaitable[Verdict]]
+Task = Callable[[TaskContext], Awaitable[HandlerResult]]
 # What a mode does with a free-form message.
-FreeForm = Callable[[Work, Prepared], Awaitable[Verdict]]
+FreeForm = Callable[[TaskContext, Prepared], Awaitable[HandlerResult]]
 
 
-class Desk:
+class ChatExecutor:
     """Does work for chats, as much at the same time as the gate lets through."""
 
     def __init__(
         self,
         gate: Gate,
         previews: Previews,
-        arrivals: Arrivals,
+        arrivals: MessageSequencer,
         *,
         tell: Tell,
         target_of: Callable[[InboundMessage], str],
         indicating: Indicating | None = None,
     ) -> None:
         self.gate = gate
-        self.jobs = Jobs()
+        self.jobs = ChatTasks()
         self._previews = previews
         self._arrivals = arrivals
         self._tell = tell
         self._target_of = target_of
         self._indicating = indicating or (lambda _: nullcontext())
 
-    async def do(self, received: Received, task: Task) -> Verdict:
+    async def do(self, received: MessageContext, task: Task) -> HandlerResult:
         """Do `task` in a slot of the chat; the last reply takes the place of the preview, if there is one."""
         message = received.message
         preview = await self._previews.open(received)
-        work = Work(received, preview, self._tell, self._target_of(message))
+        work = TaskContext(received, preview, self._tell, self._target_of(message))
         # Who was promised an answer before a crash is not turned away after it.
         patient = received.backlog or received.attempt > 1
         await self._arrivals.turn(received)  # from here to the gate nothing is awaited
@@ -103,7 +103,7 @@ class Desk:
         await preview.settled()
         return self._sealed(verdict, received, preview)
 
-    def _sealed(self, verdict: Verdict, received: Received, preview: Preview) -> Verdict:
+    def _sealed(self, verdict: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
         """Let the last reply take the preview's place."""
         if preview.message_id is None or not verdict.replies:
             return verdict
@@ -118,21 +118,23 @@ class Desk:
         return replace(verdict, replies=(*before, last), done=done)
 
 
-def cancelled(preview: Preview, message: InboundMessage) -> Verdict:
+def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
     """Return how a cancelled message ends: silent, but for a preview or a message with buttons, which is closed."""
     if preview.message_id is not None:
         written = completed(normalise(preview.text))
-        return Verdict(Ending.ANSWERED, (Reply(f"{written}\n\n{CANCELLED}".strip(), COMMONMARK),), BY_PERSON)
+        return HandlerResult(
+            HandlingStatus.ANSWERED, (Reply(f"{written}\n\n{CANCELLED}".strip(), COMMONMARK),), BY_PERSON
+        )
     replies = (Reply(CANCELLED),) if message_pressed(message) is not None else ()
-    return Verdict(Ending.ANSWERED, replies, BY_PERSON)
+    return HandlerResult(HandlingStatus.ANSWERED, replies, BY_PERSON)
 
 
-def was_turned_away(verdict: Verdict) -> bool:
+def was_turned_away(verdict: HandlerResult) -> bool:
     """Whether the work has not begun, because too much waits already."""
     return verdict.reason == TURNED_AWAY
 
 
-def was_cancelled(verdict: Verdict) -> bool:
+def was_cancelled(verdict: HandlerResult) -> bool:
     """Whether a person cancelled the work."""
     return verdict.reason == BY_PERSON
 
@@ -143,7 +145,7 @@ def has_content(message: InboundMessage, ready: Prepared) -> bool:
     return bool(ready.text.strip() or ready.images or (message.quote and not ready.notes))
 
 
-async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
+async def prepared(prepare: Prepare, handle: FreeForm, work: TaskContext) -> HandlerResult:
     """Read the message's attachments, then handle it; what was found out about them is told first."""
     try:
         ready = await prepare(work.received.message)
@@ -152,7 +154,7 @@ async def prepared(prepare: Prepare, handle: FreeForm, work: Work) -> Verdict:
         return failed(UNREADABLE, error.sentence())
     notes = tuple(Reply(note) for note in ready.notes)
     if not has_content(work.received.message, ready):
-        return Verdict(Ending.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
+        return HandlerResult(HandlingStatus.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
     for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
         await work.say(note)
     return await handle(work, ready)

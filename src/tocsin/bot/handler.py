@@ -10,7 +10,7 @@ from tocsin.bot.commands import Command, Commands
 from tocsin.bot.contract import (
     CHANNEL,
     BotCalls,
-    Mode,
+    ChatMode,
     OnButton,
     Prepare,
     Prepared,
@@ -20,18 +20,18 @@ from tocsin.bot.contract import (
     ignored,
 )
 from tocsin.bot.door.access import Access, Change, Listed
-from tocsin.bot.door.access_store import Standing
-from tocsin.bot.executor import Desk, FreeForm, prepared
-from tocsin.bot.persistence import Memory
+from tocsin.bot.door.access_store import AccessState
+from tocsin.bot.executor import ChatExecutor, FreeForm, prepared
+from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
 from tocsin.bot.settings import read_chat_id
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.conversation import Conversation
-from tocsin.bot.talk.conversation_buffer import Window
+from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.bot.talk.prompt import memory_of
-from tocsin.bot.talk.sequencer import Arrivals
+from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.messaging.inbound.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.messaging.outbound.caller import Caller
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ PENDING = "access request pending"  # spec 3.2
 LOGGED_CHATS = 10_000
 
 
-async def nobody_home(received: Received) -> Verdict | None:
+async def reject_without_bot(received: MessageContext) -> HandlerResult | None:
     """Stand at the door where no bot is set up: nobody of its channel gets in."""
     return ignored("no bot is set up") if received.message.channel == CHANNEL else None
 
@@ -49,7 +49,7 @@ class BotAccessHandler:
     """Comes first: lets nobody through who is not allowed, and answers what belongs to access itself."""
 
     def __init__(
-        self, access: Access, status: Command, arrivals: Arrivals, *, logged_chats: int = LOGGED_CHATS
+        self, access: Access, status: Command, arrivals: MessageSequencer, *, logged_chats: int = LOGGED_CHATS
     ) -> None:
         self._access = access
         self._status = status
@@ -57,7 +57,7 @@ class BotAccessHandler:
         self._logged_chats = logged_chats
         self._logged: OrderedDict[str, None] = OrderedDict()
 
-    async def __call__(self, received: Received) -> Verdict | None:
+    async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Return nothing for an allowed chat, and for every other channel."""
         message = received.message
         if message.channel != CHANNEL:
@@ -71,29 +71,29 @@ class BotAccessHandler:
             self._arrivals.leave(received)
         return verdict
 
-    async def _let_in(self, received: Received) -> Verdict | None:
+    async def _let_in(self, received: MessageContext) -> HandlerResult | None:
         message = received.message
         standing = await self._access.standing(message.chat_id)
         if message.chat_id == self._access.admin and (verdict := await self._for_admin(received, standing)):
             return verdict
-        if standing is Standing.ALLOWED:
+        if standing is AccessState.ALLOWED:
             return None
-        if message.kind is MessageKind.COMMAND and message.command == "start" and standing is not Standing.DENIED:
+        if message.kind is MessageKind.COMMAND and message.command == "start" and standing is not AccessState.DENIED:
             return await self._request(message)
         self._log_once(message.chat_id)
         return ignored("the chat is not on the allowlist")
 
-    async def _request(self, message: InboundMessage) -> Verdict | None:
+    async def _request(self, message: InboundMessage) -> HandlerResult | None:
         standing = await self._access.request(message)
-        if standing is Standing.ALLOWED:  # in this moment
+        if standing is AccessState.ALLOWED:  # in this moment
             return None
-        return answered(PENDING) if standing is Standing.PENDING else ignored("too many access requests wait")
+        return answered(PENDING) if standing is AccessState.PENDING else ignored("too many access requests wait")
 
-    async def _for_admin(self, received: Received, standing: Standing) -> Verdict | None:
+    async def _for_admin(self, received: MessageContext, standing: AccessState) -> HandlerResult | None:
         message = received.message
         if message.kind is MessageKind.COMMAND and message.command in ("approve", "deny"):
             return await self._decide(received, message.command, message.args)
-        if message.kind is MessageKind.COMMAND and message.command == "status" and standing is not Standing.ALLOWED:
+        if message.kind is MessageKind.COMMAND and message.command == "status" and standing is not AccessState.ALLOWED:
             return await self._status(received)
         if message.kind is MessageKind.CALLBACK:
             prefix, rest = keyboards.parse(message.callback_data or "")
@@ -102,7 +102,7 @@ class BotAccessHandler:
                 return await self._press(received, verb, chat)
         return None
 
-    async def _decide(self, received: Received, verb: str, argument: str) -> Verdict:
+    async def _decide(self, received: MessageContext, verb: str, argument: str) -> HandlerResult:
         try:
             chat = read_chat_id(argument)
         except ValueError:
@@ -110,19 +110,19 @@ class BotAccessHandler:
         change = await self._change(received, verb, chat)
         return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
 
-    async def _press(self, received: Received, verb: str, chat: str) -> Verdict:
+    async def _press(self, received: MessageContext, verb: str, chat: str) -> HandlerResult:
         """Decide a request that waits; the button of one that was decided otherwise only shows how."""
-        if await self._access.standing(chat) is Standing.PENDING:
+        if await self._access.standing(chat) is AccessState.PENDING:
             await self._change(received, verb, chat)
         return in_place(received.message, answered(await self._access.outcome(chat)))
 
-    async def _change(self, received: Received, verb: str, chat: str) -> Change:
+    async def _change(self, received: MessageContext, verb: str, chat: str) -> Change:
         caller = Caller("bot", {"actor": f"chat:{received.message.chat_id}", "user": received.message.sender_id or ""})
         change = self._access.approve if verb == "approve" else self._access.deny
         return await change(chat, caller, message_pressed(received.message))
 
     async def _waiting(self) -> str:
-        waiting = [_waiting_chat(item) for item in await self._access.listing() if item.standing is Standing.PENDING]
+        waiting = [_waiting_chat(item) for item in await self._access.listing() if item.standing is AccessState.PENDING]
         return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
 
     def _log_once(self, chat_id: str) -> None:
@@ -144,16 +144,16 @@ def _waiting_chat(item: Listed) -> str:
 _EXAMPLE = "its ID, such as 123456789 or -1001234567890"
 
 
-class Talk:
+class FreeTextHandler:
     """Free-form messages: each goes to what the chat's mode says (spec 3.1)."""
 
     def __init__(
         self,
         conversation: Conversation,
-        memory: Memory,
-        desk: Desk,
+        memory: BotPersistence,
+        desk: ChatExecutor,
         prepare: Prepare,
-        free_form: Mapping[Mode, FreeForm],
+        free_form: Mapping[ChatMode, FreeForm],
     ) -> None:
         self._conversation = conversation
         self._memory = memory
@@ -161,10 +161,10 @@ class Talk:
         self._prepare = prepare
         self._free_form = free_form
 
-    async def __call__(self, received: Received) -> Verdict:
+    async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message, or one album as a message."""
         mode = await self._memory.mode(received.message.chat_id)
-        if mode is Mode.CHAT:
+        if mode is ChatMode.CHAT:
             return await self._conversation(received)
         if handle := self._free_form.get(mode):
             return await self._desk.do(received, partial(prepared, self._prepare, handle))
@@ -177,10 +177,10 @@ class BotHandler:
     def __init__(
         self,
         commands: Commands,
-        talk: Talk,
+        talk: FreeTextHandler,
         albums: Albums,
-        window: Window,
-        arrivals: Arrivals,
+        window: ConversationBuffer,
+        arrivals: MessageSequencer,
         api: BotCalls,
         on_button: OnButton | None = None,
     ) -> None:
@@ -192,7 +192,7 @@ class BotHandler:
         self._api = api
         self._on_button = on_button
 
-    async def __call__(self, received: Received) -> Verdict | None:
+    async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Answer everything of the bot's own channel; nothing for others."""
         message = received.message
         if message.channel != CHANNEL:
@@ -212,12 +212,12 @@ class BotHandler:
                 finally:
                     self._arrivals.leave(received)
 
-    async def _converse(self, received: Received) -> Verdict:
+    async def _converse(self, received: MessageContext) -> HandlerResult:
         if received.message.chat_type != "private" and not received.message.mentions_bot:
             return ignored("not addressed to the bot")
         return await self._talk(received)
 
-    async def _press(self, received: Received) -> Verdict:
+    async def _press(self, received: MessageContext) -> HandlerResult:
         prefix, rest = keyboards.parse(received.message.callback_data or "")
         verdict = await self._commands.press(received, prefix, rest)
         if verdict is None and self._on_button and prefix in (keyboards.CONFIRM, keyboards.CANCEL):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from tocsin.bot.contract import Mode, SkillInfo
+from tocsin.bot.contract import ChatMode, SkillInfo
 
 SKILL, MODE, CONFIRM, CANCEL = PREFIXES = ("skill:", "mode:", "confirm:", "cancel:")
 MAX_DATA_BYTES = 64  # Bot API, InlineKeyboardButton: callback_data
@@ -23,9 +23,9 @@ def parse(data: str) -> tuple[str, str]:
     return prefix, data.removeprefix(prefix)
 
 
-def mode_keyboard(current: Mode) -> Rows:
+def mode_keyboard(current: ChatMode) -> Rows:
     """Return one button a mode; the current one is marked."""
-    return [[(f"• {mode}" if mode is current else str(mode), f"{MODE}{mode}") for mode in Mode]]
+    return [[(f"• {mode}" if mode is current else str(mode), f"{MODE}{mode}") for mode in ChatMode]]
 
 
 def cancel_keyboard(job: str) -> Rows:

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from tocsin.bot.contract import Mode
+from tocsin.bot.contract import ChatMode
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
@@ -10,19 +10,19 @@ from tocsin.core.time.clock import Clock
 PREVIEWS_KEPT_S = 7 * 86400.0  # of messages whose work never ended; an answer is long out by then
 
 
-class Memory:
+class BotPersistence:
     """Survives a restart: the component `bot` of the database."""
 
     def __init__(self, database: Database | LazyDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def mode(self, chat_id: str) -> Mode:
+    async def mode(self, chat_id: str) -> ChatMode:
         """Return the chat's mode."""
         found = await self._value("SELECT mode FROM chat_modes WHERE chat_id = ?", chat_id)
-        return Mode(str(found)) if found in set(Mode) else Mode.CHAT
+        return ChatMode(str(found)) if found in set(ChatMode) else ChatMode.CHAT
 
-    async def set_mode(self, chat_id: str, mode: Mode) -> None:
+    async def set_mode(self, chat_id: str, mode: ChatMode) -> None:
         """Keep the chat's mode."""
         await self._run("INSERT OR REPLACE INTO chat_modes (chat_id, mode) VALUES (?, ?)", chat_id, str(mode))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tocsin.bot.contract import BotCalls
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import RemoteError
-from tocsin.messaging.inbound.handling import Verdict
+from tocsin.messaging.inbound.handling import HandlerResult
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ def message_pressed(message: InboundMessage) -> int | None:
     return int(shown) if message.callback_id and shown.isdigit() else None
 
 
-def in_place(message: InboundMessage, verdict: Verdict) -> Verdict:
+def in_place(message: InboundMessage, verdict: HandlerResult) -> HandlerResult:
     """Let the last reply take the place of the message with the button."""
     shown = message_pressed(message)
     if shown is None or not verdict.replies:

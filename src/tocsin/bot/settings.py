@@ -6,11 +6,11 @@ from tocsin.channels.botchat import settings as names
 from tocsin.channels.botchat.settings import chat_id as read_chat_id
 from tocsin.core.config.settings import Values
 
-__all__ = ["Rules", "read_chat_id"]
+__all__ = ["BotSettings", "read_chat_id"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class BotSettings:
     """Who may talk to the bot, and how much it does at the same time."""
 
     allowed: frozenset[str] = frozenset()
@@ -23,7 +23,7 @@ class Rules:
     streaming: bool = True
 
     @classmethod
-    def of(cls, values: Values) -> "Rules":
+    def of(cls, values: Values) -> "BotSettings":
         """Read them from the channel's settings."""
         return cls(
             allowed=values[names.ALLOWED_CHAT_IDS],

@@ -11,7 +11,7 @@ from tocsin.channels.botchat.api import API_URL, BOT_TOKEN
 from tocsin.channels.botchat.files import BotFiles
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.receiving.liveness import TellAdmin
-from tocsin.channels.botchat.receiving.poller import Inbox, Poller
+from tocsin.channels.botchat.receiving.poller import Poller, UpdateSink
 from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, hook_of
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR, MAX_HISTORY, MODE, SESSION_TTL_S
 from tocsin.channels.registry import Registry
@@ -61,7 +61,7 @@ def use_redis(sessions: Sessions, settings: Values, url: str, stack: AsyncExitSt
 
 
 def source_of(
-    settings: Values, inbound: BotchatInbound, inbox: Inbox, clock: Clock, directory: Path, tell_admin: TellAdmin
+    settings: Values, inbound: BotchatInbound, inbox: UpdateSink, clock: Clock, directory: Path, tell_admin: TellAdmin
 ) -> Source:
     """Return what receives for the bot. Raises ConfigError where a webhook is asked for and not set up."""
     if settings[MODE] == "webhook":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.config.settings import Values
     from tocsin.core.http.transport import Transport
-    from tocsin.core.text.markup import Dialect
+    from tocsin.core.text.markup import Renderer
     from tocsin.core.time.clock import Clock
 
 
@@ -219,7 +219,7 @@ class OutboundAdapter(ABC):
             return split(clean, chunk_at, spec.measure)
         return [within_limit(clean, spec.max_length, spec.measure)]
 
-    def dialect(self, parse_mode: str) -> "Dialect":
+    def dialect(self, parse_mode: str) -> "Renderer":
         """Return how the channel shows text in `COMMONMARK` or `PLAIN`: here, without any formatting."""
         from tocsin.core.text.markup import PlainText
 

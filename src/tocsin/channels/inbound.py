@@ -80,7 +80,7 @@ class WebhookRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebhookResponse:
     """What the product expects as the answer to its call."""
 
     status: int = 200
@@ -92,7 +92,7 @@ class Answer:
 class Handshake:
     """A call that only wants an answer: nothing is stored, nothing is worked on."""
 
-    answer: Answer
+    answer: WebhookResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +218,9 @@ class InboundAdapter(ABC):
         """Return the Unix time at which a verified call was signed; `None` where `verify` checks its age."""
         return None
 
-    def answer_to(self, message: InboundMessage | None) -> Answer:
+    def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
         """Return what the product expects for an event that is stored, was stored before, or is ignored."""
-        return Answer()
+        return WebhookResponse()
 
     def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
         """Return what the outbound side needs beside the target to answer this message, as JSON can hold it."""
@@ -249,7 +249,7 @@ class InboundAdapter(ABC):
         """Take back the sign that a direct answer is coming, because none is; may raise ChannelError."""
 
 
-class AskedOnce(Generic[T]):
+class CachedLookup(Generic[T]):
     """What the product tells about ourselves, such as the bot's own name: asked for once, when it first matters."""
 
     def __init__(self, channel: str, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:

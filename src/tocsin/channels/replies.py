@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError, FailureKind
 
 if TYPE_CHECKING:
-    from tocsin.core.http.transport import Reply
+    from tocsin.core.http.transport import HttpResponse
 
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
@@ -44,7 +44,7 @@ def refused(code: str, advice: str = "", *, kind: FailureKind = FailureKind.PERM
     return ChannelError(code, hint=advice, kind=kind, provider_code=code)
 
 
-def unusable(reply: "Reply", url_variable: str, *, whole_account: bool = False) -> ChannelError:
+def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = False) -> ChannelError:
     """Return the failure of an answer without the provider's own JSON: judged by its status alone.
 
     `whole_account` says whom a 429 concerns.

@@ -13,7 +13,7 @@ from typing import NoReturn
 from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.terminal.options import Options, add_global_options, options_of
-from tocsin.terminal.output import DONE, FAILED, MISUSED, Output, close_outputs
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
 INTERRUPTED = 130  # as a shell reports Ctrl-C
@@ -58,14 +58,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
-    out = Output(as_json=asks_for_json(argv))  # until the options are read
+    out = Console(as_json=asks_for_json(argv))  # until the options are read
     code = _run(argv, out)
     if code in {FAILED, MISUSED}:
         out.tell_doubts()
     return code
 
 
-def _run(argv: Sequence[str], out: Output) -> int:
+def _run(argv: Sequence[str], out: Console) -> int:
     options = Options()
     try:
         arguments = build_parser(argv).parse_args(argv)

@@ -11,7 +11,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DELIVERY_BACKEND
 from tocsin.core.text.redaction import Redactor
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import Output
+from tocsin.terminal.output import Console
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 
-def open_settings(options: Options, out: Output) -> tuple[Settings, Discovery]:
+def open_settings(options: Options, out: Console) -> tuple[Settings, Discovery]:
     """Read the settings; from here on `out` masks their secrets and shows what the program logs.
 
     A channel plug-in that could not be loaded is told, and does not stop the command. A misspelt setting is told
@@ -41,7 +41,7 @@ def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def with_app(
-    options: Options, out: Output, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
+    options: Options, out: Console, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
 ) -> T:
     """Open the program, run `work` on it, and close it again; signals that end a program cancel it.
 
@@ -63,7 +63,7 @@ def with_app(
     return run_until_signal(call())
 
 
-def show_log(out: Output, *, verbose: bool) -> None:
+def show_log(out: Console, *, verbose: bool) -> None:
     """Show errors that are logged on standard error; with `verbose` everything, tracebacks included."""
     root = logging.getLogger()
     root.handlers[:] = [_Shown(out, verbose=verbose)]
@@ -71,9 +71,9 @@ def show_log(out: Output, *, verbose: bool) -> None:
 
 
 class _Shown(logging.Handler):
-    """Writes each record as one line, through `Output` and therefore without secrets."""
+    """Writes each record as one line, through `Console` and therefore without secrets."""
 
-    def __init__(self, out: Output, *, verbose: bool) -> None:
+    def __init__(self, out: Console, *, verbose: bool) -> None:
         super().__init__()
         self._out = out
         self._verbose = verbose

@@ -10,7 +10,7 @@ T = TypeVar("T")
 GIVING_UP_S = 1.0
 
 
-class Halt:
+class StopEvent:
     """Set once, from the same event loop."""
 
     def __init__(self) -> None:

@@ -17,14 +17,14 @@ from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendRes
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.time.clock import Clock, rest
+from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.core.time.ratelimit import SHARE
-from tocsin.delivery.model import HEARTBEAT_S, Delivery, Failure, Outcome, Status, judge
+from tocsin.delivery.model import HEARTBEAT_S, AttemptOutcome, Delivery, DeliveryStatus, Failure, judge
 from tocsin.delivery.store import ChannelRules, DeliveryStore
 
 log = logging.getLogger(__name__)
 
-Observer = Callable[[Delivery, Receipt, Outcome], None]
+Observer = Callable[[Delivery, Receipt, AttemptOutcome], None]
 
 # How soon a dispatcher notices what another process queued; each look is one small read.
 POLL_S = 0.25
@@ -45,7 +45,7 @@ class InterruptedSendError(TocsinError):
 
 
 @dataclass(slots=True)
-class Sending:
+class InFlightDelivery:
     """One delivery that is being sent."""
 
     delivery: Delivery
@@ -68,7 +68,7 @@ class Dispatcher:
         self._slots = slots
         self._observers: list[Observer] = []
         self._rules: dict[str, ChannelRules] = {}
-        self._running: dict[str, Sending] = {}
+        self._running: dict[str, InFlightDelivery] = {}
         self._renew_at = 0.0  # monotonic
         self._wake = asyncio.Event()
         self._halt = asyncio.Event()
@@ -130,14 +130,14 @@ class Dispatcher:
             await self._store.release(self.worker, [delivery.id for delivery in claimed])
             return 0.0
         for delivery in claimed:
-            sending = Sending(delivery, None, delivery.parts_sent, delivery.parts_total)
+            sending = InFlightDelivery(delivery, None, delivery.parts_sent, delivery.parts_total)
             self._running[delivery.id] = sending
             sending.task = group.create_task(self._deliver(sending), name=f"delivery {delivery.id}")
         return 0.0 if claimed else LEAST_WAIT_S
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
         """See `tocsin.core.time.clock.rest`."""
-        await rest(self._clock, seconds, until)
+        await sleep_or_event(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()
 
@@ -168,7 +168,7 @@ class Dispatcher:
             if sending.task:
                 sending.task.cancel()
 
-    async def _deliver(self, sending: Sending) -> None:
+    async def _deliver(self, sending: InFlightDelivery) -> None:
         """Make one try and write it down; never raises, because an error would end all the others."""
         try:
             receipt = await self._send(sending)
@@ -187,7 +187,7 @@ class Dispatcher:
                 del self._running[sending.delivery.id]
             self._wake.set()
 
-    async def _send(self, sending: Sending) -> Receipt:
+    async def _send(self, sending: InFlightDelivery) -> Receipt:
         delivery = sending.delivery
 
         async def between_parts(sent: int, total: int) -> None:
@@ -212,7 +212,7 @@ class Dispatcher:
             # Nobody cancelled us: a channel let it out, as only errors of the kind `Exception` are caught.
             return _unexplained(sending, error)
 
-    async def _between_parts(self, sending: Sending, sent: int, total: int) -> None:
+    async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
         """Keep the progress and wait for the pace; raise when the sending must not go on."""
         sending.parts_sent, sending.parts_total = sent, total
         sending.lost = not await self._keep_progress(sending)
@@ -226,7 +226,7 @@ class Dispatcher:
             # `transmit` makes a failure of it, which nobody looks at.
             raise InterruptedSendError("the sending ended between two parts")
 
-    async def _keep_progress(self, sending: Sending) -> bool:
+    async def _keep_progress(self, sending: InFlightDelivery) -> bool:
         """Write down how far it got; false when the delivery is no longer ours."""
         try:
             return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
@@ -242,18 +242,18 @@ class Dispatcher:
             rate = rules.target_rate
             return rate.interval_s / SHARE if rate else 0.0
 
-    def _tell(self, delivery: Delivery, receipt: Receipt, outcome: Outcome) -> None:
+    def _tell(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
         for observer in self._observers:
             try:
                 observer(delivery, receipt, outcome)
             except Exception:
                 log.exception("an observer of deliveries failed")
 
-    def _judge(self, sending: Sending, receipt: Receipt) -> Outcome:
+    def _judge(self, sending: InFlightDelivery, receipt: Receipt) -> AttemptOutcome:
         failure = receipt.failure
         repeats = self._rules[sending.delivery.channel].recognises_repeats
         if failure is None:
-            outcome = Outcome(Status.SENT, provider_id=receipt.result.message)
+            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.result.message)
         else:
             facts = Failure(failure.kind, receipt.result.error, failure.retry_after_s, failure.whole_account)
             outcome = judge(facts, sending.delivery, recognises_repeats=repeats, jitter=random())  # noqa: S311
@@ -262,7 +262,7 @@ class Dispatcher:
             sent, total = sending.parts_sent, sending.parts_total
         return outcome.with_progress(sent, total, receipt.duration_ms)
 
-    async def _finish(self, sending: Sending, outcome: Outcome) -> None:
+    async def _finish(self, sending: InFlightDelivery, outcome: AttemptOutcome) -> None:
         """Write the outcome down; while the store is away, keep it and try again."""
         delivery = sending.delivery
         sending.finishing = True
@@ -275,7 +275,7 @@ class Dispatcher:
                 await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
         if not held:
             log.warning("a lease was lost before the outcome was written", extra={"delivery": delivery.id})
-        elif outcome.status in {Status.DEAD, Status.UNCERTAIN}:
+        elif outcome.status in {DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN}:
             facts = {"delivery": delivery.id, "channel": delivery.channel, "status": str(outcome.status)}
             log.warning("a delivery ended unsent", extra={**facts, "reason": outcome.error})
 
@@ -292,7 +292,7 @@ def rules_of(adapter: OutboundAdapter) -> ChannelRules:
     )
 
 
-def _unexplained(sending: Sending, error: BaseException) -> Receipt:
+def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
     delivery = sending.delivery
     sentence = f"outcome unknown: the channel ended with {type(error).__name__}, which is a bug of it"
     log.error("a channel ended the sending", exc_info=error, extra={"delivery": delivery.id})

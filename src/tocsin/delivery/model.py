@@ -17,13 +17,13 @@ __all__ = [
     "OPEN",
     "REPLAYABLE",
     "WAITING",
+    "AttemptOutcome",
     "Delivery",
+    "DeliveryStatus",
     "Failure",
     "NewDelivery",
-    "Outcome",
     "Policy",
     "Rate",
-    "Status",
     "holds_back",
     "judge",
     "judge_abandoned",
@@ -63,7 +63,7 @@ def schedule_of(source: str) -> tuple[float, ...]:
     return PROMPT_SCHEDULE_S if source in PROMPT_SOURCES else SCHEDULE_S
 
 
-class Status(StrEnum):
+class DeliveryStatus(StrEnum):
     """Where a delivery stands."""
 
     QUEUED = "queued"
@@ -76,9 +76,11 @@ class Status(StrEnum):
     EXPIRED = "expired"
 
 
-OPEN = frozenset({Status.QUEUED, Status.SENDING, Status.RETRY_WAIT})
-WAITING = frozenset({Status.QUEUED, Status.RETRY_WAIT})
-REPLAYABLE = frozenset({Status.DEAD, Status.UNCERTAIN, Status.EXPIRED, Status.CANCELLED})
+OPEN = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING, DeliveryStatus.RETRY_WAIT})
+WAITING = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT})
+REPLAYABLE = frozenset(
+    {DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN, DeliveryStatus.EXPIRED, DeliveryStatus.CANCELLED}
+)
 
 
 class Policy(StrEnum):
@@ -117,7 +119,7 @@ class Delivery:
     target: str
     message: str
     source: str
-    status: Status
+    status: DeliveryStatus
     policy: Policy
     created_at: float
     parse_mode: str = ""
@@ -138,10 +140,10 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     """What one try came to; made by `judge`, carried out by a store."""
 
-    status: Status  # sent, retry_wait, dead or uncertain; queued after a worker died
+    status: DeliveryStatus  # sent, retry_wait, dead or uncertain; queued after a worker died
     parts_sent: int = 0
     parts_total: int = 0
     provider_id: str = ""
@@ -152,7 +154,7 @@ class Outcome:
     throttles_account: bool = False  # … and said it of the whole account
     duration_ms: int = 0
 
-    def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "Outcome":
+    def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "AttemptOutcome":
         """Return the same outcome with how far the try got, and how long it took."""
         return replace(self, parts_sent=parts_sent, parts_total=parts_total, duration_ms=duration_ms)
 
@@ -185,17 +187,17 @@ def pack_extra(extra: Mapping[str, Any]) -> str:
     return packed
 
 
-def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> Outcome:
+def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> AttemptOutcome:
     """Decide what a failed try means; `jitter` is a random number from 0 to 1."""
-    dead = Outcome(Status.DEAD, error=failure.sentence, error_class=str(failure.kind))
+    dead = AttemptOutcome(DeliveryStatus.DEAD, error=failure.sentence, error_class=str(failure.kind))
     if failure.kind is FailureKind.PERMANENT:
         return dead
     told_s = told_wait_s(failure.retry_after_s)
-    retry = replace(dead, status=Status.RETRY_WAIT, throttles_account=failure.whole_account)
+    retry = replace(dead, status=DeliveryStatus.RETRY_WAIT, throttles_account=failure.whole_account)
     if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
     if failure.kind is FailureKind.AMBIGUOUS and holds_back(delivery, recognises_repeats=recognises_repeats):
-        return replace(dead, status=Status.UNCERTAIN)
+        return replace(dead, status=DeliveryStatus.UNCERTAIN)
     schedule_s = schedule_of(delivery.source)
     if delivery.failures >= len(schedule_s):
         return dead
@@ -203,21 +205,21 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
     return replace(retry, wait_s=max(wait_s, told_s or 0.0))
 
 
-def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> Outcome:
+def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptOutcome:
     """Decide what becomes of a delivery whose worker died, or lost it, while it was sending.
 
     It is tried again at once; a message that ends every worker that touches it ends as dead.
     """
-    unknown = Outcome(
-        Status.UNCERTAIN,
+    unknown = AttemptOutcome(
+        DeliveryStatus.UNCERTAIN,
         error="outcome unknown: the worker died while sending; check there before sending again",
         error_class=str(FailureKind.AMBIGUOUS),
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
     if holds_back(delivery, recognises_repeats=recognises_repeats):
         return unknown
     if delivery.failures >= len(schedule_of(delivery.source)):
-        return replace(unknown, status=Status.DEAD)
-    return replace(unknown, status=Status.QUEUED, error="the worker died while sending; sent again")
+        return replace(unknown, status=DeliveryStatus.DEAD)
+    return replace(unknown, status=DeliveryStatus.QUEUED, error="the worker died while sending; sent again")
 
 
 def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.model import Delivery, NewDelivery, Outcome, Rate, Status
+from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
 # Why `retry` refuses.
 ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
@@ -44,20 +44,20 @@ class ChannelRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DeliveryFilter:
     """A search; every field that is set narrows it."""
 
-    status: Status | None = None
+    status: DeliveryStatus | None = None
     channel: str = ""
     target: str = ""
     text: str = ""  # words of message or target
     since: float | None = None  # Unix seconds
     limit: int = 50
-    cursor: str = ""  # `Page.next_cursor` of the page before
+    cursor: str = ""  # `DeliveryPage.next_cursor` of the page before
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DeliveryPage:
     """Found deliveries, newest first; `next_cursor` is empty on the last page."""
 
     items: Sequence[Delivery]
@@ -127,7 +127,7 @@ class DeliveryStore(Protocol):
         """Return the channels among these whose provider wants nothing at all for now."""
         ...
 
-    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
         """Carry out what one try came to and free the lane; false when the lease was lost."""
         ...
 
@@ -147,7 +147,7 @@ class DeliveryStore(Protocol):
         """Return for each text up to `limit` ids that begin with it, or whose last group does."""
         ...
 
-    async def search(self, query: Query) -> Page:
+    async def search(self, query: DeliveryFilter) -> DeliveryPage:
         """Return matching deliveries, newest first, with why they wait."""
         ...
 
@@ -163,7 +163,7 @@ class DeliveryStore(Protocol):
         """Cancel a delivery that waits; raise TransitionError when it is being sent or is finished."""
         ...
 
-    async def counts(self) -> dict[Status, int]:
+    async def counts(self) -> dict[DeliveryStatus, int]:
         """Return how many deliveries are in each state."""
         ...
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tocsin.core.errors import FailureKind
-from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryHold
 
 
@@ -19,7 +19,7 @@ def explained(
         reasons.append((target.until, f"the target is held: {target.reason}", FailureKind.RATE_LIMITED))
     if account is not None:
         reasons.append((account.until, f"the whole account is held: {account.reason}", FailureKind.RATE_LIMITED))
-    if ahead is not None and ahead.id != delivery.id and ahead.status is Status.RETRY_WAIT:
+    if ahead is not None and ahead.id != delivery.id and ahead.status is DeliveryStatus.RETRY_WAIT:
         sentence = f"waits for delivery {ahead.id} before it: {ahead.error}"
         reasons.append((ahead.next_attempt_at or 0.0, sentence, ahead.error_class))
     if not reasons:

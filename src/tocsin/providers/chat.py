@@ -15,7 +15,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
 from tocsin.providers.endpoint import endpoint_of
 from tocsin.providers.fallback import Fallback
-from tocsin.providers.remote import Limits, RemoteChat
+from tocsin.providers.remote import CallTimeouts, RemoteChat
 from tocsin.providers.watch import ModelWatch
 
 # What skills call their models (spec 2.6, decision 22).
@@ -34,7 +34,7 @@ def open_chat(
     redact: Callable[[str], str],
     *,
     model: str = "",
-    limits: Limits | None = None,
+    limits: CallTimeouts | None = None,
     watch: ModelWatch | None = None,
 ) -> ChatProvider | None:
     """Return the configured chat provider with its fallback, or nothing where none is configured.
@@ -45,7 +45,7 @@ def open_chat(
     """
     if not settings[CHAT_PROVIDER]:
         return None
-    limits = limits or Limits()
+    limits = limits or CallTimeouts()
     endpoint = endpoint_of(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
     chat = RemoteChat(endpoint, clock, redact, limits, watch)
     if not settings[CHAT_FALLBACK_PROVIDER]:

@@ -23,7 +23,7 @@ _PRODUCTS = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)  # no repr: it would show the key
-class Endpoint:
+class ModelEndpoint:
     """One model at one provider; `label` is what people call the provider."""
 
     provider: str  # anthropic or openai: which interface it speaks
@@ -36,7 +36,7 @@ class Endpoint:
     model_setting: str
 
 
-def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> Endpoint:
+def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
     """Return the endpoint that two settings name; `name` is a model that was asked for instead.
 
     Raises ConfigError with every setting that is missing.
@@ -54,4 +54,4 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
         refuse_clear_text(base_url.name, settings[base_url])
     label = host_of(settings[base_url]) if elsewhere else product
     chosen = name or settings[model]
-    return Endpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)
+    return ModelEndpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)

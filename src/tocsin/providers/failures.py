@@ -22,7 +22,7 @@ from pydantic_ai.exceptions import (
 from tocsin.core.errors import FailureKind
 from tocsin.core.http.transport import host_of, reason_of
 from tocsin.providers.contract import ProviderError
-from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.endpoint import ModelEndpoint
 from tocsin.providers.remote import refused_key
 
 MAX_QUOTED_CHARS = 200
@@ -47,7 +47,7 @@ _NO_CREDIT = "credit balance is too low"
 log = logging.getLogger(__name__)
 
 
-def failure_of(error: Exception, endpoint: Endpoint, redact: Callable[[str], str]) -> ProviderError:
+def failure_of(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
     """Return the ProviderError that says what `error` of an SDK means."""
     if own := next((cause for cause in chain_of(error) if isinstance(cause, ProviderError)), None):
         return own
@@ -71,19 +71,19 @@ def failure_of(error: Exception, endpoint: Endpoint, redact: Callable[[str], str
     return unreadable(endpoint)
 
 
-def failed(endpoint: Endpoint, code: str, what: str, hint: str = "") -> ProviderError:
+def failed(endpoint: ModelEndpoint, code: str, what: str, hint: str = "") -> ProviderError:
     """Return the error of an answer that did not come, or not whole; asking again later may help."""
     return ProviderError(f"{endpoint.label} {what}", hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
 
 
-def unreadable(endpoint: Endpoint) -> ProviderError:
+def unreadable(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error of something that is no answer of a chat model."""
     return failed(
         endpoint, "unreadable", "sends something that is no answer", f"check {endpoint.url_setting}, or {LATER}"
     )
 
 
-def declined(endpoint: Endpoint) -> ProviderError:
+def declined(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error of a question that the provider's filter stopped."""
     return ProviderError(
         f"{endpoint.label} declines to answer that", hint="put it in other words", provider_code="declined"
@@ -91,7 +91,7 @@ def declined(endpoint: Endpoint) -> ProviderError:
 
 
 def refused(
-    status: int, endpoint: Endpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
+    status: int, endpoint: ModelEndpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
 ) -> ProviderError:
     """Return the error of an HTTP status; `means` is the one that says better what is wrong."""
     means = means or status
@@ -108,7 +108,7 @@ def refused(
     )
 
 
-def _refusal(error: ModelHTTPError, endpoint: Endpoint, redact: Callable[[str], str]) -> ProviderError:
+def _refusal(error: ModelHTTPError, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
     status = error.status_code
     if status == 401:
         return refused_key(endpoint)
@@ -136,7 +136,7 @@ def _kind(status: int) -> FailureKind:
     return FailureKind.TRANSIENT if status >= 500 else FailureKind.PERMANENT
 
 
-def _transport_failure(error: Exception, endpoint: Endpoint) -> ProviderError | None:
+def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderError | None:
     """Return what happened to the connection, or nothing when it was not that."""
     causes = list(chain_of(error))
     if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):

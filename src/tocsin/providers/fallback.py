@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question
-from tocsin.providers.showing import Showing
+from tocsin.providers.showing import StreamRelay
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Fallback:
         on_restart: Callable[[], None] | None = None,
     ) -> Completion:
         """See `ChatProvider.ask`."""
-        showing = Showing(on_text, on_restart)
+        showing = StreamRelay(on_text, on_restart)
         show = showing if on_text else None
         try:
             return await self._first.ask(question, show, on_restart)

@@ -9,8 +9,8 @@ from tocsin.core.errors import FailureKind
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
-from tocsin.providers.endpoint import Endpoint
-from tocsin.providers.showing import Showing
+from tocsin.providers.endpoint import ModelEndpoint
+from tocsin.providers.showing import StreamRelay
 from tocsin.providers.watch import ModelWatch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _PASSING = frozenset({"connect", "lost"})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallTimeouts:
     """How long a call may take."""
 
     connect_s: float = 5.0
@@ -42,17 +42,17 @@ class RemoteChat:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         clock: Clock,
         redact: Callable[[str], str],
-        limits: Limits | None = None,
+        limits: CallTimeouts | None = None,
         watch: ModelWatch | None = None,
     ) -> None:
         self.name = endpoint.provider
         self.model = endpoint.model
         self._endpoint = endpoint
         self._clock = clock
-        self._limits = limits or Limits()
+        self._limits = limits or CallTimeouts()
         self._watch = watch or ModelWatch()
         own = Redactor([endpoint.key])
         self._redact = lambda text: redact(own(text))
@@ -68,7 +68,7 @@ class RemoteChat:
     ) -> Completion:
         """See `ChatProvider.ask`."""
         asked = askable(question)
-        showing = Showing(on_text, on_restart)
+        showing = StreamRelay(on_text, on_restart)
 
         async def call() -> Completion:
             return await (await self._start()).answer(asked, showing)
@@ -82,7 +82,7 @@ class RemoteChat:
         async def call() -> T:
             return await (await self._start()).extract(asked, shape)
 
-        return await self._watched(call, Showing(None, None))
+        return await self._watched(call, StreamRelay(None, None))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -90,7 +90,7 @@ class RemoteChat:
             await self._started.aclose()
             self._started = None
 
-    async def _watched(self, call: Callable[[], Awaitable[T]], showing: Showing) -> T:
+    async def _watched(self, call: Callable[[], Awaitable[T]], showing: StreamRelay) -> T:
         model = named(self.model, self.name)
         try:
             answer = await self._patiently(call, showing)
@@ -100,7 +100,7 @@ class RemoteChat:
         self._watch.worked(model)
         return answer
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]], showing: Showing) -> T:
+    async def _patiently(self, call: Callable[[], Awaitable[T]], showing: StreamRelay) -> T:
         """Call once, and once more where that may help, all within the deadline."""
         self._check_key()
         deadline = asyncio.timeout(self._limits.whole_s)
@@ -148,7 +148,7 @@ class RemoteChat:
             return self._started
 
 
-def _load(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "Model":
+def _load(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTimeouts) -> "Model":
     try:
         from tocsin.providers.sdk import open_model
 
@@ -164,7 +164,7 @@ def _load(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "
         ) from None
 
 
-def refused_key(endpoint: Endpoint) -> ProviderError:
+def refused_key(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error of a key that the provider does not take, or of a missing one."""
     what = "refuses the key" if endpoint.key else "asks for a key"
     return ProviderError(

@@ -27,10 +27,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as SdkModel
 
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
-from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.endpoint import ModelEndpoint
 from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
-from tocsin.providers.remote import Limits
-from tocsin.providers.showing import Showing
+from tocsin.providers.remote import CallTimeouts
+from tocsin.providers.showing import StreamRelay
 from tocsin.providers.unstreamed import UnstreamedError, completion_of, was_to_stream
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _TALKATIVE = ("httpx2", "httpcore2", "anthropic", "openai")
 
 
-def open_model(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits) -> "Model":
+def open_model(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTimeouts) -> "Model":
     """Return the model of an endpoint; only its own SDK is imported. No connection is made."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -60,7 +60,7 @@ def open_model(endpoint: Endpoint, redact: Callable[[str], str], limits: Limits)
     return Model(endpoint, redact, limits, model, http)
 
 
-def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> SdkModel:
+def _anthropic(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> SdkModel:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -72,7 +72,7 @@ def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> SdkModel:
     return AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client))
 
 
-def _openai(endpoint: Endpoint, http: httpx2.AsyncClient) -> SdkModel:
+def _openai(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> SdkModel:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -92,9 +92,9 @@ class Model:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         redact: Callable[[str], str],
-        limits: Limits,
+        limits: CallTimeouts,
         model: SdkModel,
         http: httpx2.AsyncClient,
     ) -> None:
@@ -104,7 +104,7 @@ class Model:
         self._model = model
         self._http = http
 
-    async def answer(self, question: Question, showing: Showing) -> Completion:
+    async def answer(self, question: Question, showing: StreamRelay) -> Completion:
         """Stream one answer; every event, shown or not, is a sign of life."""
         patience = asyncio.timeout(self._limits.first_piece_s)
         try:
@@ -136,7 +136,7 @@ class Model:
         """Close all connections."""
         await self._http.aclose()
 
-    async def _stream(self, question: Question, showing: Showing, patience: asyncio.Timeout) -> Completion:
+    async def _stream(self, question: Question, showing: StreamRelay, patience: asyncio.Timeout) -> Completion:
         clock = asyncio.get_running_loop().time
         pieces: list[str] = []
         length = 0
@@ -173,7 +173,7 @@ class Model:
             truncated=filtered or response.finish_reason == "length",
         )
 
-    def _failure(self, error: Exception, showing: Showing) -> Exception:
+    def _failure(self, error: Exception, showing: StreamRelay) -> Exception:
         if showing.failure is error:
             return error
         return failure_of(error, self._endpoint, self._redact)
@@ -230,7 +230,7 @@ _OVER = b"\ndata: [DONE]"
 class _Bounds:
     """Refuses a redirect, and what unpacks to more than it seems; bounds the rest."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: ModelEndpoint) -> None:
         self._endpoint = endpoint
 
     async def __call__(self, response: httpx2.Response) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-class Showing:
+class StreamRelay:
     """Hands pieces on; remembers that there were some, and an error of whoever gets them."""
 
     def __init__(self, on_text: Callable[[str], None] | None, on_restart: Callable[[], None] | None) -> None:

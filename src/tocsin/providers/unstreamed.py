@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from tocsin.providers.contract import Completion
-from tocsin.providers.endpoint import Endpoint
+from tocsin.providers.endpoint import ModelEndpoint
 
 # Why an answer ended too early, in the words of both.
 _TRUNCATED = frozenset({"length", "max_tokens", "content_filter"})
@@ -29,7 +29,7 @@ def was_to_stream(response: httpx2.Response) -> bool:
     return asked.get("stream") is True
 
 
-def completion_of(body: bytes, endpoint: Endpoint) -> Completion | None:
+def completion_of(body: bytes, endpoint: ModelEndpoint) -> Completion | None:
     """Return the answer that a whole body has, or nothing where there is none."""
     document = _object(body)
     text, ending = _openai(document) if endpoint.provider == "openai" else _anthropic(document)

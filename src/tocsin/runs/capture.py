@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tocsin.core.storage.files import make_directory
 from tocsin.core.time.clock import Clock
 from tocsin.runs.log_file import SYSTEM, TAIL_LINES, encode, tail_of
-from tocsin.runs.model import Line, Output
+from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class _Splitter:
         return self.unfinished().decode(errors="replace").removesuffix("\r") + more
 
 
-class Capture:
+class OutputLog:
     """Collects the output of one run."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Capture:
             self._write_tail()
             self._fresh_until = self._clock.monotonic() + REFRESH_S
 
-    def close(self) -> Output:
+    def close(self) -> RunOutput:
         """Write the rest and return what there was."""
         if self._watch:
             for line in self._watched.rest(self._clock.now()):
@@ -134,7 +134,7 @@ class Capture:
         else:
             lines, truncated = self._write_tail()
             shown, count = [*self._last, *lines][-TAIL_LINES:], lines[-1].n if lines else self._head.count
-        return Output(self._bytes, count, truncated, tail_of(shown))
+        return RunOutput(self._bytes, count, truncated, tail_of(shown))
 
     def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
         """Write what still fits into the head, line by line, and return what does not."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.delivery.document import seconds_of, timestamp
-from tocsin.runs.model import Line, Output
+from tocsin.runs.model import Line, RunOutput
 
 MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
@@ -78,14 +78,14 @@ def text_of(lines: Iterable[Line], max_chars: int) -> str:
     return "\n".join(pieces)[:max_chars]
 
 
-def summary_of(lines: Iterable[Line]) -> Output:
+def summary_of(lines: Iterable[Line]) -> RunOutput:
     """Return what can still be said of the output of a run that nobody brought to its end."""
     size, newest, truncated = 0, deque[Line](maxlen=TAIL_LINES), False
     for line in lines:
         size += len(line.text.encode()) + 1
         newest.append(line)
         truncated = truncated or line.stream == SYSTEM
-    return Output(size, newest[-1].n if newest else 0, truncated, tail_of(newest))
+    return RunOutput(size, newest[-1].n if newest else 0, truncated, tail_of(newest))
 
 
 def tail_of(lines: Iterable[Line]) -> str:

@@ -68,7 +68,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunSpec:
     """What shall run, for whom and why."""
 
     kind: RunKind
@@ -87,7 +87,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class RunOutput:
     """What it printed; `tail` is the last 20 lines."""
 
     bytes: int = 0
@@ -107,7 +107,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunResult:
     """How the work of a run ended."""
 
     status: RunStatus
@@ -142,7 +142,7 @@ class Run:
     dry_run: bool = False
     params: Mapping[str, Any] = field(default_factory=dict)
     env_keys: tuple[str, ...] = ()
-    output: Output = field(default_factory=Output)
+    output: RunOutput = field(default_factory=RunOutput)
     error: Mapping[str, str] | None = None  # code and message
 
     @property

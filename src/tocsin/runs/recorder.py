@@ -8,8 +8,8 @@ from typing import TypeAlias
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
-from tocsin.runs.capture import Capture
-from tocsin.runs.model import Command, Ended, RunStatus
+from tocsin.runs.capture import OutputLog
+from tocsin.runs.model import Command, RunResult, RunStatus
 
 # A child that is out of time gets this long to put things away.
 TIMEOUT_GRACE_S = 2.0
@@ -19,10 +19,10 @@ _WATCH_S = 0.2
 _KILLED_S = 2.0
 
 
-class Recorder:
+class RunHandle:
     """What work knows of its run, and tells of itself."""
 
-    def __init__(self, run_id: str, capture: Capture, set_child: Callable[[str, str], Awaitable[None]]) -> None:
+    def __init__(self, run_id: str, capture: OutputLog, set_child: Callable[[str, str], Awaitable[None]]) -> None:
         self.run_id = run_id
         self._capture = capture
         self._set_child = set_child
@@ -52,13 +52,13 @@ class Recorder:
         return True
 
 
-Work: TypeAlias = Callable[[Recorder], Awaitable[Ended]]
+Work: TypeAlias = Callable[[RunHandle], Awaitable[RunResult]]
 
 
 def command(order: Command) -> Work:
     """Return the work of one child process, which ends with all that it started."""
 
-    async def work(recorder: Recorder) -> Ended:
+    async def work(recorder: RunHandle) -> RunResult:
         async with streaming(
             order.argv,
             recorder.feed,
@@ -75,7 +75,7 @@ def command(order: Command) -> Work:
     return work
 
 
-async def _watch(child: Child, order: Command) -> Ended:
+async def _watch(child: Child, order: Command) -> RunResult:
     """Wait for the end of a child, and end it when it takes too long or too much."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + order.timeout_s if order.timeout_s else None
@@ -107,19 +107,19 @@ def _excess(pid: int, order: Command) -> str:
     return ""
 
 
-def _ended(code: int) -> Ended:
+def _ended(code: int) -> RunResult:
     if code == 0:
-        return Ended(RunStatus.SUCCEEDED, exit_code=0)
+        return RunResult(RunStatus.SUCCEEDED, exit_code=0)
     if code > 0:
         return _named(code, RunStatus.FAILED, f"it ended with exit code {code}", "exit-code")
     return _named(code, RunStatus.FAILED, f"it was ended by {_signal_name(code)}", "signal")
 
 
-def _named(code: int | None, status: RunStatus, reason: str, error: str) -> Ended:
+def _named(code: int | None, status: RunStatus, reason: str, error: str) -> RunResult:
     """Return an ending that was no success, with what is known of the exit."""
     killed = code is None or code < 0
     name = _signal_name(code if code is not None else -signal.SIGKILL) if killed else None
-    return Ended(status, reason, None if killed else code, name, {"code": error, "message": reason})
+    return RunResult(status, reason, None if killed else code, name, {"code": error, "message": reason})
 
 
 def _signal_name(code: int) -> str:

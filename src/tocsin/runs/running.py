@@ -7,24 +7,24 @@ from dataclasses import replace
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.cancellation import to_the_end
-from tocsin.runs.capture import Capture
-from tocsin.runs.model import Ended, Run, RunStatus
-from tocsin.runs.recorder import Recorder, Work
+from tocsin.runs.capture import OutputLog
+from tocsin.runs.model import Run, RunResult, RunStatus
+from tocsin.runs.recorder import RunHandle, Work
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program ends
-_STOPPED = Ended(RunStatus.INTERRUPTED, "the program that ran it was stopped")
+_STOPPED = RunResult(RunStatus.INTERRUPTED, "the program that ran it was stopped")
 
 
-class Running:
+class ActiveRun:
     """Does the work of one run, and ends it when asked to."""
 
     def __init__(
         self,
         run: Run,
-        recorder: Recorder,
-        capture: Capture,
+        recorder: RunHandle,
+        capture: OutputLog,
         redact: Callable[[str], str],
         on_end: Callable[[Run], None] | None,
     ) -> None:
@@ -34,7 +34,7 @@ class Running:
         self.task: asyncio.Task[Run]  # does the work and records its end
         self._recorder = recorder
         self._redact = redact
-        self._body: asyncio.Future[Ended] | None = None
+        self._body: asyncio.Future[RunResult] | None = None
         self._asked = self._stopped = False
 
     async def wait(self) -> Run:
@@ -55,7 +55,7 @@ class Running:
         if not self._recorder.ask_to_end(grace_s) and self._body is not None:
             self._body.cancel()
 
-    async def carry_out(self, work: Work) -> Ended:
+    async def carry_out(self, work: Work) -> RunResult:
         """Do the work and return how it ended, whatever happens."""
         if self._asked:
             return _STOPPED
@@ -79,11 +79,11 @@ class Running:
         if not self.task.cancelled():
             self.task.exception()  # whoever waits for the run is told; this one only ends it
 
-    def _masked(self, ended: Ended) -> Ended:
+    def _masked(self, ended: RunResult) -> RunResult:
         reason = None if ended.reason is None else self._redact(ended.reason)
         error = None if ended.error is None else {name: self._redact(text) for name, text in ended.error.items()}
         return replace(ended, reason=reason, error=error)
 
 
-def _failed(code: str, sentence: str) -> Ended:
-    return Ended(RunStatus.FAILED, sentence, error={"code": code, "message": sentence})
+def _failed(code: str, sentence: str) -> RunResult:
+    return RunResult(RunStatus.FAILED, sentence, error={"code": code, "message": sentence})

@@ -12,12 +12,12 @@ from tocsin.core.ids import new_id
 from tocsin.core.process.identity import identity_of, is_dead
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
-from tocsin.runs.capture import Capture
+from tocsin.runs.capture import OutputLog
 from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
-from tocsin.runs.model import TERMINAL, Ended, Line, Order, Output, Run, RunKind, RunStatus
-from tocsin.runs.recorder import Recorder, Work
-from tocsin.runs.running import Running
-from tocsin.runs.store import Orphan, Page, Query, RunStore
+from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus
+from tocsin.runs.recorder import RunHandle, Work
+from tocsin.runs.running import ActiveRun
+from tocsin.runs.store import Orphan, RunFilter, RunPage, RunStore
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ GRACE_S = 10.0  # between SIGTERM and SIGKILL; HTTP API, section 2
 POLL_S = 1.0  # how soon a run in another process hears that it is cancelled
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to write down how a run ended
-_DEAD = Ended(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
+_DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
 
 
 def _unchanged(text: str) -> str:
@@ -52,12 +52,12 @@ class Runs:
         self._identity = identity
         self._redact = redact
         self._poll_s = poll_s
-        self._active: dict[str, Running] = {}
+        self._active: dict[str, ActiveRun] = {}
         self._poller: asyncio.Task[None] | None = None
 
     async def execute(
         self,
-        order: Order,
+        order: RunSpec,
         work: Work,
         *,
         redact: Callable[[str], str] | None = None,
@@ -74,13 +74,13 @@ class Runs:
 
     async def start(
         self,
-        order: Order,
+        order: RunSpec,
         work: Work,
         *,
         redact: Callable[[str], str] | None = None,
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
-    ) -> Running:
+    ) -> ActiveRun:
         """Record a run, start its work and return at once.
 
         `redact` masks this run's secrets instead of the usual ones, `watch` sees each line, `on_end` the ended
@@ -89,8 +89,8 @@ class Runs:
         run = self._new(order, RunStatus.RUNNING)
         path = path_of(self._directory, run.id, run.queued_at)
         mask = redact or self._redact
-        capture = Capture(path, order.log_max_bytes, self._clock, mask, watch)
-        running = Running(run, Recorder(run.id, capture, self._store.set_child), capture, mask, on_end)
+        capture = OutputLog(path, order.log_max_bytes, self._clock, mask, watch)
+        running = ActiveRun(run, RunHandle(run.id, capture, self._store.set_child), capture, mask, on_end)
         recorded = asyncio.Event()
         running.task = asyncio.create_task(self._carry_out(running, work, recorded))
         try:
@@ -102,7 +102,7 @@ class Runs:
             running.task.result()  # raises: it could not be recorded
         return running
 
-    async def record(self, order: Order, ended: Ended) -> Run:
+    async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed, or refused with an error."""
         run = replace(self._new(order, ended.status), reason=ended.reason, error=ended.error)
         await self._store.add(run, self._identity)
@@ -129,13 +129,13 @@ class Runs:
         status: Collection[RunStatus] = (),
         limit: int = 50,
         cursor: str = "",
-    ) -> Page:
+    ) -> RunPage:
         """Return the newest runs that fit, at most 200 at a time; `subject` is a subject's id."""
-        return await self._store.search(Query(kind, subject, status, limit, cursor))
+        return await self._store.search(RunFilter(kind, subject, status, limit, cursor))
 
     async def count_since(self, kind: RunKind, subject: str, since: float) -> int:
         """Return how many runs of a subject there were since a moment."""
-        return await self._store.count(Query(kind, subject, since=since))
+        return await self._store.count(RunFilter(kind, subject, since=since))
 
     async def log(self, run_id: str, from_line: int = 1, stream: str = "") -> LogPage:
         """Return up to 1,000 lines of a run's log, of one stream or of all; raises UnknownRunError."""
@@ -172,7 +172,7 @@ class Runs:
         """End everything that this process runs, and wait until that is recorded."""
         await asyncio.gather(*(running.stop() for running in list(self._active.values())))
 
-    def _new(self, order: Order, status: RunStatus) -> Run:
+    def _new(self, order: RunSpec, status: RunStatus) -> Run:
         now = self._clock.now()
         return Run(
             id=new_id(),
@@ -194,7 +194,7 @@ class Runs:
             env_keys=order.env_keys,
         )
 
-    async def _carry_out(self, running: Running, work: Work, recorded: asyncio.Event) -> Run:
+    async def _carry_out(self, running: ActiveRun, work: Work, recorded: asyncio.Event) -> Run:
         try:
             await self._store.add(running.run, self._identity)
             self._enter(running)
@@ -209,12 +209,12 @@ class Runs:
             running.on_end(run)
         return run
 
-    def _enter(self, running: Running) -> None:
+    def _enter(self, running: ActiveRun) -> None:
         self._active[running.run.id] = running
         if self._poller is None:
             self._poller = asyncio.create_task(self._poll())
 
-    def _leave(self, running: Running) -> None:
+    def _leave(self, running: ActiveRun) -> None:
         del self._active[running.run.id]
         if not self._active and self._poller:
             self._poller.cancel()
@@ -231,7 +231,7 @@ class Runs:
                     if wanted := self._active.get(wish.run_id):
                         wanted.ask_to_end(wish.grace_s)
 
-    async def _finish(self, run: Run, ended: Ended, output: Output) -> Run:
+    async def _finish(self, run: Run, ended: RunResult, output: RunOutput) -> Run:
         """Write down how a run ended; the store may be away for a moment."""
         now, problem = self._clock.now(), ""
         for _ in range(_TRIES):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
-from tocsin.runs.model import ACTIVE, TERMINAL, Ended, Output, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import ACTIVE, TERMINAL, Run, RunKind, RunOutput, RunResult, RunStatus, RunTrigger
 
 MAX_PAGE = 200
 
@@ -29,7 +29,7 @@ class RunEndedError(TocsinError):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class RunFilter:
     """Which runs are wanted, the newest first. Empty fields leave all."""
 
     kind: RunKind | None = None
@@ -40,7 +40,7 @@ class Query:
     since: float | None = None
 
 
-class Page(NamedTuple):
+class RunPage(NamedTuple):
     """Some runs, and the cursor of the next page where there is one."""
 
     items: tuple[Run, ...]
@@ -84,7 +84,7 @@ class RunStore:
         """Return one run; raises UnknownRunError."""
         return await self._database.read(lambda connection: _run(_find(connection, run_id)))
 
-    async def search(self, query: Query) -> Page:
+    async def search(self, query: RunFilter) -> RunPage:
         """Return the newest runs that fit."""
         conditions, values = _conditions(query)
         limit = max(1, min(query.limit, MAX_PAGE))
@@ -95,9 +95,9 @@ class RunStore:
 
         found = await self._database.read(work)
         more = len(found) > limit
-        return Page(tuple(found[:limit]), found[limit - 1].id if more else None)
+        return RunPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
-    async def count(self, query: Query) -> int:
+    async def count(self, query: RunFilter) -> int:
         """Return how many runs fit."""
         conditions, values = _conditions(query)
         sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
@@ -111,7 +111,7 @@ class RunStore:
 
         await self._database.write(work)
 
-    async def finish(self, run_id: str, ended: Ended, output: Output, now: float) -> Run:
+    async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
         """Record how a run ended; one that was being cancelled is cancelled. What has ended stays as it is."""
 
         def work(connection: sqlite3.Connection) -> Run:
@@ -134,7 +134,7 @@ class RunStore:
             if status in TERMINAL:
                 raise RunEndedError(f"the run {run_id} has ended: {status}", hint="start it again")
             if status is RunStatus.QUEUED:
-                ended = _ending(row, Ended(RunStatus.CANCELLED, reason or None), Output())
+                ended = _ending(row, RunResult(RunStatus.CANCELLED, reason or None), RunOutput())
                 connection.execute(_FINISH, {**ended, "now": now, "id": run_id})
             elif status is not RunStatus.CANCELLING:
                 connection.execute(
@@ -191,7 +191,7 @@ _OLD = f"""
 """  # noqa: S608  # our own words
 
 
-def _ending(row: sqlite3.Row, ended: Ended, output: Output) -> dict[str, Any]:
+def _ending(row: sqlite3.Row, ended: RunResult, output: RunOutput) -> dict[str, Any]:
     cancelled = row["status"] == RunStatus.CANCELLING
     return {
         "status": RunStatus.CANCELLED if cancelled else ended.status,
@@ -206,7 +206,7 @@ def _ending(row: sqlite3.Row, ended: Ended, output: Output) -> dict[str, Any]:
     }
 
 
-def _conditions(query: Query) -> tuple[list[str], list[Any]]:
+def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
     """Return the conditions of a query and the values of their marks."""
     marks = ", ".join("?" * len(query.status))
     wanted: list[tuple[str, list[Any]]] = [
@@ -277,6 +277,6 @@ def _run(row: sqlite3.Row) -> Run:
         dry_run=bool(row["dry_run"]),
         params=json.loads(row["params"]),
         env_keys=tuple(json.loads(row["env_keys"])),
-        output=Output(row["output_bytes"], row["output_lines"], bool(row["output_truncated"]), row["output_tail"]),
+        output=RunOutput(row["output_bytes"], row["output_lines"], bool(row["output_truncated"]), row["output_tail"]),
         error=None if row["error"] is None else json.loads(row["error"]),
     )

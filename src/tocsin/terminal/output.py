@@ -28,7 +28,7 @@ class OutputError(TocsinError):
     code = "output-failed"
 
 
-class Output:
+class Console:
     """Writes results and messages in the form that the global options ask for."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, redact: Callable[[str], str] = str) -> None:

@@ -4,13 +4,13 @@ import argparse
 import sys
 
 from tocsin.core.errors import ConfigError
-from tocsin.terminal.output import Output, is_terminal
+from tocsin.terminal.output import Console, is_terminal
 
 # A message beyond that is a file, not a message; reading it all would only fill the memory.
 MAX_STDIN_BYTES = 4 * 1024 * 1024
 
 
-def message_of(argument: str, out: Output) -> str:
+def message_of(argument: str, out: Console) -> str:
     """Return the message that an argument means: itself, or standard input for `-`."""
     if argument != "-":
         return readable(argument)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 from tocsin.channels.contract import OutboundAdapter, Part, SendResult
-from tocsin.core.http.transport import Reply, Transport, connect_failed
+from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.core.time.clock import Clock
 from tocsin.testing.parts import build_adapter
 
@@ -149,7 +149,7 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def request(self, method: str, url: str, **_: Any) -> Reply:
+    async def request(self, method: str, url: str, **_: Any) -> HttpResponse:
         raise self._error
 
     async def aclose(self) -> None:
@@ -162,7 +162,7 @@ class Hanging:
     def __init__(self) -> None:
         self.started = asyncio.Event()
 
-    async def request(self, method: str, url: str, **_: Any) -> Reply:
+    async def request(self, method: str, url: str, **_: Any) -> HttpResponse:
         self.started.set()
         await asyncio.Event().wait()
         raise connect_failed(url, "unreachable")

@@ -22,7 +22,7 @@ import pytest
 
 from tocsin.channels.contract import OutboundAdapter, Outgoing
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.http.transport import Reply, outcome_unknown
+from tocsin.core.http.transport import HttpResponse, outcome_unknown
 from tocsin.testing.channel_bench import (
     ACCIDENTS,
     NO_SUCCESS,
@@ -104,14 +104,14 @@ class HttpChannelContract(ChannelContract):
         """A proxy or a captive portal answers 200 too."""
         status, body = NO_SUCCESS[name]
         http = ScriptedTransport()
-        http.script.append(Reply(status, {"content-type": "text/html"}, body))
+        http.script.append(HttpResponse(status, {"content-type": "text/html"}, body))
         adapter = self.build(http, FakeClock())
         self.failures(adapter)
 
     def test_an_answer_that_broke_off_leaves_the_outcome_unknown(self) -> None:
         """The provider has most likely taken the message in."""
         http = ScriptedTransport()
-        http.script.append(Reply(200, {}, json.dumps(self.sent).encode()[:-1], complete=False))
+        http.script.append(HttpResponse(200, {}, json.dumps(self.sent).encode()[:-1], complete=False))
         result = self.well_formed(asyncio.run(self.build(http).send(self.target, "hello")))
         assert not result.ok
         assert "outcome unknown" in result.error

@@ -29,15 +29,15 @@ from hypothesis import strategies as st
 
 from tocsin.channels.contract import OutboundAdapter
 from tocsin.channels.inbound import (
-    Answer,
     Handshake,
     InboundAdapter,
     InboundMessage,
     RejectedError,
     WebhookRequest,
+    WebhookResponse,
 )
 from tocsin.core.errors import ChannelError
-from tocsin.core.http.transport import Reply, Transport, connect_failed
+from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.core.time.clock import Clock
 from tocsin.testing.inbound_bench import HOSTILE_BODIES, NOT_ASCII, build_receiver, deformed, replaced, run, spoilt
 from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
@@ -264,7 +264,7 @@ class InboundContract:
         for body in self.messages.values():
             message = self.message(body)
             answer = receiver.answer_to(message)
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, WebhookResponse)
             assert 200 <= answer.status < 300
             assert receiver.answer_to(InboundMessage.restore(message.stored())) == answer
 
@@ -290,7 +290,7 @@ class InboundContract:
 
     def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
         """Acknowledging, showing that work goes on, answering: no other exception gets out of them."""
-        for answer in (UNREACHABLE, Reply(500, {}, b"<h1>500</h1>")):
+        for answer in (UNREACHABLE, HttpResponse(500, {}, b"<h1>500</h1>")):
             for body in self.messages.values():
                 receiver = self.build(http=ScriptedTransport([answer]))
                 message = self.message(body, receiver)

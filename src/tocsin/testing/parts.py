@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import RemoteError
-from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.http.transport import CALL_TIMEOUT_S, MAX_BODY_BYTES, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.time.clock import Clock
 
 A = TypeVar("A", bound=OutboundAdapter)
@@ -57,7 +57,7 @@ class SentRequest:
 class ScriptedTransport:
     """Answers each request with the next scripted reply or error; the last one repeats."""
 
-    script: list[Reply | RemoteError] = field(default_factory=list)
+    script: list[HttpResponse | RemoteError] = field(default_factory=list)
     sent: list[SentRequest] = field(default_factory=list)
 
     def will_answer(
@@ -65,7 +65,7 @@ class ScriptedTransport:
     ) -> "ScriptedTransport":
         """Add a reply with `document` as JSON (or bytes as they are); returns itself for chaining."""
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self.script.append(Reply(status, dict(headers or {}), body))
+        self.script.append(HttpResponse(status, dict(headers or {}), body))
         return self
 
     def will_raise(self, error: RemoteError) -> "ScriptedTransport":
@@ -83,7 +83,7 @@ class ScriptedTransport:
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> Reply:
+    ) -> HttpResponse:
         """See `Transport.request`."""
         self.sent.append(SentRequest(method, url, dict(headers), body))
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]

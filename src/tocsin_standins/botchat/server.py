@@ -15,7 +15,7 @@ from tocsin_standins.botchat.files import FOLDERS, fields_of, kind_of, label_of
 from tocsin_standins.botchat.updates import Updates
 from tocsin_standins.botchat.world import CHATS, ME, Chat, World, refusal, refuse, too_many_requests
 from tocsin_standins.faults import Fault
-from tocsin_standins.pacing import Bucket, Window
+from tocsin_standins.pacing import Bucket, SlidingWindow
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError
 
@@ -54,10 +54,10 @@ class BotChat(HttpStandIn):
         self.updates = Updates(retry_s=webhook_retry_s, clock=self.clock)
         self.commands: list[dict[str, str]] = []
         self.paced, self.utf16_limit, self.insecure_webhooks = paced, utf16_limit, insecure_webhooks
-        self._paces: dict[str, Window | Bucket] = {
-            "bot": Window(30, 1.0),
+        self._paces: dict[str, SlidingWindow | Bucket] = {
+            "bot": SlidingWindow(30, 1.0),
             "chat": Bucket(1.0),
-            "group": Window(20, 60.0),
+            "group": SlidingWindow(20, 60.0),
         }
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tocsin_standins.chatmodel.wire import Answer, Anthropic, Dialect, OpenAi, Prompt, example_of
+from tocsin_standins.chatmodel.wire import Anthropic, ChatApi, ModelReply, OpenAi, Prompt, example_of
 from tocsin_standins.faults import Fault
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import CURRENT_FAULT, Handler, HttpStandIn, RefusalError, abort, parse_json, reset
@@ -84,7 +84,7 @@ class ChatModel(HttpStandIn):
         """Refuse as OpenAI does."""
         return _refusal(OpenAi(), fault)
 
-    async def _reply(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
+    async def _reply(self, request: web.Request, dialect: ChatApi) -> web.StreamResponse:
         prompt = await self._understand(request, dialect)
         self._count += 1
         fault = request.get(CURRENT_FAULT, "")
@@ -100,7 +100,7 @@ class ChatModel(HttpStandIn):
         request[EVENTS] = events
         return web.Response(body=b"".join(events), content_type="text/event-stream")
 
-    async def _understand(self, request: web.Request, dialect: Dialect) -> Prompt:
+    async def _understand(self, request: web.Request, dialect: ChatApi) -> Prompt:
         if dialect.key_of(request.headers) != self.key:
             code = "invalid_api_key" if isinstance(dialect, OpenAi) else "authentication_error"
             raise RefusalError(dialect.refusal(401, code, "Incorrect API key provided."))
@@ -115,10 +115,10 @@ class ChatModel(HttpStandIn):
             raise RefusalError(dialect.refusal(404, code, f"model: {prompt.model}"))
         return prompt
 
-    def _answer_to(self, prompt: Prompt, fault: str) -> Answer:
+    def _answer_to(self, prompt: Prompt, fault: str) -> ModelReply:
         identity = f"{self._count:06}"
         if fault == "empty":
-            return Answer("", identity)
+            return ModelReply("", identity)
         scripted = self._answers.popleft() if self._answers else None
         if scripted is None:
             given = None if prompt.schema is None else example_of(prompt.schema, prompt.text, names=prompt.names)
@@ -126,8 +126,8 @@ class ChatModel(HttpStandIn):
         else:
             text = scripted if isinstance(scripted, str) else json.dumps(scripted)
         if fault == "shortened":
-            return Answer(text[: len(text) // 2], identity, prompt.tool, shortened=True)
-        return Answer(text, identity, prompt.tool)
+            return ModelReply(text[: len(text) // 2], identity, prompt.tool, shortened=True)
+        return ModelReply(text, identity, prompt.tool)
 
     async def _before_accept(self, fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
         if fault.kind in {"error", "rate_limited"}:
@@ -204,7 +204,7 @@ def echo(prompt: Prompt) -> str:
     return f"**You said:**\n\n{quoted}{images}"
 
 
-def _refusal(dialect: Dialect, fault: Fault) -> web.Response:
+def _refusal(dialect: ChatApi, fault: Fault) -> web.Response:
     if fault.kind == "rate_limited":
         code = "rate_limit_exceeded" if isinstance(dialect, OpenAi) else "rate_limit_error"
         return dialect.refusal(429, code, "Rate limit reached.", fault.seconds)

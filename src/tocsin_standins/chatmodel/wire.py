@@ -57,7 +57,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelReply:
     """What the model writes: a text, or with `tool` the arguments of a call as JSON."""
 
     text: str
@@ -76,7 +76,7 @@ class Answer:
         return len(self.pieces)
 
 
-class Dialect(Protocol):
+class ChatApi(Protocol):
     """One of the two interfaces."""
 
     def key_of(self, headers: Mapping[str, str]) -> str:
@@ -85,10 +85,10 @@ class Dialect(Protocol):
     def read(self, body: Mapping[str, Any]) -> Prompt:
         """Understand a request; raises RefusalError as the product refuses what it does not."""
 
-    def document(self, prompt: Prompt, answer: Answer) -> dict[str, Any]:
+    def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
         """Give the whole answer."""
 
-    def events(self, prompt: Prompt, answer: Answer) -> Iterator[bytes]:
+    def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
         """Give the answer as server-sent events, a piece each; the last ones end it."""
 
     def error_event(self) -> bytes:
@@ -128,12 +128,12 @@ class OpenAi:
             schema=schema,
         )
 
-    def document(self, prompt: Prompt, answer: Answer) -> dict[str, Any]:
+    def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
         """Give a `chat.completion`."""
         choice = {"index": 0, "message": self._whole(answer), "finish_reason": self._finish(answer), "logprobs": None}
         return self._head(prompt, answer, "chat.completion") | {"choices": [choice], "usage": _usage(prompt, answer)}
 
-    def events(self, prompt: Prompt, answer: Answer) -> Iterator[bytes]:
+    def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
         """Give `chat.completion.chunk` events up to `[DONE]`."""
         head = self._head(prompt, answer, "chat.completion.chunk")
 
@@ -186,17 +186,17 @@ class OpenAi:
         wanted = body.get("response_format") or {}
         return "", (wanted.get("json_schema") or {}).get("schema")
 
-    def _head(self, prompt: Prompt, answer: Answer, kind: str) -> dict[str, Any]:
+    def _head(self, prompt: Prompt, answer: ModelReply, kind: str) -> dict[str, Any]:
         return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": CREATED, "model": prompt.model}
 
-    def _whole(self, answer: Answer) -> dict[str, Any]:
+    def _whole(self, answer: ModelReply) -> dict[str, Any]:
         if not answer.tool:
             return {"role": "assistant", "content": answer.text, "refusal": None}
         function = {"name": answer.tool, "arguments": answer.text}
         call = {"id": answer.id, "type": "function", "function": function}
         return {"role": "assistant", "content": None, "refusal": None, "tool_calls": [call]}
 
-    def _finish(self, answer: Answer) -> str:
+    def _finish(self, answer: ModelReply) -> str:
         return "length" if answer.shortened else "tool_calls" if answer.tool else "stop"
 
     def _invalid(self, text: str) -> RefusalError:
@@ -232,7 +232,7 @@ class Anthropic:
             schema=schema,
         )
 
-    def document(self, prompt: Prompt, answer: Answer) -> dict[str, Any]:
+    def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
         """Give a `message`."""
         block: dict[str, Any] = {"type": "text", "text": answer.text}
         if answer.tool:
@@ -242,7 +242,7 @@ class Anthropic:
         head["usage"]["output_tokens"] = answer.tokens
         return head | {"content": [block] if answer.text else [], "stop_reason": self._finish(answer)}
 
-    def events(self, prompt: Prompt, answer: Answer) -> Iterator[bytes]:
+    def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
         """Give the named events from `message_start` to `message_stop`."""
         yield self._event("message_start", message=self._head(prompt, answer))
         block: dict[str, Any] = {"type": "text", "text": ""}
@@ -292,12 +292,12 @@ class Anthropic:
         wanted = (body.get("output_config") or {}).get("format") or {}
         return "", wanted.get("schema")
 
-    def _head(self, prompt: Prompt, answer: Answer) -> dict[str, Any]:
+    def _head(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
         usage = {"input_tokens": _input_tokens(prompt), "output_tokens": 1}
         head = {"id": f"msg_{answer.id}", "type": "message", "role": "assistant", "model": prompt.model, "content": []}
         return head | {"stop_reason": None, "stop_sequence": None, "usage": usage}
 
-    def _finish(self, answer: Answer) -> str:
+    def _finish(self, answer: ModelReply) -> str:
         return "max_tokens" if answer.shortened else "tool_use" if answer.tool else "end_turn"
 
     def _event(self, kind: str, **fields: Any) -> bytes:
@@ -348,7 +348,7 @@ def _is_image(media_type: str, data: str) -> bool:
         return False
 
 
-def _usage(prompt: Prompt, answer: Answer) -> dict[str, int]:
+def _usage(prompt: Prompt, answer: ModelReply) -> dict[str, int]:
     asked, said = _input_tokens(prompt), answer.tokens
     return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tocsin_standins.calling import DEADLINE_S, Call, Headers, Sleep, call
+from tocsin_standins.calling import DEADLINE_S, Headers, Sleep, WebhookAttempt, call
 from tocsin_standins.guildchat.server import ALICE, APPLICATION_ID, GENERAL, MANY, GuildChat
 
 SEED = bytes(range(32))  # of a key that opens nothing else
@@ -20,7 +20,7 @@ GUILD_ID = "500000000000000001"
 Document = dict[str, Any]
 
 
-class Caller:
+class GuildchatCaller:
     """Calls one endpoint as Discord does; `calls` lists every attempt.
 
     An interaction's token is good from its first answer on. `follow_ups` is what an interaction may post.
@@ -38,7 +38,7 @@ class Caller:
     ) -> None:
         from nacl.signing import SigningKey
 
-        self.calls: list[Call] = []
+        self.calls: list[WebhookAttempt] = []
         self._guildchat, self._url = guildchat, url
         self._key = SigningKey(seed)
         self._follow_ups, self._deadline_s, self._sleep = follow_ups, deadline_s, sleep
@@ -57,35 +57,35 @@ class Caller:
 
     async def slash(
         self, name: str, channel: str = GENERAL, user: str = ALICE, **options: str | int | float | bool
-    ) -> tuple[str, Call]:
+    ) -> tuple[str, WebhookAttempt]:
         """Let a person call a command with these options; return the interaction's token and the attempt."""
         sorts = {bool: 5, int: 4, float: 10, str: 3}
         given = [{"name": key, "type": sorts[type(value)], "value": value} for key, value in options.items()]
         data = {"id": "600000000000000001", "name": name, "type": 1, "options": given}
         return await self.interact(2, data, channel, user)
 
-    async def press(self, custom_id: str, message: Document, user: str = ALICE) -> tuple[str, Call]:
+    async def press(self, custom_id: str, message: Document, user: str = ALICE) -> tuple[str, WebhookAttempt]:
         """Let a person press a button of `message`; return the interaction's token and the attempt."""
         data = {"custom_id": custom_id, "component_type": 2, "id": 1}
         return await self.interact(3, data, message["channel_id"], user, message=message)
 
     async def interact(
         self, sort: int, data: Document, channel: str = GENERAL, user: str = ALICE, **fields: Any
-    ) -> tuple[str, Call]:
+    ) -> tuple[str, WebhookAttempt]:
         """Deliver an interaction of any type, once, and take its answer in."""
         document = self._interaction(sort, data, channel, user) | fields
         [made] = await self.post(json.dumps(document).encode())
         self._take_answer(document, made)
         return document["token"], made
 
-    async def event(self, sort: str, data: Document) -> list[Call]:
+    async def event(self, sort: str, data: Document) -> list[WebhookAttempt]:
         """Deliver an event, with retries over ten minutes."""
         at = datetime.fromtimestamp(self._guildchat.clock(), UTC).isoformat()
         document = {"version": 1, "application_id": APPLICATION_ID, "type": 1}
         document["event"] = {"type": sort, "timestamp": at, "data": data}
         return await self.post(json.dumps(document).encode(), retried=True)
 
-    async def post(self, body: bytes, *, forged: bool = False, retried: bool = False) -> list[Call]:
+    async def post(self, body: bytes, *, forged: bool = False, retried: bool = False) -> list[WebhookAttempt]:
         """Call with any body, signed anew at every attempt, or with a signature that does not fit."""
         made = await call(
             self._url,
@@ -107,7 +107,7 @@ class Caller:
             "member": {"user": person, "nick": None, "roles": [], "permissions": "0"}, "data": data,
         }  # fmt: skip
 
-    def _take_answer(self, document: Document, made: Call) -> None:
+    def _take_answer(self, document: Document, made: WebhookAttempt) -> None:
         """Open the token as the first answer says: deferred, a message at once, or the button's own message."""
         answer = json.loads(made.body) if made.ok and made.body else {}
         channel_id, original = document["channel_id"], {}

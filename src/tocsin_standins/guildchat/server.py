@@ -21,7 +21,7 @@ from tocsin_standins.guildchat.answers import (
     refuse,
     too_many_requests,
 )
-from tocsin_standins.pacing import Window
+from tocsin_standins.pacing import SlidingWindow
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json
 
@@ -98,8 +98,8 @@ class GuildChat(HttpStandIn):
         self._messages: dict[str, dict[str, dict[str, Any]]] = {}
         self._nonces: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
         self._interactions: dict[str, Interaction] = {}
-        self._route = Window(5, 5.0)
-        self._global = Window(50, 1.0)
+        self._route = SlidingWindow(5, 5.0)
+        self._global = SlidingWindow(50, 1.0)
         self._last_ms = 0
 
     @property

@@ -12,10 +12,10 @@ from tocsin_standins.botchat.files import label_of
 from tocsin_standins.botchat.methods import detected
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.world import BOT_USERNAME, GROUP_CHAT, ME
-from tocsin_standins.calling import Call
-from tocsin_standins.guildchat.calls import Caller as GuildCaller
+from tocsin_standins.calling import WebhookAttempt
+from tocsin_standins.guildchat.calls import GuildchatCaller
 from tocsin_standins.guildchat.server import GENERAL, GuildChat
-from tocsin_standins.teamchat.calls import Caller as TeamCaller
+from tocsin_standins.teamchat.calls import TeamchatCaller
 from tocsin_standins.teamchat.server import TeamChat
 
 ALICE, BOB = 1001, 1002
@@ -26,7 +26,7 @@ NOT_TAKEN = "the gateway does not take it"
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class DemoChat:
     """A chat that somebody at the page can sit down in; `tries` are texts to send with one click."""
 
     id: int
@@ -38,19 +38,19 @@ class Seat:
 
 
 SEATS = (
-    Seat(
+    DemoChat(
         ALICE, "Alice", "Alice",
         "Alice may talk to the bot, and decides who else may.",
         "Write to the bot as Alice",
         ("/help", "/skills", "/mode", "Tell me a joke"),
     ),
-    Seat(
+    DemoChat(
         BOB, "Bob", "Bob",
         "Bob is a stranger: /start asks for access, and Alice gets the request.",
         "Write to the bot as Bob",
         ("/start", "Hello?"),
     ),
-    Seat(
+    DemoChat(
         GROUP_CHAT, "Kitchen", "Alice",
         "A group: the bot answers what mentions it, and what a rule matches. The page names the rule.",
         f"Write in the group; @{BOT_USERNAME} mentions the bot",
@@ -59,7 +59,7 @@ SEATS = (
 )  # fmt: skip
 
 
-class People:
+class DemoUsers:
     """The people at the page. `gateway` is where the products' calls go, `texts` what does something there."""
 
     def __init__(self, botchat: BotChat, teamchat: TeamChat, guildchat: GuildChat) -> None:
@@ -123,18 +123,18 @@ class People:
         if not made.ok:
             raise ValueError(f"{NOT_TAKEN}: {made.failure} {made.status or ''}".strip())
 
-    async def _call_from_team(self, text: str) -> Call:
-        caller = TeamCaller(self._teamchat, f"{self.gateway}/webhook/teamchat", sleep=_impatiently)
+    async def _call_from_team(self, text: str) -> WebhookAttempt:
+        caller = TeamchatCaller(self._teamchat, f"{self.gateway}/webhook/teamchat", sleep=_impatiently)
         self._record("teamchat", TEAM_CHANNEL, text)
         if not text.startswith("/"):
             return (await caller.message(text, TEAM_CHANNEL))[1][-1]
         command, _, rest = text.partition(" ")
         return (await caller.slash(command, rest.strip(), TEAM_CHANNEL))[1][-1]
 
-    async def _call_from_guild(self, text: str) -> Call:
+    async def _call_from_guild(self, text: str) -> WebhookAttempt:
         if not text.startswith("/"):
             raise ValueError("this product hands over slash commands only: begin with /")
-        caller = GuildCaller(self._guildchat, f"{self.gateway}/webhook/guildchat")
+        caller = GuildchatCaller(self._guildchat, f"{self.gateway}/webhook/guildchat")
         self._record("guildchat", GENERAL, text)
         command, _, rest = text[1:].partition(" ")
         return (await caller.slash(command, GENERAL, **({"text": rest.strip()} if rest.strip() else {})))[1]

@@ -11,7 +11,7 @@ from aiohttp import web
 from tocsin_standins.botchat.methods import control
 from tocsin_standins.botchat.world import integer
 from tocsin_standins.faults import Fault, FaultScript
-from tocsin_standins.page.demo_users import People
+from tocsin_standins.page.demo_users import DemoUsers
 from tocsin_standins.page.source import page_source
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, script_faults
@@ -20,7 +20,7 @@ LONG_POLL_S = 20.0
 FRESH = {"Cache-Control": "no-store"}
 
 
-class Page(HttpStandIn):
+class DemoPage(HttpStandIn):
     """The page at `/`, its data beside it, and the mail server's control endpoints.
 
     `/received.json?after=n` waits up to 20 seconds for entries numbered above n; without `after` it lists
@@ -32,7 +32,7 @@ class Page(HttpStandIn):
 
     channel = ""
 
-    def __init__(self, recorder: Recorder, mail_faults: FaultScript, people: People, **serving: Any) -> None:
+    def __init__(self, recorder: Recorder, mail_faults: FaultScript, people: DemoUsers, **serving: Any) -> None:
         super().__init__(recorder, **serving)
         self.people = people
         self._mail_faults = mail_faults

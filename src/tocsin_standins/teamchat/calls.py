@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from tocsin_standins.calling import DEADLINE_S, Call, Headers, Sleep, call
+from tocsin_standins.calling import DEADLINE_S, Headers, Sleep, WebhookAttempt, call
 from tocsin_standins.teamchat.server import APP_ID, BOT_NAME, BOT_USER_ID, TEAM_ID, TeamChat
 
 RETRIES_S = (0.0, 60.0, 300.0)  # at once, after a minute, after five
 _TYPES = {"D": "im", "G": "group"}
 
 
-class Caller:
+class TeamchatCaller:
     """Calls one webhook as Slack does; `calls` lists every attempt.
 
     `family` is the prefix of the header names.
@@ -32,7 +32,7 @@ class Caller:
         deadline_s: float = DEADLINE_S,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[WebhookAttempt] = []
         self._teamchat = teamchat
         self._url, self._family = url, family
         self._deadline_s, self._sleep = deadline_s, sleep
@@ -46,7 +46,7 @@ class Caller:
 
     async def message(
         self, text: str, channel: str = "C0GENERAL", user: str = "U00ALICE1", **event: Any
-    ) -> tuple[str, list[Call]]:
+    ) -> tuple[str, list[WebhookAttempt]]:
         """Let a person write what they see as `text`; return the time stamp and the attempts.
 
         A mention of the bot in a channel comes twice, as two events with one time stamp.
@@ -61,7 +61,7 @@ class Caller:
             made += await self.event({**said, **event, "type": "app_mention"})
         return ts, made
 
-    async def event(self, event: Mapping[str, Any], *, event_id: str = "") -> list[Call]:
+    async def event(self, event: Mapping[str, Any], *, event_id: str = "") -> list[WebhookAttempt]:
         """Deliver an event, with retries at once, after one and after five minutes."""
         envelope = {
             "token": "deprecated", "team_id": TEAM_ID, "api_app_id": APP_ID, "type": "event_callback",
@@ -75,7 +75,7 @@ class Caller:
 
     async def slash(
         self, command: str, text: str = "", channel: str = "C0GENERAL", user: str = "U00ALICE1", **fields: str
-    ) -> tuple[str, list[Call]]:
+    ) -> tuple[str, list[WebhookAttempt]]:
         """Let a person type a slash command; return its `response_url` and the one attempt."""
         url = self._teamchat.open_response_url()
         form = {
@@ -88,7 +88,7 @@ class Caller:
 
     async def press(
         self, value: str, message_ts: str, channel: str = "C0GENERAL", user: str = "U00ALICE1", **payload: Any
-    ) -> tuple[str, list[Call]]:
+    ) -> tuple[str, list[WebhookAttempt]]:
         """Let a person press a button; return its `response_url` and the one attempt."""
         url = self._teamchat.open_response_url()
         given = {
@@ -102,7 +102,7 @@ class Caller:
         }  # fmt: skip
         return url, await self.post(urlencode({"payload": json.dumps({**given, **payload})}).encode(), form=True)
 
-    async def post(self, body: bytes, *, form: bool = False, retried: bool = False) -> list[Call]:
+    async def post(self, body: bytes, *, form: bool = False, retried: bool = False) -> list[WebhookAttempt]:
         """Call with any body, signed anew at every attempt."""
         made = await call(
             self._url,

@@ -31,7 +31,7 @@ RESPONSE_LIFE_S = 1800
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TeamchatConversation:
     """A channel, or a user whose DM opens by itself; `member`: the bot has been invited."""
 
     id: str
@@ -42,13 +42,13 @@ class Place:
 
 
 PLACES = (
-    Place("C0GENERAL", "general"),
-    Place("C00000OPS", "ops"),
-    Place("C0PUBLIC1", "lobby", member=False),
-    Place("C0PRIVATE", "board", private=True, member=False),
-    Place("C0ARCHIVE", "attic", archived=True),
-    Place("U00ALICE1", "alice"),
-    Place("U00BOB001", "bob"),
+    TeamchatConversation("C0GENERAL", "general"),
+    TeamchatConversation("C00000OPS", "ops"),
+    TeamchatConversation("C0PUBLIC1", "lobby", member=False),
+    TeamchatConversation("C0PRIVATE", "board", private=True, member=False),
+    TeamchatConversation("C0ARCHIVE", "attic", archived=True),
+    TeamchatConversation("U00ALICE1", "alice"),
+    TeamchatConversation("U00BOB001", "bob"),
 )
 
 
@@ -67,7 +67,7 @@ class TeamChat(HttpStandIn):
         *,
         token: str = TOKEN,
         signing_secret: str = SIGNING_SECRET,
-        places: Iterable[Place] = PLACES,
+        places: Iterable[TeamchatConversation] = PLACES,
         scopes: Iterable[str] = SCOPES,
         paced: bool = False,
         **serving: Any,

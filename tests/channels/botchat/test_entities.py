@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.chaos.bot_markup import show_corpus
 from tests.chaos.figures import must_be_met
-from tests.core.markup.soup import markdown_soup
+from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.channels.botchat.entities import LONGEST_URL, MOST_ENTITIES, Entities
 from tocsin.core.text.markup import literal, render

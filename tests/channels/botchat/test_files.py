@@ -8,7 +8,7 @@ from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.files import MAX_FILE_BYTES, BotFiles
 from tocsin.channels.inbound import Attachment
 from tocsin.core.errors import ChannelError
-from tocsin.core.http.transport import Reply, outcome_unknown
+from tocsin.core.http.transport import HttpResponse, outcome_unknown
 from tocsin.testing import FakeClock, ScriptedTransport
 
 BASE, TOKEN = "https://api.example", "123456:abcdefghijklmnopqrstuvwxyz012345678"
@@ -40,7 +40,7 @@ async def test_a_file_over_20_mb_is_refused_before_any_call():
 
 async def test_a_file_that_turns_out_larger_than_it_said_is_refused():
     http = named("a")
-    http.script.append(Reply(200, {}, bytes(MAX_FILE_BYTES), complete=False))
+    http.script.append(HttpResponse(200, {}, bytes(MAX_FILE_BYTES), complete=False))
     with pytest.raises(ChannelError, match="too large"):
         await files(http).read(FILE)
 
@@ -49,7 +49,7 @@ async def test_a_file_that_breaks_off_is_not_taken_for_whole():
     http = ScriptedTransport()
     for _ in range(4):
         http.will_answer({"ok": True, "result": {"file_path": "a"}})
-        http.script.append(Reply(200, {}, b"hel", complete=False))
+        http.script.append(HttpResponse(200, {}, b"hel", complete=False))
     with pytest.raises(ChannelError, match="did not arrive as a whole"):
         await files(http).read(FILE)
 
@@ -74,7 +74,7 @@ async def test_a_wait_that_nobody_would_bear_is_a_failure():
 @pytest.mark.parametrize(("path", "asked"), [("a b", "a%20b"), ("a?x=1#%2e", "a%3Fx%3D1%23%252e"), ("é/f", "%C3%A9/f")])
 async def test_a_path_is_asked_for_as_it_is_named(path: str, asked: str):
     http = named(path)
-    http.script.append(Reply(200, {}, b"hello"))
+    http.script.append(HttpResponse(200, {}, b"hello"))
     assert await files(http).read(FILE) == b"hello"
     assert http.sent[1].url.endswith(f"/{asked}")
 

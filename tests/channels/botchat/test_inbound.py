@@ -12,7 +12,7 @@ from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.contract import Tools
-from tocsin.channels.inbound import Answer, InboundMessage, MessageKind, RejectedError, WebhookRequest
+from tocsin.channels.inbound import InboundMessage, MessageKind, RejectedError, WebhookRequest, WebhookResponse
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.pooled import PooledTransport
@@ -221,7 +221,7 @@ async def test_a_group_with_a_new_number_is_told_to_who_wants_to_know(caplog: py
 
 
 def test_the_answer_is_an_empty_object_which_the_provider_does_not_carry_out():
-    assert receiver(**ENV).answer_to(None) == Answer(200, b"{}", "application/json")
+    assert receiver(**ENV).answer_to(None) == WebhookResponse(200, b"{}", "application/json")
 
 
 def inbound_message(**fields: Any) -> InboundMessage:

@@ -5,7 +5,7 @@ from email.message import EmailMessage
 
 import pytest
 from hypothesis import given, settings
-from tests.core.markup.soup import markdown_soup
+from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing
 from tocsin.channels.email import EmailAdapter

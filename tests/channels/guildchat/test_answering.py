@@ -22,7 +22,7 @@ from tocsin.core.text.markup import PlainText, literal
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
 from tocsin_standins.faults import Fault
-from tocsin_standins.guildchat.calls import PUBLIC_KEY, Caller
+from tocsin_standins.guildchat.calls import PUBLIC_KEY, GuildchatCaller
 from tocsin_standins.guildchat.server import GENERAL, GuildChat
 
 URL = "https://discord.com/api/v10"
@@ -56,8 +56,8 @@ async def endpoint(receiver: InboundAdapter, clock: FakeClock) -> AsyncIterator[
 
 
 @pytest.fixture
-def caller(discord: GuildChat, endpoint: Endpoint, clock: FakeClock) -> Caller:
-    return Caller(discord, endpoint.url, sleep=clock.sleep)
+def caller(discord: GuildChat, endpoint: Endpoint, clock: FakeClock) -> GuildchatCaller:
+    return GuildchatCaller(discord, endpoint.url, sleep=clock.sleep)
 
 
 def shown(discord: GuildChat) -> list[tuple[str, str, str]]:
@@ -146,7 +146,7 @@ async def test_after_a_quarter_of_an_hour_the_answer_goes_another_way(caller, en
 
 
 async def test_an_app_that_may_post_five_follow_ups_hands_the_rest_over(discord, endpoint, receiver):
-    await Caller(discord, endpoint.url, follow_ups=5).slash("ask")
+    await GuildchatCaller(discord, endpoint.url, follow_ups=5).slash("ask")
     parts = [letter * 1_990 for letter in "abcdefgh"]
     with pytest.raises(PartlyAnsweredError, match="sent 6 of 8 parts: 40094") as failure:
         await receiver.send_response(endpoint.messages[0], "\n\n".join(parts))

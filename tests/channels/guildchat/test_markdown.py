@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.markup.soup import markdown_soup
+from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt
 from tocsin.channels.guildchat import GuildchatAdapter

@@ -8,7 +8,15 @@ import pytest
 from tests.channels.guildchat.calls import ANNA, APPLICATION_ID, ASK, CHANNEL_ID, FORM, SAVE, UPLOAD, event, interaction
 
 from tocsin.channels.guildchat.adapter import GuildchatAdapter
-from tocsin.channels.inbound import Answer, Attachment, Handshake, InboundMessage, MessageKind, Quote, WebhookRequest
+from tocsin.channels.inbound import (
+    Attachment,
+    Handshake,
+    InboundMessage,
+    MessageKind,
+    Quote,
+    WebhookRequest,
+    WebhookResponse,
+)
 from tocsin.testing.inbound_bench import build_receiver
 
 RECEIVER = build_receiver(GuildchatAdapter, {})
@@ -161,7 +169,7 @@ async def test_a_message_event_is_read_and_known_by_its_body():
     assert (message.kind, message.text, message.mentions_bot) == (MessageKind.MESSAGE, "hello", True)
     assert message.dedupe_keys == (f"body:{sha256(body).hexdigest()}", "message:8")
     assert (message.sent_at, message.sender_name) == (1_700_000_000.0, "Anna")
-    assert RECEIVER.answer_to(message) == Answer(204)
+    assert RECEIVER.answer_to(message) == WebhookResponse(204)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.channels.guildchat.calls import PUBLIC_KEY, signed
 
 from tocsin.channels.guildchat import signature
 from tocsin.channels.guildchat.adapter import GuildchatAdapter
-from tocsin.channels.inbound import Answer, Handshake, RejectedError, WebhookRequest
+from tocsin.channels.inbound import Handshake, RejectedError, WebhookRequest, WebhookResponse
 from tocsin.core.errors import ConfigError
 from tocsin.testing.inbound_bench import build_receiver
 
@@ -101,11 +101,11 @@ def test_a_key_may_be_written_in_capitals_with_blanks_around_it():
 
 async def test_a_ping_is_answered():
     receiver = build_receiver(GuildchatAdapter, {})
-    pong = Handshake(Answer(200, b'{"type": 1}', "application/json"))
+    pong = Handshake(WebhookResponse(200, b'{"type": 1}', "application/json"))
     assert await receiver.receive(WebhookRequest((), PING)) == pong
     assert await receiver.receive(WebhookRequest((), PING)) == pong
     event_ping = b'{"version":1,"application_id":"1234560123453231555","type":0}'
-    assert await receiver.receive(WebhookRequest((), event_ping)) == Handshake(Answer(204))
+    assert await receiver.receive(WebhookRequest((), event_ping)) == Handshake(WebhookResponse(204))
 
 
 def test_the_time_at_which_a_call_was_signed_is_its_time_stamp():

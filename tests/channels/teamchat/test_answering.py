@@ -17,7 +17,7 @@ from tocsin.core.http.transport import Transport, connect_failed, outcome_unknow
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
 from tocsin_standins.faults import Fault
-from tocsin_standins.teamchat.calls import Caller
+from tocsin_standins.teamchat.calls import TeamchatCaller
 from tocsin_standins.teamchat.server import APP_ID, BOT_USER_ID, SIGNING_SECRET, TeamChat
 
 HOOK = "https://hooks.slack.com/commands/T0ACME/1/abc"
@@ -53,8 +53,8 @@ async def endpoint(receiver: InboundAdapter, clock: FakeClock) -> AsyncIterator[
 
 
 @pytest.fixture
-def caller(slack: TeamChat, endpoint: Endpoint, clock: FakeClock) -> Caller:
-    return Caller(slack, endpoint.url, sleep=clock.sleep)
+def caller(slack: TeamChat, endpoint: Endpoint, clock: FakeClock) -> TeamchatCaller:
+    return TeamchatCaller(slack, endpoint.url, sleep=clock.sleep)
 
 
 # --- coming in
@@ -74,7 +74,7 @@ async def test_a_mention_comes_in_twice_and_is_known_to_be_one(caller, endpoint)
 
 
 async def test_the_neutral_header_names_are_accepted_too(slack, endpoint):
-    _, calls = await Caller(slack, endpoint.url, family="Teamchat").message("hello")
+    _, calls = await TeamchatCaller(slack, endpoint.url, family="Teamchat").message("hello")
     assert (calls[-1].status, endpoint.messages[0].text) == (200, "hello")
 
 
@@ -94,7 +94,7 @@ async def test_own_posts_come_back_and_are_ignored(caller, endpoint):
 
 async def test_a_call_with_another_secret_is_turned_away(slack, endpoint):
     slack.signing_secret = "another"
-    _, calls = await Caller(slack, endpoint.url).slash("/status")
+    _, calls = await TeamchatCaller(slack, endpoint.url).slash("/status")
     assert ([call.status for call in calls], endpoint.messages) == ([401], [])
 
 

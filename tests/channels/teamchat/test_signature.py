@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.channels.teamchat.calls import SECRET, signed
 
-from tocsin.channels.inbound import Answer, Handshake, RejectedError, WebhookRequest
+from tocsin.channels.inbound import Handshake, RejectedError, WebhookRequest, WebhookResponse
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.testing.inbound_bench import build_receiver
 
@@ -138,5 +138,5 @@ async def test_the_address_check_gives_the_challenge_back():
     body = b'{"token":"Jhj5dZrVaK7ZwHHjRyZWjbDl","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P",'
     answer = await receiver.receive(WebhookRequest((), body + b'"type":"url_verification"}'))
     challenge = b'{"challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}'
-    assert answer == Handshake(Answer(200, challenge, "application/json"))
-    assert await receiver.receive(WebhookRequest((), b"ssl_check=1&token=x")) == Handshake(Answer())
+    assert answer == Handshake(WebhookResponse(200, challenge, "application/json"))
+    assert await receiver.receive(WebhookRequest((), b"ssl_check=1&token=x")) == Handshake(WebhookResponse())

@@ -10,10 +10,10 @@ import pytest
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.process.identity import own_identity
-from tocsin.core.process.sandbox import Level, Limits, Sandbox
+from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
-from tocsin.features.skills.model import Mode
-from tocsin.features.skills.service import Call, Skills
+from tocsin.features.skills.model import ExecutionMode
+from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
@@ -33,8 +33,8 @@ async def bubblewrap() -> None:
         pytest.skip(state.reason)
 
 
-def call(mode: Mode = Mode.STANDARD, **changes: object) -> Call:
-    return Call(mode, RunTrigger.MANUAL, source="cli", actor="tester", **changes)  # type: ignore[arg-type]
+def call(mode: ExecutionMode = ExecutionMode.STANDARD, **changes: object) -> SkillRequest:
+    return SkillRequest(mode, RunTrigger.MANUAL, source="cli", actor="tester", **changes)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Workshop:
     clock: FakeClock
     environment: dict[str, str] = field(default_factory=dict)
     vault: dict[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)
     sandbox: Sandbox | None = None
 
     @property
@@ -78,7 +78,9 @@ class Workshop:
         path.write_text(text)
         return path
 
-    async def run(self, command: str, mode: Mode = Mode.STANDARD, *, more: str = "", **changes: object) -> Run:
+    async def run(
+        self, command: str, mode: ExecutionMode = ExecutionMode.STANDARD, *, more: str = "", **changes: object
+    ) -> Run:
         """Run a command as a skill."""
         self.write("it", command, more)
         return await self.skills.run("it", call(mode, **changes))

@@ -12,20 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.core.test_process import gone, pid_in
+from tests.core.process.test_starting import gone, pid_in
 from tests.features.skills.attacks import FILES, MOUNTS, script_of
 from tests.features.skills.conftest import SECRET, Workshop, call
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.process.sandbox import Level, Limits, Sandbox
+from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.process.starting import SUPERVISES
-from tocsin.features.skills.model import InvalidSkillError, Mode, UnknownSkillError
+from tocsin.features.skills.model import ExecutionMode, InvalidSkillError, UnknownSkillError
 from tocsin.features.skills.snapshot import MAX_FILES, digest_of, drop_set_uid
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
-BOTH = pytest.mark.parametrize("mode", list(Mode))
+BOTH = pytest.mark.parametrize("mode", list(ExecutionMode))
 # What shells set themselves.
 SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})
 
@@ -59,7 +59,7 @@ def running_with(seconds: str) -> list[str]:
 
 
 @BOTH
-async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop, mode: Mode):
+async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop, mode: ExecutionMode):
     hostile = ["$(id)", "a b", "'\"", "; exit 9"]
     run = await workshop.run('printf "%s|" "$0" "$@"; cat', mode, args=hostile, input="typed")
     assert run.output.tail == "it|" + "".join(f"{argument}|" for argument in hostile) + "typed"
@@ -85,8 +85,8 @@ async def test_what_a_sandboxed_run_writes_into_its_scratch_folder_is_there_for_
     workshop: Workshop, level: str
 ):
     await use(workshop, level)
-    assert (await workshop.run('echo kept > "$SKILL_SCRATCH/own"', Mode.SANDBOXED)).ok
-    assert (await workshop.run('cat "$SKILL_SCRATCH/own"', Mode.SANDBOXED)).output.tail == "kept"
+    assert (await workshop.run('echo kept > "$SKILL_SCRATCH/own"', ExecutionMode.SANDBOXED)).ok
+    assert (await workshop.run('cat "$SKILL_SCRATCH/own"', ExecutionMode.SANDBOXED)).output.tail == "kept"
     assert stat.S_IMODE((workshop.folder / "scratch/it").stat().st_mode) == 0o700
 
 
@@ -96,7 +96,7 @@ async def test_a_sandboxed_run_changes_nothing_in_its_folder(workshop: Workshop,
     attacks = [*FILES, *(MOUNTS if level == "bubblewrap" else ())]
     workshop.put("it/backup.sh", "echo honest\n")
     before = digest_of(workshop.write("it", script_of(attacks)))
-    run = await workshop.run(script_of(attacks), Mode.SANDBOXED)
+    run = await workshop.run(script_of(attacks), ExecutionMode.SANDBOXED)
     assert run.ok
     assert digest_of(workshop.folder / "skills/it") == before == run.params["sha256"]
     assert len(FILES) + len(MOUNTS) >= 60
@@ -108,7 +108,7 @@ async def test_what_runs_is_the_snapshot_whatever_is_changed_on_the_host_meanwhi
     workshop.put("it/part.sh", "echo honest")
     folder = workshop.write("it", script)
     digest = digest_of(folder)
-    running = await workshop.skills.start("it", call(Mode.SANDBOXED))
+    running = await workshop.skills.start("it", call(ExecutionMode.SANDBOXED))
     await eventually((workshop.folder / "scratch/it/up").exists)
     (folder / "part.sh").write_text("echo forged")
     forged = folder / "new"
@@ -122,11 +122,11 @@ async def test_what_runs_is_the_snapshot_whatever_is_changed_on_the_host_meanwhi
 
 
 async def test_no_snapshot_stays_behind(workshop: Workshop):
-    await workshop.run("true", Mode.SANDBOXED)
-    await workshop.run("true", Mode.SANDBOXED, more="dependencies: [no-such]")
+    await workshop.run("true", ExecutionMode.SANDBOXED)
+    await workshop.run("true", ExecutionMode.SANDBOXED, more="dependencies: [no-such]")
     workshop.write("it", "true")
     with pytest.raises(ConfigError):
-        await workshop.skills.run("it", call(Mode.SANDBOXED, timeout_s=9999))
+        await workshop.skills.run("it", call(ExecutionMode.SANDBOXED, timeout_s=9999))
     assert list((workshop.folder / "snapshots").iterdir()) == []
 
 
@@ -136,7 +136,7 @@ async def test_the_snapshot_of_a_program_that_was_killed_is_removed_by_the_next_
     dead = subprocess.Popen([sys.executable, "-c", IDENTITY], stdout=subprocess.PIPE, text=True)
     (left.parent / "owner").write_text(dead.communicate()[0])
     left.chmod(0o500)
-    await workshop.run("true", Mode.SANDBOXED)
+    await workshop.run("true", ExecutionMode.SANDBOXED)
     assert not left.exists()
 
 
@@ -147,7 +147,7 @@ async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit_and_links_ar
     script = (
         'cd "$SKILL_SCRATCH"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s ../../others link'
     )
-    assert (await workshop.run(script, Mode.SANDBOXED)).ok
+    assert (await workshop.run(script, ExecutionMode.SANDBOXED)).ok
     assert stat.S_IMODE(others.stat().st_mode) == 0o4755
     modes = [path.lstat().st_mode for path in (workshop.folder / "scratch").rglob("*") if not path.is_symlink()]
     assert len(modes) == 4
@@ -200,7 +200,7 @@ async def test_a_set_uid_program_in_the_folder_is_an_ordinary_one_in_the_run(wor
     folder = workshop.write("it", "stat -c %a tool")
     (folder / "tool").write_text("#!/bin/sh\n")
     (folder / "tool").chmod(0o6755)
-    run = await workshop.skills.run("it", call(Mode.SANDBOXED))
+    run = await workshop.skills.run("it", call(ExecutionMode.SANDBOXED))
     assert run.output.tail == "500"
 
 
@@ -211,7 +211,7 @@ async def test_links_and_folders_come_along_and_pipes_and_sockets_do_not(worksho
     (folder / "link").symlink_to("sub/deeper/file")
     (folder / "outside").symlink_to("/nowhere/at/all")
     os.mkfifo(folder / "pipe")
-    run = await workshop.skills.run("it", call(Mode.SANDBOXED))
+    run = await workshop.skills.run("it", call(ExecutionMode.SANDBOXED))
     assert run.ok
     assert run.output.tail.split() == ["deep", "deep", "link", "outside", "skill.yaml", "sub"]
 
@@ -221,12 +221,12 @@ async def test_a_skill_with_too_many_files_is_refused_with_a_reason(workshop: Wo
     for number in range(MAX_FILES):
         (folder / str(number)).touch()
     with pytest.raises(ConfigError, match=f"more than {MAX_FILES} files"):
-        await workshop.skills.run("it", call(Mode.SANDBOXED))
+        await workshop.skills.run("it", call(ExecutionMode.SANDBOXED))
     assert list((workshop.folder / "snapshots").iterdir()) == []
 
 
 @BOTH
-async def test_names_of_files_may_be_any_bytes(workshop: Workshop, mode: Mode):
+async def test_names_of_files_may_be_any_bytes(workshop: Workshop, mode: ExecutionMode):
     folder = workshop.write("it", "true")
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9")).touch()
     assert (await workshop.skills.run("it", call(mode))).ok
@@ -247,14 +247,14 @@ async def test_a_file_that_may_not_be_read_is_named(workshop: Workshop):
     folder = workshop.write("it", "true")
     (folder / "secret").touch(0o000)
     with pytest.raises(ConfigError, match=r"'secret' in .* cannot be read: Permission denied"):
-        await workshop.skills.run("it", call(Mode.SANDBOXED))
+        await workshop.skills.run("it", call(ExecutionMode.SANDBOXED))
     assert (await workshop.skills.run("it", call())).ok
 
 
 async def test_a_caller_that_is_cancelled_while_the_skill_is_copied_leaves_no_copy(workshop: Workshop):
     folder = workshop.write("it", "true")
     (folder / "large").write_bytes(bytes(20_000_000))
-    task = asyncio.create_task(workshop.skills.run("it", call(Mode.SANDBOXED)))
+    task = asyncio.create_task(workshop.skills.run("it", call(ExecutionMode.SANDBOXED)))
     await eventually((workshop.folder / "snapshots").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -288,7 +288,7 @@ async def test_a_daemon_does_not_outlive_its_skill(workshop: Workshop, how: str)
     seconds = f"98765.{os.getpid()}"
     python = "python3" if how == "bubblewrap" else sys.executable
     script = f"{python} - <<'CODE'\n{DAEMON.format(seconds)}CODE\n"
-    await workshop.run(script, Mode.STANDARD if how == "standard" else Mode.SANDBOXED)
+    await workshop.run(script, ExecutionMode.STANDARD if how == "standard" else ExecutionMode.SANDBOXED)
     assert await eventually(lambda: not running_with(seconds))
 
 
@@ -300,36 +300,38 @@ async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Worksho
 async def test_a_sandboxed_run_has_five_variables_and_not_even_those_of_the_shell(
     workshop: Workshop,
 ):
-    run = await workshop.run("env", Mode.SANDBOXED)
+    run = await workshop.run("env", ExecutionMode.SANDBOXED)
     # bash cannot be kept from that one.
     assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
     assert "TERM=vt100" in run.output.tail
 
 
 @BOTH
-async def test_a_command_may_still_name_its_folder(workshop: Workshop, mode: Mode):
+async def test_a_command_may_still_name_its_folder(workshop: Workshop, mode: ExecutionMode):
     run = await workshop.run('echo "$PWD"', mode)
     assert run.output.tail == str(workshop.folder / "skills" / "it")
 
 
 async def test_without_bubblewrap_a_sandboxed_run_has_five_variables_too(workshop: Workshop):
     workshop.sandbox = Sandbox(bwrap="")
-    run = await workshop.run("env", Mode.SANDBOXED)
+    run = await workshop.run("env", ExecutionMode.SANDBOXED)
     assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
     assert run.params["sandbox"] == "limits"
 
 
 @BOTH
-async def test_the_permission_vault_brings_the_vaults_secrets_and_the_full_environment(workshop: Workshop, mode: Mode):
+async def test_the_permission_vault_brings_the_vaults_secrets_and_the_full_environment(
+    workshop: Workshop, mode: ExecutionMode
+):
     workshop.vault = {"API_KEY": "from-the-vault"}
     run = await workshop.run("env", mode, more="permissions: [vault]")
-    scratch = {"SKILL_SCRATCH"} if mode is Mode.SANDBOXED else set()
+    scratch = {"SKILL_SCRATCH"} if mode is ExecutionMode.SANDBOXED else set()
     assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"} | scratch
     assert run.env_keys == ("API_KEY",)
 
 
 @BOTH
-async def test_without_that_permission_the_vault_is_not_even_opened(workshop: Workshop, mode: Mode):
+async def test_without_that_permission_the_vault_is_not_even_opened(workshop: Workshop, mode: ExecutionMode):
     workshop.vault = {"API_KEY": "from-the-vault"}
     run = await workshop.run("env", mode)
     assert "API_KEY" not in run.output.tail
@@ -349,7 +351,7 @@ async def test_secrets_are_masked_in_what_is_kept(workshop: Workshop):
 
 
 @BOTH
-async def test_missing_dependencies_fail_the_run_before_anything_starts(workshop: Workshop, mode: Mode):
+async def test_missing_dependencies_fail_the_run_before_anything_starts(workshop: Workshop, mode: ExecutionMode):
     run = await workshop.run("touch started", mode, more="dependencies: [cat, no-such-a, no-such-b]")
     assert run.status is RunStatus.FAILED
     assert run.error == {
@@ -369,7 +371,7 @@ async def test_a_dependency_is_looked_for_on_the_path_of_the_skill(workshop: Wor
     more = "dependencies: [own-tool]"
     assert (await workshop.run("own-tool", more=more)).ok
     if (await workshop.skills.sandbox_state()).level is Level.BUBBLEWRAP:  # the sandbox has the system's programs alone
-        assert (await workshop.run("own-tool", Mode.SANDBOXED, more=more)).error == {
+        assert (await workshop.run("own-tool", ExecutionMode.SANDBOXED, more=more)).error == {
             "code": "dependency-missing",
             "message": "missing: own-tool; nothing was started",
         }
@@ -404,7 +406,9 @@ async def test_more_than_five_minutes_are_refused(workshop: Workshop, timeout_s:
 
 
 @BOTH
-async def test_a_skill_that_ignores_being_asked_to_end_is_killed_with_all_it_started(workshop: Workshop, mode: Mode):
+async def test_a_skill_that_ignores_being_asked_to_end_is_killed_with_all_it_started(
+    workshop: Workshop, mode: ExecutionMode
+):
     for timeout_s in LIMITS_S:
         run = await workshop.run("trap '' TERM; sleep 60 & echo up; wait; sleep 60", mode, timeout_s=timeout_s)
         if run.output.tail:
@@ -414,7 +418,7 @@ async def test_a_skill_that_ignores_being_asked_to_end_is_killed_with_all_it_sta
 
 
 @BOTH
-async def test_a_cancelled_skill_can_put_things_away(workshop: Workshop, mode: Mode):
+async def test_a_cancelled_skill_can_put_things_away(workshop: Workshop, mode: ExecutionMode):
     script = "trap 'echo tidy; exit 0' TERM; echo up; while :; do sleep 0.01; done 2>/dev/null"
     workshop.write("it", script)
     lines: list[str] = []
@@ -435,11 +439,11 @@ async def test_output_without_end_is_thrown_away(workshop: Workshop):
 
 @needs_bubblewrap
 async def test_a_fork_bomb_is_ended_in_the_sandbox(workshop: Workshop):
-    workshop.limits = Limits(processes=24)
+    workshop.limits = ResourceLimits(processes=24)
     # It stops growing at 64 processes, in case that nothing else stops it.
     seconds = f"271.{os.getpid()}"  # nobody else's
     bomb = f"for i in 1 2 3 4 5 6 7 8; do for j in 1 2 3 4 5 6 7 8; do setsid sleep {seconds} & done; done; wait"
-    run = await workshop.run(bomb, Mode.SANDBOXED, timeout_s=PATIENCE_S)
+    run = await workshop.run(bomb, ExecutionMode.SANDBOXED, timeout_s=PATIENCE_S)
     assert run.status in {RunStatus.FAILED, RunStatus.TIMED_OUT}  # where the kernel counts them, it cannot fork
     assert "processes" in (run.reason or "") or "fork" in run.output.tail
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in content(path)]
@@ -447,9 +451,11 @@ async def test_a_fork_bomb_is_ended_in_the_sandbox(workshop: Workshop):
 
 @needs_bubblewrap
 async def test_memory_beyond_the_limit_ends_a_sandboxed_skill(workshop: Workshop):
-    workshop.limits = Limits(memory_bytes=50_000_000)
+    workshop.limits = ResourceLimits(memory_bytes=50_000_000)
     run = await workshop.run(
-        "head -c 200000000 /dev/zero | tail -n 1 | cat >/dev/null; sleep 60", Mode.SANDBOXED, timeout_s=PATIENCE_S
+        "head -c 200000000 /dev/zero | tail -n 1 | cat >/dev/null; sleep 60",
+        ExecutionMode.SANDBOXED,
+        timeout_s=PATIENCE_S,
     )
     assert (run.status, run.reason) == (RunStatus.FAILED, "it used more than 47 MiB of memory")
 
@@ -459,7 +465,7 @@ async def test_a_sandboxed_skill_reaches_nothing_of_the_data_directory_but_its_f
     (workshop.folder / ".env").write_text(f"TOKEN={SECRET}")
     workshop.write("other", "true")
     run = await workshop.run(
-        "ls -A ../..; cat ../../.env ../other/skill.yaml; echo pwned >> skill.yaml", Mode.SANDBOXED
+        "ls -A ../..; cat ../../.env ../other/skill.yaml; echo pwned >> skill.yaml", ExecutionMode.SANDBOXED
     )
     assert run.status is RunStatus.FAILED
     assert run.output.tail.splitlines()[:2] == ["scratch", "skills"]
@@ -470,7 +476,7 @@ async def test_a_sandboxed_skill_reaches_nothing_of_the_data_directory_but_its_f
 @needs_bubblewrap
 async def test_instructions_beside_a_manifest_cannot_be_changed_by_a_run(workshop: Workshop):
     workshop.put("it/SKILL.md", "---\nname: it\ndescription: d\n---\n")
-    run = await workshop.run("rm SKILL.md; echo pwned > SKILL.md", Mode.SANDBOXED)
+    run = await workshop.run("rm SKILL.md; echo pwned > SKILL.md", ExecutionMode.SANDBOXED)
     assert not run.ok
     assert "pwned" not in (workshop.folder / "skills/it/SKILL.md").read_text()
 
@@ -507,7 +513,7 @@ async def test_who_asks_to_hear_of_the_end_writes_the_only_entry(workshop: Works
     [("true", "", "succeeded"), ("exit 3", "", "failed"), ("true", "dependencies: [no-such]", "failed")],
 )
 async def test_each_run_writes_one_audit_entry(workshop: Workshop, command: str, more: str, status: str):
-    run = await workshop.run(command, Mode.SANDBOXED, more=more, args=["private"])
+    run = await workshop.run(command, ExecutionMode.SANDBOXED, more=more, args=["private"])
     (entry,) = workshop.audit()
     assert (entry.action, entry.source, entry.detail) == ("skill.run", "cli", f"it {status}")
     facts = dict(entry.metadata)
@@ -517,7 +523,7 @@ async def test_each_run_writes_one_audit_entry(workshop: Workshop, command: str,
 
 
 async def test_a_run_is_recorded_with_its_mode_level_trigger_and_actor(workshop: Workshop):
-    run = await workshop.run("true", Mode.SANDBOXED, args=["web"])
+    run = await workshop.run("true", ExecutionMode.SANDBOXED, args=["web"])
     assert run.params == {
         "mode": "sandboxed",
         "args": ["web"],

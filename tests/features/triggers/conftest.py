@@ -14,10 +14,10 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.process.identity import own_identity
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
-from tocsin.features.triggers.actions import Means
+from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Triggers
 from tocsin.features.triggers.service import TriggerHandler
-from tocsin.messaging.inbound.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.runs.model import Run
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
@@ -34,9 +34,9 @@ MESSAGE = InboundMessage(
 )
 
 
-def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> Received:  # noqa: A002
+def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> MessageContext:  # noqa: A002
     """Return a message as the inbox hands it over."""
-    return Received(id, replace(MESSAGE, text=text, **fields), attempt=attempt)
+    return MessageContext(id, replace(MESSAGE, text=text, **fields), attempt=attempt)
 
 
 @dataclass
@@ -58,10 +58,10 @@ class Triggered:
 
     def handler(self) -> TriggerHandler:
         """Return a handler as app.py puts it together."""
-        means = Means(self.runs, lambda: self.env, self.data_dir, **self.means)
+        means = ActionDependencies(self.runs, lambda: self.env, self.data_dir, **self.means)
         return TriggerHandler(Triggers(self.data_dir / "triggers.yaml"), means, self.audit, **self.options)
 
-    async def handle(self, text: str, **fields: Any) -> Verdict | None:
+    async def handle(self, text: str, **fields: Any) -> HandlerResult | None:
         """Hand one message over."""
         return await self.handler()(received(text, **fields))
 

@@ -12,8 +12,8 @@ from tocsin.core.config.settings import Settings
 from tocsin.features.triggers.actions import (
     MAX_CAPTURES_BYTES,
     MAX_VALUE_BYTES,
+    ActionDependencies,
     Firing,
-    Means,
     cut,
     fit,
     shell_command,
@@ -112,7 +112,7 @@ def test_every_message_can_stand_in_the_environment(text: str):
 
 
 def test_a_variable_of_the_environment_cannot_pretend_to_be_the_message():
-    means = Means(NO_RUNS, lambda: {"TRIGGER_MESSAGE": "forged", "PATH": "/bin"}, Path("/data"))
+    means = ActionDependencies(NO_RUNS, lambda: {"TRIGGER_MESSAGE": "forged", "PATH": "/bin"}, Path("/data"))
     assert shell_command(firing("x", (), "real"), means).env["TRIGGER_MESSAGE"] == "real"
 
 
@@ -133,7 +133,7 @@ def test_captures_together_stay_below_the_limits(length: int):
 
 
 NO_RUNS: Runs = None  # type: ignore[assignment]  # nothing is run
-MEANS = Means(NO_RUNS, lambda: {"PATH": "/bin"}, Path("/data"))
+MEANS = ActionDependencies(NO_RUNS, lambda: {"PATH": "/bin"}, Path("/data"))
 
 
 def firing(command: str, groups: tuple[str, ...], text: str) -> Firing:

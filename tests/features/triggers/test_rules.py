@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tocsin.core.reading.yaml_node import YamlError
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import MAX_GROUPS, MAX_LENGTH, Pattern, PatternError, searchable
-from tocsin.features.triggers.rules import Action, Match, Outcome, Triggers
+from tocsin.features.triggers.rules import Action, Match, MatchStatus, Triggers
 
 GOOD = r"""
 - pattern: '^deploy (\w+)(?: to (\w+))?$'
@@ -216,7 +216,7 @@ def test_an_evil_pattern_comes_to_an_end_on_64_kilobytes(pattern: str):
 def test_explain_says_of_every_rule_whether_it_fires_and_why_not(write: Write):
     match, findings = write(GOOD).explain("deploy web")
     assert match == Match(findings[0].rule, "deploy web", ("web", ""))
-    assert [finding.outcome for finding in findings] == [Outcome.FIRES, Outcome.COVERED, Outcome.NO_MATCH]
+    assert [finding.outcome for finding in findings] == [MatchStatus.FIRES, MatchStatus.COVERED, MatchStatus.NO_MATCH]
 
 
 def test_a_rule_keeps_its_number_and_pattern_in_its_id(write: Write):

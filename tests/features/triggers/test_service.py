@@ -15,10 +15,10 @@ from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.triggers.service import no_rule
-from tocsin.messaging.inbound.handling import Ending, Reply
+from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
-from tocsin.runs.model import Ended, Order, Run, RunKind, RunStatus, RunTrigger
-from tocsin.runs.recorder import Recorder
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.recorder import RunHandle
 from tocsin.runs.store import RunStore
 
 ECHO = "- pattern: '^say (.*)$'\n  command: printf '%s\\n' \"$1\"\n"
@@ -42,7 +42,7 @@ async def test_a_command_that_nothing_answers_gets_a_hint_and_nothing_else_does(
     command = replace(typed, message=replace(typed.message, kind=MessageKind.COMMAND, command="deploy"))
     verdict = await no_rule(command)
     assert verdict is not None
-    assert (verdict.ending, verdict.replies) == (Ending.IGNORED, ())
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.IGNORED, ())
     assert "/deploy" in verdict.hint
     assert "tocsin triggers list" in verdict.hint
     assert await no_rule(received("hello")) is None
@@ -51,7 +51,7 @@ async def test_a_command_that_nothing_answers_gets_a_hint_and_nothing_else_does(
 async def test_a_matching_message_is_answered_with_the_output_as_plain_text(triggered: Triggered):
     verdict = await triggered.write(ECHO).handle("say *hi* _there_")
     assert verdict is not None
-    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("*hi* _there_", PLAIN),))
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.ANSWERED, (Reply("*hi* _there_", PLAIN),))
 
 
 async def test_both_outputs_are_sent_back_in_the_order_in_which_they_came(triggered: Triggered):
@@ -106,7 +106,7 @@ async def test_captures_are_positional_parameters_of_a_shell_named_trigger(trigg
 async def test_a_failing_command_is_answered_with_its_output_and_its_exit_code(triggered: Triggered):
     verdict = await triggered.write("- {pattern: go, command: 'echo bad >&2; exit 3'}").handle("go")
     assert verdict is not None
-    assert (verdict.ending, verdict.replies[0].text) == (Ending.FAILED, "bad\n(exit code 3)")
+    assert (verdict.ending, verdict.replies[0].text) == (HandlingStatus.FAILED, "bad\n(exit code 3)")
 
 
 async def test_a_silent_command_is_answered_too(triggered: Triggered):
@@ -153,7 +153,12 @@ async def test_without_reply_the_command_runs_and_nothing_is_sent(triggered: Tri
     went, failed = await triggered.handle("go"), await triggered.handle("no")
     assert went is not None
     assert failed is not None
-    assert (went.ending, went.replies, failed.ending, failed.replies) == (Ending.ANSWERED, (), Ending.FAILED, ())
+    assert (went.ending, went.replies, failed.ending, failed.replies) == (
+        HandlingStatus.ANSWERED,
+        (),
+        HandlingStatus.FAILED,
+        (),
+    )
     assert [run.output.tail for run in await triggered.all_runs()] == ["", "done"]
 
 
@@ -296,7 +301,7 @@ async def test_claude_asks_the_chat_provider_with_the_captures_in_its_prompt(tri
     verdict = await triggered.handle("please explain wheels\0 to me")
     assert asked == [("What is wheels? (explain wheels)", "please explain wheels to me")]
     assert verdict is not None
-    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("It is **round**.", COMMONMARK),))
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.ANSWERED, (Reply("It is **round**.", COMMONMARK),))
     (run,) = await triggered.all_runs()
     assert (run.status, run.output.tail, run.params["action"]) == (RunStatus.SUCCEEDED, "It is **round**.", "claude")
 
@@ -335,14 +340,14 @@ async def test_a_provider_that_gives_no_answer_is_told_in_a_sentence(triggered: 
     triggered.means["ask"] = ask
     verdict = await triggered.write("- {pattern: go, action: claude, command: x}").handle("go")
     assert verdict is not None
-    assert (verdict.ending, verdict.replies) == (Ending.FAILED, (Reply(answer, PLAIN),))
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.FAILED, (Reply(answer, PLAIN),))
     assert [entry.metadata["status"] for entry in triggered.entries()] == ["failed"]
 
 
 class Skills:
     """Skills as another part of the program would run them."""
 
-    def __init__(self, triggered: Triggered, ended: Ended) -> None:
+    def __init__(self, triggered: Triggered, ended: RunResult) -> None:
         self.called: list[tuple[str, list[str], str, str, RunTrigger]] = []
         self._triggered, self._ended = triggered, ended
 
@@ -357,14 +362,16 @@ class Skills:
     ) -> Run:
         self.called.append((name, list(arguments), text, actor, cause))
 
-        async def work(recorder: Recorder) -> Ended:
+        async def work(recorder: RunHandle) -> RunResult:
             recorder.write("stdout", "sunny *and* warm\n")
             return self._ended
 
-        return await self._triggered.runs.execute(Order(RunKind.SKILL, name, name, RunTrigger.BOT), work, on_end=on_end)
+        return await self._triggered.runs.execute(
+            RunSpec(RunKind.SKILL, name, name, RunTrigger.BOT), work, on_end=on_end
+        )
 
 
-SUNNY = Ended(RunStatus.SUCCEEDED, exit_code=0)
+SUNNY = RunResult(RunStatus.SUCCEEDED, exit_code=0)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +390,7 @@ async def test_a_skill_gets_the_captures_as_whole_arguments_and_the_message_as_i
     verdict = await triggered.handle("weather Rome; rm -rf ~")
     assert skills.called == [("weather", arguments, "weather Rome; rm -rf ~", "chat:C1", RunTrigger.WEBHOOK)]
     assert verdict is not None
-    assert (verdict.ending, verdict.replies) == (Ending.ANSWERED, (Reply("sunny *and* warm", PLAIN),))
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.ANSWERED, (Reply("sunny *and* warm", PLAIN),))
     (entry,) = triggered.entries()
     assert entry.metadata["run"] == (await triggered.all_runs())[0].id
 
@@ -399,7 +406,7 @@ async def test_a_skill_that_fails_says_so(triggered: Triggered):
     triggered.means["run_skill"] = Skills(triggered, replace(SUNNY, status=RunStatus.FAILED, exit_code=4))
     verdict = await triggered.write("- {pattern: go, action: skill, command: weather}").handle("go")
     assert verdict is not None
-    assert (verdict.ending, verdict.replies[0].text) == (Ending.FAILED, "sunny *and* warm\n(exit code 4)")
+    assert (verdict.ending, verdict.replies[0].text) == (HandlingStatus.FAILED, "sunny *and* warm\n(exit code 4)")
 
 
 async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded(triggered: Triggered):
@@ -420,4 +427,4 @@ async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded
 async def test_a_bot_that_the_operator_asked_to_hear_fires_like_anybody(triggered: Triggered):
     verdict = await triggered.write(ECHO).handler()(received("say hi", sender_is_bot=True))
     assert verdict is not None
-    assert verdict.ending is Ending.ANSWERED
+    assert verdict.ending is HandlingStatus.ANSWERED

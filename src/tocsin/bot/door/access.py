@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tocsin.bot.contract import ShownAs, Tell
-from tocsin.bot.door.access_store import AccessStore, Record, Standing
+from tocsin.bot.door.access_store import AccessState, AccessStore, Record
 from tocsin.bot.keyboards import decision_keyboard
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
@@ -31,8 +31,8 @@ class Change:
     """What became of a decision."""
 
     chat_id: str
-    before: Standing
-    after: Standing
+    before: AccessState
+    after: AccessState
 
     @property
     def sentence(self) -> str:
@@ -47,7 +47,7 @@ class Listed:
     """One chat of the list that `bot access list` shows."""
 
     chat_id: str
-    standing: Standing
+    standing: AccessState
     origin: str  # setting, runtime
     details: Mapping[str, str]
     changed_at: float | None = None
@@ -76,20 +76,20 @@ class Access:
         self._tell = tell
         self._shown_as = shown_as
 
-    async def standing(self, chat_id: str) -> Standing:
+    async def standing(self, chat_id: str) -> AccessState:
         """Return where the chat stands; of a group that moved, both IDs count, its own first."""
         for id_, record in await self._store.family(chat_id):
             if record:
                 return record.standing
             if id_ in self._listed:
-                return Standing.ALLOWED
-        return Standing.UNKNOWN
+                return AccessState.ALLOWED
+        return AccessState.UNKNOWN
 
     async def admits(self, message: InboundMessage) -> bool:
         """Whether anything of the message may be processed, its acknowledgement included."""
-        return await self.standing(message.chat_id) is Standing.ALLOWED
+        return await self.standing(message.chat_id) is AccessState.ALLOWED
 
-    async def request(self, message: InboundMessage) -> Standing:
+    async def request(self, message: InboundMessage) -> AccessState:
         """Record that an unknown chat asks for access, and tell the admin once.
 
         A request that was cut off before the admin was told is completed by the next one.
@@ -97,34 +97,34 @@ class Access:
         record, is_new = await self._store.request(message.chat_id, details_of(message))
         if record is None:
             log.warning("an access request is dropped, too many wait", extra={"chat_id": message.chat_id})
-            return Standing.UNKNOWN
+            return AccessState.UNKNOWN
         if is_new:
             self._note("bot.request", f"access requested by chat {record.chat_id}", record.chat_id, Caller("bot"))
             if not self.admin:
                 log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
-        if record.standing is Standing.PENDING and not record.admin_told:
+        if record.standing is AccessState.PENDING and not record.admin_told:
             await self._ask_admin(record)
         return record.standing
 
     async def approve(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
         """Let the chat in, and tell it when it had asked; `pressed` is the message whose button decided."""
-        change, record = await self._change(chat_id, Standing.ALLOWED)
+        change, record = await self._change(chat_id, AccessState.ALLOWED)
         if change.before is not change.after:
-            if record and change.before is not Standing.UNKNOWN:
+            if record and change.before is not AccessState.UNKNOWN:
                 await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
             await self._close_request(record, change, pressed)
-            await self._store.decide(chat_id, Standing.ALLOWED)
+            await self._store.decide(chat_id, AccessState.ALLOWED)
             self._note("bot.approve", change.sentence, chat_id, caller)
         return change
 
     async def deny(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
         """Keep the chat out, and tell it when its request waits; `pressed` is the message whose button decided."""
-        change, record = await self._change(chat_id, Standing.DENIED)
+        change, record = await self._change(chat_id, AccessState.DENIED)
         if change.before is not change.after:
-            if record and change.before is Standing.PENDING:
+            if record and change.before is AccessState.PENDING:
                 await self._tell_chat(record, change, "Your access request was denied.")
             await self._close_request(record, change, pressed)
-            await self._store.decide(chat_id, Standing.DENIED)
+            await self._store.decide(chat_id, AccessState.DENIED)
             self._note("bot.deny", change.sentence, chat_id, caller)
         return change
 
@@ -133,13 +133,13 @@ class Access:
 
         Raises AccessError when the chat is not known at all.
         """
-        change, record = await self._change(chat_id, Standing.UNKNOWN)
-        if record is None and change.before is Standing.UNKNOWN:
+        change, record = await self._change(chat_id, AccessState.UNKNOWN)
+        if record is None and change.before is AccessState.UNKNOWN:
             raise AccessError(f"chat {chat_id} is not on the list", hint="see: tocsin bot access list")
         if change.before is not change.after:
             await self._close_request(record, change)
             if await self._allowed_anyway(chat_id):
-                await self._store.decide(chat_id, Standing.UNKNOWN)
+                await self._store.decide(chat_id, AccessState.UNKNOWN)
             else:
                 await self._store.forget(chat_id)
             self._note("bot.remove", change.sentence, chat_id, caller)
@@ -158,10 +158,10 @@ class Access:
         """Return every chat that is known, those that wait first."""
         records = await self._store.records()
         decided = {record.chat_id for record in records}
-        listed = [Listed(id_, Standing.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
+        listed = [Listed(id_, AccessState.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
         return [Listed(r.chat_id, r.standing, "runtime", r.details, r.changed_at) for r in records] + listed
 
-    async def _change(self, chat_id: str, after: Standing) -> tuple[Change, Record | None]:
+    async def _change(self, chat_id: str, after: AccessState) -> tuple[Change, Record | None]:
         record = (await self._store.family(chat_id))[0][1]
         before = record.standing if record else await self.standing(chat_id)
         return Change(chat_id, before, after), record
@@ -170,7 +170,7 @@ class Access:
         """Whether the chat is let in without a record of its own: by the setting, or by another ID of the group."""
         others = (await self._store.family(chat_id))[1:]
         return chat_id in self._listed or any(
-            record.standing is Standing.ALLOWED if record else id_ in self._listed for id_, record in others
+            record.standing is AccessState.ALLOWED if record else id_ in self._listed for id_, record in others
         )
 
     async def _ask_admin(self, record: Record) -> None:
@@ -231,9 +231,11 @@ def request_text(record: Record) -> str:
     return "\n".join([*lines, f"Or keep it out: /deny {record.chat_id}"] if record.details else lines)
 
 
-def outcome_text(chat_id: str, standing: Standing, details: Mapping[str, str]) -> str:
+def outcome_text(chat_id: str, standing: AccessState, details: Mapping[str, str]) -> str:
     """Return what the admin reads in the place of a request that is decided."""
-    other = f"To keep it out: /deny {chat_id}" if standing is Standing.ALLOWED else f"To let it in: /approve {chat_id}"
+    other = (
+        f"To keep it out: /deny {chat_id}" if standing is AccessState.ALLOWED else f"To let it in: /approve {chat_id}"
+    )
     return "\n".join([f"Chat {chat_id} is {standing}.", *labelled(details), other])
 
 

@@ -13,7 +13,7 @@ from tocsin.core.time.clock import Clock
 MAX_PENDING = 1_000  # anybody may ask: strangers must not fill the disk
 
 
-class Standing(StrEnum):
+class AccessState(StrEnum):
     """Where a chat stands (spec 3.2)."""
 
     UNKNOWN = "unknown"
@@ -27,7 +27,7 @@ class Record:
     """What was decided, or asked for, at run time. `changed_at` is Unix time."""
 
     chat_id: str
-    standing: Standing
+    standing: AccessState
     changed_at: float
     details: Mapping[str, str] = field(default_factory=dict)
     admin_told: bool = False
@@ -69,13 +69,13 @@ class AccessStore:
 
         def work(connection: sqlite3.Connection) -> tuple[Record | None, bool]:
             found = _record_of(connection, chat_id)
-            if found and found.standing is not Standing.UNKNOWN:
+            if found and found.standing is not AccessState.UNKNOWN:
                 return found, False
             waiting = connection.execute("SELECT count(*) FROM chat_access WHERE state = 'pending'").fetchone()[0]
             if waiting >= self._max_pending:
                 return None, False
-            _write(connection, chat_id, Standing.PENDING, json.dumps(dict(details)), now)
-            return Record(chat_id, Standing.PENDING, now, details), True
+            _write(connection, chat_id, AccessState.PENDING, json.dumps(dict(details)), now)
+            return Record(chat_id, AccessState.PENDING, now, details), True
 
         return await self._database.write(work)
 
@@ -83,7 +83,7 @@ class AccessStore:
         """Keep that the request of `chat_id` needs no further message, and which delivery told the admin."""
         await self._run("UPDATE chat_access SET admin_told = 1, notice = ? WHERE chat_id = ?", notice, chat_id)
 
-    async def decide(self, chat_id: str, standing: Standing) -> None:
+    async def decide(self, chat_id: str, standing: AccessState) -> None:
         """Record where the chat stands from now on; a recorded UNKNOWN outweighs the setting."""
         now = self._clock.now()
 
@@ -108,7 +108,7 @@ class AccessStore:
         await self._database.write(work)
 
 
-def _write(connection: sqlite3.Connection, chat_id: str, standing: Standing, details: str, now: float) -> None:
+def _write(connection: sqlite3.Connection, chat_id: str, standing: AccessState, details: str, now: float) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO chat_access (chat_id, state, details, changed_at) VALUES (?, ?, ?, ?)",
         [chat_id, str(standing), details, now],
@@ -123,7 +123,7 @@ def _record_of(connection: sqlite3.Connection, chat_id: str) -> Record | None:
 def _record(row: sqlite3.Row) -> Record:
     return Record(
         row["chat_id"],
-        Standing(row["state"]),
+        AccessState(row["state"]),
         row["changed_at"],
         json.loads(row["details"]),
         bool(row["admin_told"]),

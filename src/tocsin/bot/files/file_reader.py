@@ -1,4 +1,4 @@
-"""A program that opens one file of a stranger and prints its text: `python -m tocsin.bot.files.file_reader <kind> <path>`.
+"""Open one file of a stranger and print its text, as a program: `python -m tocsin.bot.files.file_reader <kind> <path>`.
 
 It runs as a child with limited memory and time, so that a hostile file can end nothing but it. What it
 prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
@@ -19,7 +19,7 @@ MEMORY_BYTES = 768 * 1024 * 1024
 CPU_S = 20
 
 
-class Reading(TypedDict, total=False):
+class ExtractedText(TypedDict, total=False):
     """What was found."""
 
     text: str
@@ -38,14 +38,14 @@ def main() -> None:
     sys.stdout.write(json.dumps(reading))
 
 
-def read_text(path: Path) -> Reading:
+def read_text(path: Path) -> ExtractedText:
     """Return the first characters of a text; what is no UTF-8 is read as well as possible."""
     content = path.read_bytes()
     encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     return _cut(content.decode(encoding, errors="replace"))
 
 
-def read_pdf(path: Path) -> Reading:
+def read_pdf(path: Path) -> ExtractedText:
     """Return the text of the first pages."""
     from pypdf import PdfReader
     from pypdf.errors import PdfReadError
@@ -75,14 +75,14 @@ def read_pdf(path: Path) -> Reading:
     return reading
 
 
-def _cut(text: str) -> Reading:
+def _cut(text: str) -> ExtractedText:
     clean = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
     if not clean:
         return {"refused": "the file is empty"}
     return {"text": clean[:MAX_CHARS], "cut": len(clean) > MAX_CHARS}
 
 
-def read_office(kind: str, path: Path) -> Reading:
+def read_office(kind: str, path: Path) -> ExtractedText:
     """Return the text of a document of an office program."""
     from tocsin.bot.files import office_reader
 
@@ -95,7 +95,7 @@ def read_office(kind: str, path: Path) -> Reading:
     return reading
 
 
-READERS: dict[str, Callable[[Path], Reading]] = {
+READERS: dict[str, Callable[[Path], ExtractedText]] = {
     "text": read_text,
     "pdf": read_pdf,
     **{kind: partial(read_office, kind) for kind in ("docx", "odt", "xlsx", "pptx")},

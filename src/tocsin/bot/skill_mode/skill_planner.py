@@ -9,14 +9,14 @@ from typing import Any
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
 from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
-from tocsin.bot.executor import CANCELLED, Desk, Work, was_cancelled, was_turned_away
+from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.skill_mode.plans import Plan, Plans, Step
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.messaging.inbound.handling import Ending, Received, Reply, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _PLAN = "plan:"
 SHOWN_RESULT = 600  # characters of each skill's output in the report
 
 
-class Intake:
+class SkillPlanner:
     """The pipeline from a message to the report on what was done."""
 
     def __init__(
@@ -46,13 +46,13 @@ class Intake:
         self._provider = provider
         self._list_skills = list_skills
         self._run_skill = run_skill
-        self._desk: Desk | None = None
+        self._desk: ChatExecutor | None = None
 
-    def work_at(self, desk: Desk) -> None:
+    def work_at(self, desk: ChatExecutor) -> None:
         """Carry plans out there; the desk is made after the intake."""
         self._desk = desk
 
-    async def propose(self, work: Work, ready: Prepared) -> Verdict:
+    async def propose(self, work: TaskContext, ready: Prepared) -> HandlerResult:
         """Answer a free-form message with a plan and two buttons."""
         skills = await self._list_skills()
         if not skills:
@@ -79,7 +79,7 @@ class Intake:
             return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
         return match_steps(text, skills), []
 
-    async def on_button(self, received: Received, data: str) -> Verdict | None:
+    async def on_button(self, received: MessageContext, data: str) -> HandlerResult | None:
         """Carry out or drop a plan; nothing for buttons that are not of a plan."""
         prefix, rest = keyboards.parse(data)
         if not rest.startswith(_PLAN) or self._desk is None:
@@ -101,7 +101,7 @@ class Intake:
             verdict = replace(verdict, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
         return in_place(received.message, verdict)
 
-    async def _carry_out(self, plan: Plan, work: Work) -> Verdict:
+    async def _carry_out(self, plan: Plan, work: TaskContext) -> HandlerResult:
         message = work.received.message
         if work.received.attempt == 1:
             self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
@@ -112,8 +112,8 @@ class Intake:
             plan = plan.with_step(number, await self._run(plan, number))
             await self._plans.save(plan)
         failed = any(step.ok is False for step in plan.steps)
-        ending = Ending.FAILED if failed else Ending.ANSWERED
-        return Verdict(ending, (Reply(report(plan)),), "a skill failed" if failed else "")
+        ending = HandlingStatus.FAILED if failed else HandlingStatus.ANSWERED
+        return HandlerResult(ending, (Reply(report(plan)),), "a skill failed" if failed else "")
 
     async def _run(self, plan: Plan, number: int) -> Step:
         step, actor = plan.steps[number], f"chat:{plan.chat_id}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tocsin.bot.contract import ignored
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.time.clock import Clock
-from tocsin.messaging.inbound.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 
 QUIET_S = 1.0  # the product names no number of items: an album is whole when nothing more came for so long
 
@@ -26,7 +26,9 @@ class Albums:
         self._clock = clock
         self._open: dict[tuple[str, str], _Album] = {}
 
-    async def handle(self, received: Received, work: Callable[[Received], Awaitable[Verdict]]) -> Verdict:
+    async def handle(
+        self, received: MessageContext, work: Callable[[MessageContext], Awaitable[HandlerResult]]
+    ) -> HandlerResult:
         """Do `work` once with all items in one message; a single message is worked on as it is.
 
         Every item stays unfinished until the album is answered, so that none is lost with the process.

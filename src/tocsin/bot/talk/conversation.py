@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered, failed, history_key
-from tocsin.bot.executor import Desk, Work, has_content, prepared, was_cancelled
-from tocsin.bot.talk.conversation_buffer import Exchange, Window
+from tocsin.bot.executor import ChatExecutor, TaskContext, has_content, prepared, was_cancelled
+from tocsin.bot.talk.conversation_buffer import ConversationBuffer, Exchange
 from tocsin.bot.talk.prompt import memory_of, question_of
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, TocsinError
-from tocsin.messaging.inbound.handling import Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question, Turn
 from tocsin.providers.watch import needs_operator
 
@@ -51,13 +51,15 @@ REMEDIES = {
 class Conversation:
     """Answers free-form messages of a chat."""
 
-    def __init__(self, desk: Desk, window: Window, provider: FindProvider, prepare: Prepare) -> None:
+    def __init__(
+        self, desk: ChatExecutor, window: ConversationBuffer, provider: FindProvider, prepare: Prepare
+    ) -> None:
         self._desk = desk
         self._window = window
         self._provider = provider
         self._prepare = prepare
 
-    async def __call__(self, received: Received) -> Verdict:
+    async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message; the history changes when the answer is durably on its way, and only then."""
         message = received.message
         exchange = self._window.ask(
@@ -90,13 +92,13 @@ class Conversation:
             exchange.answer = "\n\n".join(ready.notes)
         return ready
 
-    async def _answer(self, exchange: Exchange, work: Work, ready: Prepared) -> Verdict:
+    async def _answer(self, exchange: Exchange, work: TaskContext, ready: Prepared) -> HandlerResult:
         asked = Turn(USER, question_of(work.received.message, ready), ready.images)
         turns = await self._window.turns(exchange, asked)
         is_group = work.received.message.chat_type != "private"
         return await self._ask(exchange, work, Question(turns, INSTRUCTIONS + IN_GROUPS if is_group else INSTRUCTIONS))
 
-    async def _ask(self, exchange: Exchange, work: Work, question: Question) -> Verdict:
+    async def _ask(self, exchange: Exchange, work: TaskContext, question: Question) -> HandlerResult:
         try:
             provider = await self._provider()
             if provider is None:
@@ -111,7 +113,7 @@ class Conversation:
         text = f"{completion.text}\n\n{CUT_OFF}" if completion.truncated else completion.text
         return answered(text, parse_mode=COMMONMARK)
 
-    async def _complete(self, provider: ChatProvider, question: Question, work: Work) -> Completion:
+    async def _complete(self, provider: ChatProvider, question: Question, work: TaskContext) -> Completion:
         if not work.preview.wanted:
             return await provider.ask(question)
         return await provider.ask(question, work.preview.write, work.preview.restart)

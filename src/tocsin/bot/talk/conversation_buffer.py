@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tocsin.bot.contract import ASSISTANT, USER, Sessions
+from tocsin.bot.contract import ASSISTANT, USER, ChatHistory
 from tocsin.providers.contract import Turn
 
 _OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
@@ -28,10 +28,10 @@ class Exchange:
         return f"{self.key}:{self.message_id}"
 
 
-class Window:
+class ConversationBuffer:
     """Adds question and answer to the history together, once the answer is durably on its way."""
 
-    def __init__(self, sessions: Sessions, max_turns: int) -> None:
+    def __init__(self, sessions: ChatHistory, max_turns: int) -> None:
         self._sessions = sessions
         self._max_turns = max_turns  # the question included
         self._open: dict[str, list[Exchange]] = {}

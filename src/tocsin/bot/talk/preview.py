@@ -15,12 +15,12 @@ from typing import Any
 
 from tocsin.bot.contract import CHANNEL, BotCalls, Hold, history_key
 from tocsin.bot.keyboards import cancel_keyboard
-from tocsin.bot.persistence import Memory
+from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.talk.preview_text import PreviewText, preview_of
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, RemoteError, TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.messaging.inbound.handling import Received
+from tocsin.messaging.inbound.handling import MessageContext
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
 _REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
 
 
-class Pace:
+class EditRateLimiter:
     """When the next call for each chat may be made; shared by all previews."""
 
     def __init__(self, clock: Clock, hold: Hold | None = None) -> None:
@@ -66,7 +66,12 @@ class Preview:
     """The preview of one answer. Without an API, or a keeper of IDs, nothing is ever shown."""
 
     def __init__(
-        self, received: Received, api: BotCalls | None, memory: Memory, pace: Pace, message_id: int | None = None
+        self,
+        received: MessageContext,
+        api: BotCalls | None,
+        memory: BotPersistence,
+        pace: EditRateLimiter,
+        message_id: int | None = None,
     ) -> None:
         self.message_id = message_id
         self._id = received.id
@@ -185,17 +190,17 @@ class Preview:
 class Previews:
     """Makes previews, and knows which message has one."""
 
-    def __init__(self, api: BotCalls | None, memory: Memory, clock: Clock, hold: Hold | None = None) -> None:
+    def __init__(self, api: BotCalls | None, memory: BotPersistence, clock: Clock, hold: Hold | None = None) -> None:
         self._api = api
         self._memory = memory
-        self._pace = Pace(clock, hold)
+        self._pace = EditRateLimiter(clock, hold)
 
-    async def open(self, received: Received) -> Preview:
+    async def open(self, received: MessageContext) -> Preview:
         """Return the preview of the answer to `received`; after a crash, the one that is in the chat already."""
         known = await self._memory.preview(received.id) if received.attempt > 1 else None
         return Preview(received, self._api, self._memory, self._pace, known)
 
-    async def forget(self, received: Received) -> None:
+    async def forget(self, received: MessageContext) -> None:
         """Forget the preview of `received`."""
         await self._memory.forget_preview(received.id)
 

@@ -7,15 +7,15 @@ this, a backlog would be answered in disorder, and the gate would turn away an e
 import asyncio
 from collections import OrderedDict
 
-from tocsin.core.time.clock import Clock, rest
-from tocsin.messaging.inbound.handling import Received
+from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.messaging.inbound.handling import MessageContext
 
 # Nobody waits longer for a message that does not come, because a trigger answers it.
 LONGEST_S = 0.5
 MAX_CHATS = 1_000
 
 
-class Arrivals:
+class MessageSequencer:
     """Knows which messages of each chat are on their way to the gate."""
 
     def __init__(self, clock: Clock) -> None:
@@ -27,14 +27,14 @@ class Arrivals:
         """Return how many chats have messages on their way."""
         return len(self._coming)
 
-    def begin(self, received: Received) -> None:
+    def begin(self, received: MessageContext) -> None:
         """Note that a message is on its way, behind all that were noted before."""
         chat = self._coming.setdefault(received.message.chat_id, {})
         chat[received.id] = self._clock.monotonic() + LONGEST_S
         if len(self._coming) > MAX_CHATS:
             self._coming.popitem(last=False)
 
-    def leave(self, received: Received) -> None:
+    def leave(self, received: MessageContext) -> None:
         """Stop waiting for a message that arrived or was handled earlier."""
         chat = self._coming.get(received.message.chat_id)
         if chat is None or chat.pop(received.id, None) is None:
@@ -44,13 +44,13 @@ class Arrivals:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def turn(self, received: Received) -> None:
+    async def turn(self, received: MessageContext) -> None:
         """Return when all earlier messages of the chat are there; whoever is next comes in the next moment."""
         while (wait_s := self._wait_s(received)) > 0:
-            await rest(self._clock, wait_s, self._moved)
+            await sleep_or_event(self._clock, wait_s, self._moved)
         self.leave(received)
 
-    def _wait_s(self, received: Received) -> float:
+    def _wait_s(self, received: MessageContext) -> float:
         now, wait_s = self._clock.monotonic(), 0.0
         for id_, until in self._coming.get(received.message.chat_id, {}).items():
             if id_ == received.id:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tocsin.channels.botchat.extras import Keyboard
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.text.markup import Dialect
+    from tocsin.core.text.markup import Renderer
 
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
 LARGEST_THREAD_ID = 2**31 - 1
@@ -111,7 +111,7 @@ class BotchatAdapter(OutboundAdapter):
 
             read_extras(extra)
 
-    def dialect(self, parse_mode: str) -> "Dialect":
+    def dialect(self, parse_mode: str) -> "Renderer":
         """Return text with entities."""
         from tocsin.channels.botchat.entities import Entities
 

@@ -10,7 +10,7 @@ from typing import Any
 from tocsin.channels.replies import unusable, wait_of
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
-from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, Reply, Transport
+from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.text.redaction import Redactor
 
 # A token is part of every URL, so it is made of characters that mean nothing there.
@@ -137,7 +137,7 @@ class BotApi:
             raise self._refusal(reply, answer)
         return answer.get("result")
 
-    def _refusal(self, reply: Reply, answer: dict[str, Any]) -> BotApiError:
+    def _refusal(self, reply: HttpResponse, answer: dict[str, Any]) -> BotApiError:
         code, description, parameters = (answer.get(name) for name in ("error_code", "description", "parameters"))
         return BotApiError(
             code if isinstance(code, int) and not isinstance(code, bool) else reply.status,
@@ -148,7 +148,7 @@ class BotApi:
         )
 
 
-def _no_answer(reply: Reply) -> ChannelError:
+def _no_answer(reply: HttpResponse) -> ChannelError:
     """Judge an answer without the Bot API's JSON by its status; a proxy may still say how long to wait."""
     if reply.status == 429 or reply.status >= 500:
         return BotApiError(reply.status, header_wait_s=reply.retry_after_s())

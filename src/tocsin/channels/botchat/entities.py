@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Mark, Run, Shown
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Renderer, Shown, TextRun
 from tocsin.core.text.markup.inline import link_of, settle, with_mark
 from tocsin.core.text.strings import utf16_units
 
@@ -34,7 +34,7 @@ class Span(NamedTuple):
     detail: tuple[tuple[str, str], ...] = ()  # further fields
 
 
-class Entities(Dialect):
+class Entities(Renderer):
     """Texts that keep their words, beside ranges that say how they look."""
 
     quote = ""  # a range, too
@@ -57,7 +57,7 @@ class Entities(Dialect):
         first, following = self.indents(block)
         if following:
             runs = [run._replace(text=run.text.replace("\n", f"\n{following}")) for run in runs]
-        runs = [Run(first), *runs]
+        runs = [TextRun(first), *runs]
         text = "".join(run.text for run in runs)
         return Shown(text if block.runs else text.rstrip(), tuple(_spans(runs)))
 
@@ -80,7 +80,7 @@ class Entities(Dialect):
         return _stripped("".join(texts), spans)
 
 
-def _simple(run: Run) -> Run:
+def _simple(run: TextRun) -> TextRun:
     """Return the run with marks that may be nested: code is nothing else, and no link."""
     if CODE not in run.marks:
         return run
@@ -88,11 +88,11 @@ def _simple(run: Run) -> Run:
     return run._replace(marks=(link,) if link else (CODE,))
 
 
-def _spans(runs: Iterable[Run]) -> Iterator[Span]:
+def _spans(runs: Iterable[TextRun]) -> Iterator[Span]:
     """Yield the ranges of the marks; they are nested because the marks of each run are in order."""
     opened: list[tuple[Mark, int]] = []
     at = 0
-    for text, marks in (*runs, Run("")):
+    for text, marks in (*runs, TextRun("")):
         shared = 0
         while shared < min(len(opened), len(marks)) and opened[shared][0] == marks[shared]:
             shared += 1

@@ -12,13 +12,13 @@ from tocsin.channels.botchat.messages.fields import number, record, words
 from tocsin.channels.botchat.messages.updates import moved_chat, needs_username, read_update
 from tocsin.channels.botchat.settings import WEBHOOK_SECRET
 from tocsin.channels.inbound import (
-    Answer,
-    AskedOnce,
+    CachedLookup,
     InboundAdapter,
     InboundMessage,
     MessageKind,
     RejectedError,
     WebhookRequest,
+    WebhookResponse,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 
@@ -48,7 +48,7 @@ class BotchatInbound(InboundAdapter):
         self.api = BotApi(tools.http, config[API_URL], token)
         self.bot_id = int(token.partition(":")[0] or 0)
         self._has_token = bool(token)
-        self._me = AskedOnce(self.name, self._ask_name, tools.clock)
+        self._me = CachedLookup(self.name, self._ask_name, tools.clock)
         self._moved: list[Moved] = []
         self._reacts = True
 
@@ -100,9 +100,9 @@ class BotchatInbound(InboundAdapter):
                 log.debug("the bot does not know its own name", extra={"reason": error.sentence()})
         return await self._read(update)
 
-    def answer_to(self, message: InboundMessage | None) -> Answer:
+    def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
         """Return an empty object: one with the key `method` would be carried out as a call."""
-        return Answer(200, b"{}", "application/json")
+        return WebhookResponse(200, b"{}", "application/json")
 
     def reply_target(self, message: InboundMessage) -> str:
         """Return the chat, in a forum with the topic."""

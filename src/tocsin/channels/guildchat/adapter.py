@@ -13,8 +13,8 @@ from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.http.transport import Reply
-    from tocsin.core.text.markup import Dialect
+    from tocsin.core.http.transport import HttpResponse
+    from tocsin.core.text.markup import Renderer
 
 
 def _public_key(value: str) -> str:
@@ -111,7 +111,7 @@ class GuildchatAdapter(OutboundAdapter):
         """Return the provider's limit if the operator wants long texts split, else nothing."""
         return MAX_CHARS if self.config[SPLIT] else None
 
-    def dialect(self, parse_mode: str) -> "Dialect":
+    def dialect(self, parse_mode: str) -> "Renderer":
         """Return the product's Markdown; in it, plain text is escaped."""
         from tocsin.channels.guildchat.markdown import GuildMarkdown
 
@@ -176,7 +176,7 @@ class GuildchatAdapter(OutboundAdapter):
             raise unusable(reply, API_URL.name)
         return answer
 
-    def _keep_limits(self, path: str, reply: "Reply", answer: dict[str, Any] | None) -> None:
+    def _keep_limits(self, path: str, reply: "HttpResponse", answer: dict[str, Any] | None) -> None:
         """Remember how long the provider wants no calls of `path` (one bucket of one channel), or of any."""
         wait_s, headers = 0.0, reply.headers
         if headers.get("x-ratelimit-remaining") == "0":
@@ -208,12 +208,12 @@ def nonce(part: Part) -> str:
     return sha256(f"{part.target}\n{part.key}".encode()).hexdigest()[:24]
 
 
-def _is_everywhere(reply: "Reply", answer: dict[str, Any] | None) -> bool:
+def _is_everywhere(reply: "HttpResponse", answer: dict[str, Any] | None) -> bool:
     """Whether a 429 concerns all channels; the proxy before the provider, which has no JSON, throttles the address."""
     return answer is None or answer.get("global") is True or "x-ratelimit-global" in reply.headers
 
 
-def _refusal(reply: "Reply", answer: dict[str, Any]) -> ChannelError:
+def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
     given = answer.get("code")
     code = given if isinstance(given, int) and given else reply.status
     if reply.status == 429 or code in THROTTLED:
@@ -235,7 +235,7 @@ def _form_error(answer: Any) -> str:
     return str(answer)
 
 
-def _told_to_wait_s(reply: "Reply", answer: dict[str, Any]) -> float | None:
+def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
     """Return the longer one of body and header; either may be missing."""
     told = (_seconds(answer.get("retry_after")), reply.retry_after_s())
     return max((seconds for seconds in told if seconds is not None), default=None)

@@ -12,11 +12,11 @@ from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
-from tocsin.core.text.markup import Block, PlainText, Run, literal, render
+from tocsin.core.text.markup import Block, PlainText, TextRun, literal, render
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import Reply, Transport
+    from tocsin.core.http.transport import HttpResponse, Transport
     from tocsin.core.time.clock import Clock
 
 EPHEMERAL = 64  # only the person who asked sees it
@@ -143,7 +143,7 @@ class DirectLine:
 
 def shown(text: str) -> str:
     """Return `text`, the plain output of a command, so that no character of it acts as markup."""
-    return GuildMarkdown(MAX_CHARS).show(Block((Run(text),))).text
+    return GuildMarkdown(MAX_CHARS).show(Block((TextRun(text),))).text
 
 
 def escaped_at_most(text: str) -> int:
@@ -160,7 +160,7 @@ def _pause_s(failure: RemoteError, usual_s: float) -> float | None:
     return told if told is not None and told <= LONGEST_WAIT_S else None
 
 
-def _refusal(reply: "Reply") -> ChannelError:
+def _refusal(reply: "HttpResponse") -> ChannelError:
     answer = reply.json_object()
     if answer is None or 200 <= reply.status < 400 or reply.status >= 500:
         return unusable(reply, API_URL.name)
@@ -171,7 +171,7 @@ def _refusal(reply: "Reply") -> ChannelError:
     return refused(str(code), ADVICE.get(code, ""))
 
 
-def _told_to_wait_s(reply: "Reply", answer: dict[str, Any]) -> float | None:
+def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
     told = answer.get("retry_after")
     exact = told_wait_s(told) if isinstance(told, int | float) else None
     return reply.retry_after_s() if exact is None else exact

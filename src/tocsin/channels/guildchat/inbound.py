@@ -10,12 +10,12 @@ from tocsin.channels.guildchat.adapter import BOT_TOKEN, PUBLIC_KEY
 from tocsin.channels.guildchat.direct import EPHEMERAL, DirectLine, InteractionToken
 from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, message_of
 from tocsin.channels.inbound import (
-    Answer,
     Handshake,
     InboundAdapter,
     InboundMessage,
     MessageKind,
     WebhookRequest,
+    WebhookResponse,
 )
 from tocsin.core.reading.untrusted import json_object
 
@@ -58,7 +58,7 @@ class GuildchatInbound(InboundAdapter):
         if "token" not in call and isinstance(call.get("event"), dict):
             return events.message_of(call, request.body, now=self.clock.now())
         if sort == 0:
-            return Handshake(Answer(204))
+            return Handshake(WebhookResponse(204))
         if sort == PING:
             return Handshake(_json_answer({"type": 1}))
         if sort == AUTOCOMPLETE:
@@ -69,10 +69,10 @@ class GuildchatInbound(InboundAdapter):
         """Return the channel; a thread is a channel of its own."""
         return message.chat_id
 
-    def answer_to(self, message: InboundMessage | None) -> Answer:
+    def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
         """Defer the answer to an interaction; the person sees that the bot thinks, or a button that works."""
         if message is None or message.kind not in (MessageKind.COMMAND, MessageKind.CALLBACK):
-            return Answer(204)
+            return WebhookResponse(204)
         return _json_answer({"type": 5 if _waits_for_text(message) else 6})
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
@@ -119,5 +119,5 @@ def _waits_for_text(message: InboundMessage) -> bool:
     return message.kind is MessageKind.COMMAND or message.reply_to_id is None
 
 
-def _json_answer(document: dict[str, Any]) -> Answer:
-    return Answer(200, json.dumps(document).encode(), "application/json")
+def _json_answer(document: dict[str, Any]) -> WebhookResponse:
+    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

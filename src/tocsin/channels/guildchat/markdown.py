@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Renderer, Shown, TextRun
 from tocsin.core.text.markup.inline import BORDER, Piece, Role, settle, weave, with_mark
 
 FENCE = "```"
@@ -21,7 +21,7 @@ _IN_URL = str.maketrans({"*": "%2A", "`": "%60", "|": "%7C", "\\": "%5C", "(": "
 _IN_BARE_URL = str.maketrans({"*": "%2A", "`": "%60", "|": "%7C", "\\": "%5C"})
 
 
-class GuildMarkdown(Dialect):
+class GuildMarkdown(Renderer):
     """A dialect close to the source; what would act and is not meant to is escaped."""
 
     bullet = "-"
@@ -63,7 +63,7 @@ def escape(text: str) -> str:
     return "".join(pieces)
 
 
-def _woven(runs: Iterable[Run]) -> str:
+def _woven(runs: Iterable[TextRun]) -> str:
     out: list[str] = []
     closed = False  # a style has just ended: its marks and those of the next one must not run together
     for piece in weave(settle(runs, by_line=True)):

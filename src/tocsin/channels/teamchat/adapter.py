@@ -12,8 +12,8 @@ from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
-    from tocsin.core.http.transport import Reply
-    from tocsin.core.text.markup import Dialect
+    from tocsin.core.http.transport import HttpResponse
+    from tocsin.core.text.markup import Renderer
 
 BOT_TOKEN = Variable(
     "TEAMCHAT_BOT_TOKEN",
@@ -104,7 +104,7 @@ class TeamchatAdapter(OutboundAdapter):
         """Return the length the operator chose."""
         return self.config[CHUNK_AT]
 
-    def dialect(self, parse_mode: str) -> "Dialect":
+    def dialect(self, parse_mode: str) -> "Renderer":
         """Return mrkdwn, or what shows text without reading it as that."""
         from tocsin.channels.teamchat.mrkdwn import LiteralMrkdwn, Mrkdwn
 
@@ -159,7 +159,7 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _refusal(reply: "Reply", answer: dict[str, Any]) -> ChannelError:
+def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
     code = _short(answer.get("error") or f"HTTP {reply.status}")
     if code in THROTTLED or reply.status == 429:
         return rate_limited(reply.retry_after_s(), code)

@@ -18,7 +18,7 @@ from tocsin.core.text.strings import escaped_code_points
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import Reply, Transport
+    from tocsin.core.http.transport import HttpResponse, Transport
     from tocsin.core.time.clock import Clock
 
 MAX_USES = 5  # of a response_url, in 30 minutes
@@ -126,19 +126,19 @@ async def own_ids(config: "Values", http: "Transport") -> tuple[str, ...]:
     return tuple(own for name in ("user_id", "bot_id") if (own := identifier(answer.get(name))))
 
 
-async def _call(method: str, body: dict[str, str], config: "Values", http: "Transport") -> "Reply":
+async def _call(method: str, body: dict[str, str], config: "Values", http: "Transport") -> "HttpResponse":
     headers = {"Authorization": f"Bearer {config[BOT_TOKEN]}", "Content-Type": "application/json; charset=utf-8"}
     return await http.request("POST", f"{config[API_URL]}/{method}", headers=headers, body=json.dumps(body).encode())
 
 
-def _check_taken(reply: "Reply") -> None:
+def _check_taken(reply: "HttpResponse") -> None:
     answer = reply.json_object() or {}
     code = _code(answer.get("error")) or _code(reply.body.decode("ascii", "replace").strip())
     if reply.status != 200 or answer.get("ok") is False:
         raise _refusal(reply, code, "the answer goes out as a message of its own")
 
 
-def _refusal(reply: "Reply", code: str, advice: str) -> ChannelError:
+def _refusal(reply: "HttpResponse", code: str, advice: str) -> ChannelError:
     if code in THROTTLED or reply.status == 429:
         return rate_limited(reply.retry_after_s(), code or "HTTP 429")
     return refused(code, advice) if code and reply.status < 500 else unusable(reply, API_URL.name)

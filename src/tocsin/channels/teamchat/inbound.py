@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import (
-    Answer,
-    AskedOnce,
+    CachedLookup,
     Handshake,
     InboundAdapter,
     InboundMessage,
     MessageKind,
     WebhookRequest,
+    WebhookResponse,
 )
 from tocsin.channels.teamchat import signature
 from tocsin.channels.teamchat.adapter import API_URL, BOT_TOKEN, HEAR_BOTS, SIGNING_SECRET
@@ -44,7 +44,7 @@ class TeamchatInbound(InboundAdapter):
         self._threads = Threads()
         self._may_react = bool(config[BOT_TOKEN])
         self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()  # chat and time stamp
-        self._me = AskedOnce(self.name, lambda: own_ids(config, tools.http), tools.clock)
+        self._me = CachedLookup(self.name, lambda: own_ids(config, tools.http), tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         """Check the signature over the raw body."""
@@ -60,7 +60,7 @@ class TeamchatInbound(InboundAdapter):
             return await self._event(json_object(request.body) or {})
         fields = form_fields(request.body)
         if fields.get("ssl_check") == "1":
-            return Handshake(Answer())
+            return Handshake(WebhookResponse())
         now = self.clock.now()
         if "payload" in fields:
             payload = json_object(fields["payload"]) or {}
@@ -145,5 +145,5 @@ def _posted_at(message: InboundMessage) -> str:
     return "" if f"trigger:{message.id}" in message.dedupe_keys else timestamp(message.id)
 
 
-def _json_answer(document: dict[str, Any]) -> Answer:
-    return Answer(200, json.dumps(document).encode(), "application/json")
+def _json_answer(document: dict[str, Any]) -> WebhookResponse:
+    return WebhookResponse(200, json.dumps(document).encode(), "application/json")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tocsin.channels.teamchat.adapter import escape
-from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Dialect, Run, Shown
+from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Renderer, Shown, TextRun
 from tocsin.core.text.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
 from tocsin.core.text.markup.model import plain_text
 
@@ -14,7 +14,7 @@ _BEFORE = frozenset(" \n\u00a0([{\"'-" + BORDER)
 _AFTER = frozenset(" \n\u00a0)]}\"'-.,;:!?" + BORDER)
 
 
-class Mrkdwn(Dialect):
+class Mrkdwn(Renderer):
     """Bold, italic, strike, code, links and quotes; what looks like a mark in a text cannot be escaped."""
 
     def can_link(self, url: str, label: str) -> bool:
@@ -31,7 +31,7 @@ class Mrkdwn(Dialect):
         return Shown(self.laid_out(block, _woven(settle(map(_simple, runs), by_line=True))))
 
 
-class LiteralMrkdwn(Dialect):
+class LiteralMrkdwn(Renderer):
     """Text that the product is told not to read as markup: only its three characters are escaped."""
 
     def show(self, block: Block) -> Shown:
@@ -39,14 +39,14 @@ class LiteralMrkdwn(Dialect):
         return Shown(escape(plain_text(block.runs)))
 
 
-def _simple(run: Run) -> Run:
+def _simple(run: TextRun) -> TextRun:
     """Return the run with marks that act together: in a link none does, and code cannot hold its own mark."""
     if link := link_of(run):
         return run._replace(marks=run.marks[: run.marks.index(link) + 1])
     return run._replace(marks=tuple(mark for mark in run.marks if mark != CODE)) if "`" in run.text else run
 
 
-def _woven(runs: Iterable[Run]) -> str:
+def _woven(runs: Iterable[TextRun]) -> str:
     out: list[str] = []
     before: Piece | None = None
     for piece in weave(runs):

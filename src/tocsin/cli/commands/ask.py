@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tocsin.cli.opening import open_settings
 from tocsin.core.errors import ConfigError
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, Output, is_terminal
+from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.text import message_of, readable
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ leads to any service that speaks the interface of OpenAI."""
     parser.set_defaults(run=_ask, free_text="question")
 
 
-def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     import asyncio
 
     from tocsin.core.time.clock import SystemClock
@@ -61,7 +61,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-async def _answer(chat: "ChatProvider", question: "Question", out: Output) -> "Completion":
+async def _answer(chat: "ChatProvider", question: "Question", out: Console) -> "Completion":
     import sys
 
     label = f"Asking {chat.model} …"
@@ -75,7 +75,7 @@ async def _answer(chat: "ChatProvider", question: "Question", out: Output) -> "C
         await chat.aclose()
 
 
-async def _stream(chat: "ChatProvider", question: "Question", out: Output, label: str) -> "Completion":
+async def _stream(chat: "ChatProvider", question: "Question", out: Console, label: str) -> "Completion":
     """Print the answer while it is written; until its first piece, show that something goes on."""
     import asyncio
 
@@ -101,7 +101,7 @@ async def _stream(chat: "ChatProvider", question: "Question", out: Output, label
 class _Flow:
     """Prints pieces word by word: a secret that comes in two pieces is recognised in a whole word only."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Console) -> None:
         self._out = out
         self._held = ""
         self._is_open = False

@@ -13,7 +13,7 @@ from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.reader import Anchor
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.output import DONE, FAILED, Console
 
 if TYPE_CHECKING:
     from tocsin.core.audit.chain import ChainIssue, Verification
@@ -51,15 +51,15 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     commands["verify"].set_defaults(run=_verify)
 
 
-def _tail(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _tail(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return _show(_log(options, out).tail(arguments.limit), out)
 
 
-def _search(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _search(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return _show(_log(options, out).search(arguments.query, arguments.limit), out)
 
 
-def _verify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
     log = AuditLog(settings.data_dir / "audit.log")
     noted, unread = _noted(settings.data_dir, settings[AUDIT_ANCHOR])
@@ -99,7 +99,7 @@ def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainI
     return anchors, problems
 
 
-def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Output) -> "Verification":
+def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> "Verification":
     """Verify a log; on a terminal, show that it goes on."""
     import asyncio
 
@@ -115,7 +115,7 @@ def _keep_since(days: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""
 
 
-def _show(entries: Sequence[AuditEntry], out: Output) -> int:
+def _show(entries: Sequence[AuditEntry], out: Console) -> int:
     if out.as_json:
         out.document([{**asdict(entry), "metadata": dict(entry.metadata)} for entry in entries])
     else:
@@ -127,7 +127,7 @@ def _show(entries: Sequence[AuditEntry], out: Output) -> int:
     return DONE
 
 
-def _log(options: Options, out: Output) -> AuditLog:
+def _log(options: Options, out: Console) -> AuditLog:
     settings, _ = open_settings(options, out)
     return AuditLog(settings.data_dir / "audit.log")
 

@@ -8,14 +8,14 @@ from tocsin.assembly.program import DATABASE_FILE, App
 from tocsin.bot.assembly import build_access, shown_by, tell_through
 from tocsin.bot.door.access import Access, Change, Listed, labelled
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.settings import Rules, read_chat_id
+from tocsin.bot.settings import BotSettings, read_chat_id
 from tocsin.cli.opening import with_app
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.delivery.document import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 
 T = TypeVar("T")
 
@@ -46,14 +46,14 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
         changes[name].set_defaults(run=_change, change=name)
 
 
-def _serve(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     # Services bring a web server and a fast event loop, which changing the allowlist does not need.
     from tocsin.cli.commands.services import run_services
 
     return run_services(arguments, options, out)
 
 
-def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     chats = _with_access(options, out, lambda access: access.listing())
     if out.as_json:
         out.document([_document(chat) for chat in chats])
@@ -78,7 +78,7 @@ def _document(chat: Listed) -> dict[str, object]:
     }
 
 
-def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _change(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(access: Access) -> Change:
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         return await changes[arguments.change](arguments.chat_id, CALLER)
@@ -92,12 +92,12 @@ def _change(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return DONE
 
 
-def _with_access(options: Options, out: Output, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
+def _with_access(options: Options, out: Console, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
     async def call(app: App) -> T:
         tell = tell_through(app.outbox, CALLER)
         database = LazyDatabase(lambda: Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS))
         try:
-            rules, shown_as = Rules.of(app.settings), shown_by(app.outbox)
+            rules, shown_as = BotSettings.of(app.settings), shown_by(app.outbox)
             return await work(build_access(rules, database, app.clock, app.audit, tell, shown_as))
         finally:
             await database.aclose()

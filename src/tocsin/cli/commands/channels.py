@@ -9,7 +9,7 @@ from tocsin.assembly.program import list_channels, load_settings
 from tocsin.channels.registry import ChannelState
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 
 
 def configure_channels(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def configure_channels(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_channels)
 
 
-def _channels(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _channels(_: argparse.Namespace, options: Options, out: Console) -> int:
     settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     for problem in discovery.problems:
         out.error(problem)

@@ -9,12 +9,12 @@ from tocsin.assembly.program import App, publisher_of
 from tocsin.cli.opening import with_app
 from tocsin.core.errors import UnknownChannelError
 from tocsin.delivery.document import delivery_document, seconds_of, timestamp
-from tocsin.delivery.model import WAITING, Delivery, Status
+from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
-from tocsin.delivery.store import Query
+from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.parsing import UsageError
 from tocsin.terminal.text import message_of, readable
 
@@ -49,7 +49,9 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin deliveries list --status dead --channel email"
-    parser.add_argument("--status", choices=[str(status) for status in Status], help="only deliveries in this state")
+    parser.add_argument(
+        "--status", choices=[str(status) for status in DeliveryStatus], help="only deliveries in this state"
+    )
     parser.add_argument("--channel", default="", help="only this channel; an alias works too")
     parser.add_argument("--target", default="", help="only this target")
     parser.add_argument("--search", default="", metavar="WORDS", help="only with these words in message or target")
@@ -67,10 +69,10 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_publish, free_text="message")
 
 
-def _list(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[Sequence[Delivery], Mapping[str, str]]:
-        query = Query(
-            status=Status(arguments.status) if arguments.status else None,
+        query = DeliveryFilter(
+            status=DeliveryStatus(arguments.status) if arguments.status else None,
             channel=_kind(arguments, app),
             target=readable(arguments.target),
             text=readable(arguments.search),
@@ -134,7 +136,7 @@ def _next_try(delivery: Delivery, now: float) -> str:
     return "now"
 
 
-def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> Delivery:
         outbox = app.outbox
         if arguments.change == "show":
@@ -152,7 +154,7 @@ def _one(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-def _counts(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _counts(_: argparse.Namespace, options: Options, out: Console) -> int:
     counts = with_app(options, out, lambda app: app.outbox.store.counts())
     if out.as_json:
         out.document({str(status): number for status, number in counts.items()})
@@ -161,7 +163,7 @@ def _counts(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-def _publish(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     message = message_of(arguments.message, out)
 
     async def work(app: App) -> str:

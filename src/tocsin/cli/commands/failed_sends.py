@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tocsin.channels.contract import Receipt
 from tocsin.core.errors import FailureKind, UnknownChannelError
-from tocsin.terminal.output import Output
+from tocsin.terminal.output import Console
 
 
 def what_next(receipt: Receipt) -> str:
@@ -25,7 +25,7 @@ def what_next(receipt: Receipt) -> str:
     return f"nothing was sent: try again{wait}, or have the queue do it with --queue"
 
 
-def tell_cut_off(out: Output, receipts: Sequence[Receipt]) -> None:
+def tell_cut_off(out: Console, receipts: Sequence[Receipt]) -> None:
     """Tell of each target what is known of a send that a signal has cut off."""
     for receipt in receipts:
         result = receipt.result

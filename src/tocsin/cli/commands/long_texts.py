@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from tocsin.assembly.program import App
 from tocsin.core.errors import TocsinError
-from tocsin.terminal.output import Output
+from tocsin.terminal.output import Console
 
 ASK_ABOVE = 20  # messages for one target
 _CERTAINLY_SHORT = 1_000  # characters; no known channel makes more than a few messages of that
 
 
-async def may_send(app: App, out: Output, targets: Sequence[tuple[str, str]], message: str) -> bool:
+async def may_send(app: App, out: Console, targets: Sequence[tuple[str, str]], message: str) -> bool:
     """Whether to send: asks a person about a text that makes many messages; without a terminal the answer is yes."""
     if len(message) <= _CERTAINLY_SHORT:
         return True

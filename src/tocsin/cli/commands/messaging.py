@@ -13,7 +13,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, FAILED, MISUSED, Output
+from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.text import add_subject, message_of, readable, with_subject
 
 YES = "do not ask before a text is sent as many messages"
@@ -64,7 +64,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_notify, free_text="message")
 
 
-def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> SendResult:
         call = app.messenger.test(readable(arguments.channel), Caller("cli"))
         return await out.while_waiting(f"Testing {arguments.channel} …", call)
@@ -73,7 +73,7 @@ def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return _show(out, result, f"{result.channel}: {result.message}")
 
 
-def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     message = with_subject(arguments.subject, message_of(arguments.message, out))
     if arguments.queue:
         return _queue(arguments, message, options, out)
@@ -97,7 +97,7 @@ def _send(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return with_app(options, out, work)
 
 
-def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Output) -> int:
+def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
     from tocsin.delivery.document import delivery_document
     from tocsin.delivery.model import Delivery
 
@@ -121,7 +121,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: O
     return DONE
 
 
-def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[Path, tuple[Profile, ...]]:
         profiles = checked_profiles(app)
         found = profiles.all()
@@ -145,7 +145,7 @@ def _profiles(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE if all(profile.valid for profile in found) else MISUSED
 
 
-def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     message = with_subject(arguments.subject, message_of(arguments.message, out))
     profile = readable(arguments.profile)
 
@@ -171,7 +171,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Output) -> int
     return with_app(options, out, work, writes=arguments.queue)
 
 
-def _show_outcome(out: Output, outcome: NotifyResult, word: str) -> int:
+def _show_outcome(out: Console, outcome: NotifyResult, word: str) -> int:
     """Print what came of a fan-out and return its exit code."""
     if out.as_json:
         out.document(
@@ -191,7 +191,7 @@ def _show_outcome(out: Output, outcome: NotifyResult, word: str) -> int:
     return DONE if outcome.ok else FAILED
 
 
-def _show(out: Output, result: SendResult, success: str, hint: str = "") -> int:
+def _show(out: Console, result: SendResult, success: str, hint: str = "") -> int:
     """Print a send result and return its exit code."""
     if out.as_json:
         out.document(result)

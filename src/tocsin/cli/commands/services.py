@@ -16,7 +16,7 @@ from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
 from tocsin.core.storage.files import refuse_others
 from tocsin.core.text.redaction import Redactor
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def configure_worker(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_services, parts=frozenset())
 
 
-def run_services(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def run_services(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     """Run the services that `arguments.parts` names until a signal asks to stop."""
     settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
@@ -75,7 +75,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
         log.warning("%s; %s", unknown, unknown.hint)
 
 
-async def tell_mistakes(app: App, out: Output) -> None:
+async def tell_mistakes(app: App, out: Console) -> None:
     """Tell what is wrong with the files that people wrote: in the log, and on a terminal also below it."""
     from tocsin.cli.doctor.files import check_files
 
@@ -102,7 +102,7 @@ def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def announce(out: Output, addresses: Sequence[str]) -> None:
+def announce(out: Console, addresses: Sequence[str]) -> None:
     """Tell where the services listen."""
     for address in addresses:
         log.info("listening", extra={"address": address})

@@ -11,7 +11,7 @@ from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DI
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
 
 # Not one of the names that everybody tries first, of which the security check warns.
@@ -43,7 +43,7 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_completion)
 
 
-def _init(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _init(_: argparse.Namespace, options: Options, out: Console) -> int:
     from secrets import token_urlsafe
 
     from tocsin.channels.registry import discover
@@ -91,7 +91,7 @@ def _quoted(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _config_show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _config_show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
     told = {DATA_DIR.name, *settings.sources}
     shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
@@ -131,7 +131,7 @@ def _shown(settings: Settings, variable: Variable[object]) -> str:
     return spelled(value) or next((text for layer in settings.layers if (text := layer.values.get(variable.name))), "")
 
 
-def _completion(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _completion(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     import shtab
 
     from tocsin.cli.main import build_parser

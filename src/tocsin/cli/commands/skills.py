@@ -8,12 +8,12 @@ from tocsin.assembly.program import App, skills_of
 from tocsin.cli.doctor.findings import number_of
 from tocsin.cli.opening import with_app
 from tocsin.core.process.sandbox import State
-from tocsin.features.skills.model import MAX_TIMEOUT_S, Mode
-from tocsin.features.skills.service import Call
+from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode
+from tocsin.features.skills.service import SkillRequest
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import message_of, readable
 
 # What still belongs to us behind the name, until the first word of another kind: with and without a value.
@@ -52,8 +52,8 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=[str(mode) for mode in Mode],
-        default=str(Mode.STANDARD),
+        choices=[str(mode) for mode in ExecutionMode],
+        default=str(ExecutionMode.STANDARD),
         help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time limit, capped at the skill's own")
@@ -67,7 +67,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run, parser=parser)
 
 
-def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     found = _documents(options, out)
     if out.as_json:
         out.document(found)
@@ -80,7 +80,7 @@ def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-def _documents(options: Options, out: Output, name: str | None = None) -> list[dict[str, Any]]:
+def _documents(options: Options, out: Console, name: str | None = None) -> list[dict[str, Any]]:
     async def work(app: App) -> list[dict[str, Any]]:
         skills = skills_of(app)
         chosen = skills.list() if name is None else (skills.get(readable(name)),)
@@ -89,7 +89,7 @@ def _documents(options: Options, out: Output, name: str | None = None) -> list[d
     return with_app(options, out, work)
 
 
-def _lint(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _lint(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     found = _documents(options, out, arguments.name)
     errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
     if out.as_json:
@@ -110,7 +110,7 @@ def _row(skill: dict[str, Any]) -> tuple[str, ...]:
     return skill["name"], skill["kind"], state if skill["valid"] else "error", skill["description"]
 
 
-def _tell_mistakes(skill: dict[str, Any], out: Output) -> None:
+def _tell_mistakes(skill: dict[str, Any], out: Console) -> None:
     for error in skill["errors"]:
         out.error(_place(error), "correct it; the other skills are not affected")
     for warning in skill["warnings"]:
@@ -122,7 +122,7 @@ def _place(problem: dict[str, Any]) -> str:
     return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
 
 
-def _show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[dict[str, Any], State]:
         skills = skills_of(app)
         skill = skills.get(readable(arguments.name))
@@ -148,7 +148,7 @@ def _show(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     if not arguments.words:
         arguments.parser.error("the name of a skill is missing")
     name, *words = arguments.words
@@ -156,8 +156,8 @@ def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     if own:
         arguments.parser.parse_args(own, arguments)
         out.as_json = out.as_json or getattr(arguments, "json", False)
-    call = Call(
-        Mode(arguments.mode),
+    call = SkillRequest(
+        ExecutionMode(arguments.mode),
         RunTrigger.MANUAL,
         source="cli",
         args=tuple(readable(word) for word in words),
@@ -172,9 +172,9 @@ def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE if run.ok else FAILED
 
 
-async def _watched(app: App, name: str, call: Call, out: Output) -> Run:
+async def _watched(app: App, name: str, call: SkillRequest, out: Console) -> Run:
     skills = skills_of(app)
-    if call.mode is Mode.SANDBOXED:
+    if call.mode is ExecutionMode.SANDBOXED:
         state = await skills.sandbox_state()
         if state.reason:
             out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")

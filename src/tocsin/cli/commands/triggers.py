@@ -6,9 +6,9 @@ from typing import Any
 from tocsin.cli.opening import open_settings
 from tocsin.core.reading.yaml_node import shorten
 from tocsin.features.triggers.captures import notes_on, substitute
-from tocsin.features.triggers.rules import FILE_NAME, Action, Finding, Match, Outcome, Rule, Triggers
+from tocsin.features.triggers.rules import FILE_NAME, Action, Match, MatchStatus, Rule, RuleEvaluation, Triggers
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import message_of
 
 _EXAMPLE = """\
@@ -41,7 +41,7 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands["test"].set_defaults(run=_test, free_text="text")
 
 
-def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     triggers, rules = _read(options, out)
     if out.as_json:
         out.document([_record(rule) for rule in rules])
@@ -57,7 +57,7 @@ def _list(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     text = message_of(arguments.text, out)
     triggers, _ = _read(options, out)
     match, findings = triggers.explain(text)
@@ -68,7 +68,7 @@ def _test(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE if match else FAILED
 
 
-def _read(options: Options, out: Output) -> tuple[Triggers, tuple[Rule, ...]]:
+def _read(options: Options, out: Console) -> tuple[Triggers, tuple[Rule, ...]]:
     settings, _ = open_settings(options, out)
     triggers = Triggers(settings.data_dir / FILE_NAME)
     rules = triggers.all()
@@ -77,7 +77,7 @@ def _read(options: Options, out: Output) -> tuple[Triggers, tuple[Rule, ...]]:
     return triggers, rules
 
 
-def _show(match: Match | None, findings: tuple[Finding, ...], out: Output) -> None:
+def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Console) -> None:
     if match is None:
         out.line("no rule fires")
     else:
@@ -107,7 +107,7 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") or '""'
 
 
-def _advise(out: Output, rules: tuple[Rule, ...]) -> None:
+def _advise(out: Console, rules: tuple[Rule, ...]) -> None:
     for rule in rules:
         for note in _notes(rule):
             out.note(f"tocsin: rule {rule.number} (line {rule.line}): {note}")
@@ -129,8 +129,8 @@ def _record(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _explanation(match: Match | None, findings: tuple[Finding, ...]) -> dict[str, Any]:
-    outcomes = {Outcome.FIRES: "fires", Outcome.COVERED: "covered", Outcome.NO_MATCH: "no-match"}
+def _explanation(match: Match | None, findings: tuple[RuleEvaluation, ...]) -> dict[str, Any]:
+    outcomes = {MatchStatus.FIRES: "fires", MatchStatus.COVERED: "covered", MatchStatus.NO_MATCH: "no-match"}
     return {
         "matched": match is not None,
         "rule": _record(match.rule) if match else None,

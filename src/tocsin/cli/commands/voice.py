@@ -14,7 +14,7 @@ from tocsin.core.config.variables import VOICE_MODEL_URL
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.download import download
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Output, is_terminal
+from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.packages import how_to_install
 
 
@@ -25,7 +25,7 @@ def configure_voice(parser: argparse.ArgumentParser) -> None:
     commands["install"].set_defaults(run=_install)
 
 
-def _install(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _discovery = open_settings(options, out)
     if missing := [package for package in PACKAGES if find_spec(package) is None]:
         raise ConfigError(f"{', '.join(missing)}: package not installed", hint=how_to_install(missing[0]))
@@ -49,7 +49,9 @@ def _install(_: argparse.Namespace, options: Options, out: Output) -> int:
     return DONE
 
 
-async def _with_bar(out: Output, model: SpeechModel, fetch: Callable[[Callable[[int], None]], Awaitable[None]]) -> None:
+async def _with_bar(
+    out: Console, model: SpeechModel, fetch: Callable[[Callable[[int], None]], Awaitable[None]]
+) -> None:
     if out.quiet or not is_terminal(sys.stderr):
         await fetch(lambda _: None)
         return

@@ -24,12 +24,12 @@ from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.starting import running
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, Output
+from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
 
 if TYPE_CHECKING:
-    from tocsin_standins.cluster import Town
-    from tocsin_standins.recorder import Received
+    from tocsin_standins.cluster import StandinCluster
+    from tocsin_standins.recorder import RecordedRequest
 
 PARTS = frozenset({"gateway", "bot"})
 WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
@@ -43,7 +43,7 @@ def configure_demo(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(_: argparse.Namespace, options: Options, out: Output) -> int:
+def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
     from tocsin_standins.cluster import open_standins
 
     async def main(directory: Path) -> None:
@@ -100,7 +100,7 @@ def _free_port(wanted: int) -> int:
     raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
 
 
-def _welcome(out: Output, town: "Town", env_file: Path, redis_url: str, addresses: Sequence[str]) -> None:
+def _welcome(out: Console, town: "StandinCluster", env_file: Path, redis_url: str, addresses: Sequence[str]) -> None:
     town.connect(addresses[0], TEXTS)
     has_model = find_spec("pydantic_ai") is not None
     commands = _commands(town, env_file, addresses[0], has_model=has_model)
@@ -131,7 +131,7 @@ def _welcome(out: Output, town: "Town", env_file: Path, redis_url: str, addresse
         out.line(line)
 
 
-def _commands(town: "Town", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
+def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
     """Return commands that work as they are in any directory of another terminal."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
@@ -177,7 +177,7 @@ _WORDS = {
 }
 
 
-def _show(out: Output, town: "Town", received: "Received") -> None:
+def _show(out: Console, town: "StandinCluster", received: "RecordedRequest") -> None:
     word = _WORDS.get(received.kind)
     if word is None:
         return
@@ -189,7 +189,7 @@ def _show(out: Output, town: "Town", received: "Received") -> None:
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
 
 
-def _tell_rule(town: "Town", action: str, metadata: Mapping[str, object]) -> None:
+def _tell_rule(town: "StandinCluster", action: str, metadata: Mapping[str, object]) -> None:
     """Say on page and terminal which rule answers a message."""
     if action == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"

@@ -13,7 +13,7 @@ from tocsin.core.config.variables import (
 from tocsin.core.storage.files import make_directory, write_atomically
 
 if TYPE_CHECKING:
-    from tocsin_standins.cluster import Town
+    from tocsin_standins.cluster import StandinCluster
 
 PROFILE = "oncall"
 GREET, DISK_SPACE = "greet", "disk-space"
@@ -55,7 +55,7 @@ dependencies: [df]
 }
 
 
-def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str) -> Path:
+def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redis_url: str) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
     values = {
         DATA_DIR.name: str(directory),
@@ -77,7 +77,7 @@ def write_files(directory: Path, town: "Town", gateway_port: int, redis_url: str
     return env_file
 
 
-def _profile(town: "Town") -> str:
+def _profile(town: "StandinCluster") -> str:
     lines = [f"{PROFILE}:"]
     for channel, target in town.samples().items():
         lines += [f"  - channel: {town.product(channel)}", f'    target: "{target}"']

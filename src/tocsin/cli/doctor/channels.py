@@ -86,11 +86,11 @@ async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> A
 async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
     from tocsin.bot import checks as checkup
     from tocsin.bot.assembly import build_access
-    from tocsin.bot.settings import Rules
+    from tocsin.bot.settings import BotSettings
     from tocsin.bot.source import inbound_of
 
     settings, inbound = app.settings, inbound_of(app.registry)
-    access = build_access(Rules.of(settings), app.database, app.clock, app.audit, None)
+    access = build_access(BotSettings.of(settings), app.database, app.clock, app.audit, None)
     remarks = [
         *checkup.check_settings(settings),
         *checkup.check_poller(settings, inbound, settings.data_dir),

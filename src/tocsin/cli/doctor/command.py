@@ -27,7 +27,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Sandbox
 from tocsin.terminal.options import Options
-from tocsin.terminal.output import DONE, FAILED, Output
+from tocsin.terminal.output import DONE, FAILED, Console
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
+def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     try:
         settings, discovery = open_settings(options, out)
     except ConfigError as error:
@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Output) -> int:
     return _report(findings, out)
 
 
-def _report(findings: list[Finding], out: Output) -> int:
+def _report(findings: list[Finding], out: Console) -> int:
     broken = any(finding.state == "error" for finding in findings)
     if out.as_json:
         out.document({"ok": not broken, "findings": findings})

@@ -7,7 +7,7 @@ from tocsin.cli.doctor.findings import Finding, failure, number_of
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
-from tocsin.delivery.model import Status
+from tocsin.delivery.model import DeliveryStatus
 
 # Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
 WAITS_S = 600
@@ -40,7 +40,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
 async def _what_waits(app: App) -> list[Finding]:
     """Return what keeps deliveries waiting for longer than their turn."""
     findings = []
-    if waiting := (await app.outbox.store.counts())[Status.RETRY_WAIT]:
+    if waiting := (await app.outbox.store.counts())[DeliveryStatus.RETRY_WAIT]:
         detail = f"{number_of(waiting, 'queued message')} failed and will be tried again"
         findings.append(Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` says why"))
     for channel, hold in (await app.outbox.store.account_holds(app.registry.configured())).items():

@@ -20,7 +20,7 @@ from tocsin.core.http.transport import (
     CONNECT_TIMEOUT_S,
     MAX_BODY_BYTES,
     READ_TIMEOUT_S,
-    Reply,
+    HttpResponse,
     Transport,
     certificate_refused,
     connect_failed,
@@ -39,7 +39,7 @@ MAX_FRAMING_BYTES = 7 * MAX_BODY_BYTES
 NEXT_ADDRESS_S = 0.25
 
 
-class Place(NamedTuple):
+class RequestTarget(NamedTuple):
     """Where a URL leads: `origin` names the pool of connections, `path` goes into the request line."""
 
     origin: str
@@ -69,7 +69,7 @@ class DirectTransport:
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> Reply:
+    ) -> HttpResponse:
         """See `Transport.request`."""
         place = place_of(url)
         if proxy_for(place.origin):
@@ -89,7 +89,7 @@ class DirectTransport:
             limit_s = min(self._connect_timeout_s, timeout_s)
             connection = self._take(place.origin) or await self._connect(place, url, limit_s)
             try:
-                call = Call(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
+                call = RequestCycle(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
                 return await connection.exchange(message, call)
             finally:
                 self._give_back(place.origin, connection)
@@ -122,7 +122,7 @@ class DirectTransport:
             connections.pop(0).close()
         connections.append(connection)
 
-    async def _connect(self, place: Place, url: str, limit_s: float) -> "Connection":
+    async def _connect(self, place: RequestTarget, url: str, limit_s: float) -> "Connection":
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(limit_s):
@@ -164,13 +164,13 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.reusable = False
         self._loop = asyncio.get_running_loop()
-        self._call: Call | None = None
+        self._call: RequestCycle | None = None
         self._used_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's does not derive from it
 
-    async def exchange(self, message: bytes, call: "Call") -> Reply:
+    async def exchange(self, message: bytes, call: "RequestCycle") -> HttpResponse:
         """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
         self.reusable = False
         self._call = call
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
             self._call.end_of_stream(broken=error is not None)
 
 
-class Call:
+class RequestCycle:
     """One request that waits for its answer; httptools calls the methods that begin with `on_`.
 
     Ends at `deadline`, a time of the event loop, or when nothing was heard for `patience_s`.
@@ -223,7 +223,7 @@ class Call:
         patience_s: float,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
-        self.answer: asyncio.Future[Reply] = loop.create_future()
+        self.answer: asyncio.Future[HttpResponse] = loop.create_future()
         self.keeps_alive = False
         self._loop = loop
         self._url = url
@@ -282,7 +282,7 @@ class Call:
     def _finish(self, *, complete: bool) -> None:
         if not self.answer.done():
             body = bytes(self._body[: self._max_body_bytes])
-            self.answer.set_result(Reply(self._status, self._headers, body, complete))
+            self.answer.set_result(HttpResponse(self._status, self._headers, body, complete))
 
     def _break_off(self, reason: str) -> None:
         """End the call without a whole answer; a status that came says more than a missing body."""
@@ -301,17 +301,19 @@ class Call:
 
 
 @lru_cache(maxsize=256)
-def place_of(url: str) -> Place:
+def place_of(url: str) -> RequestTarget:
     """Take `url` apart."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     authority = host_of(url)
     host = parts.hostname or ""
-    return Place(f"{parts.scheme}://{authority}", host, parts.port or (443 if secure else 80), secure, authority, path)
+    return RequestTarget(
+        f"{parts.scheme}://{authority}", host, parts.port or (443 if secure else 80), secure, authority, path
+    )
 
 
-def _head(method: str, place: Place, headers: Mapping[str, str], length: int) -> bytes:
+def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length: int) -> bytes:
     lines = [f"{method} {place.path} HTTP/1.1", f"Host: {place.authority}", "Accept: */*"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if length or method != "GET":

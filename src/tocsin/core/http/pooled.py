@@ -11,7 +11,7 @@ from tocsin.core.http.transport import (
     CONNECT_TIMEOUT_S,
     MAX_BODY_BYTES,
     READ_TIMEOUT_S,
-    Reply,
+    HttpResponse,
     certificate_refused,
     connect_failed,
     origin_of,
@@ -49,7 +49,7 @@ class PooledTransport:
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> Reply:
+    ) -> HttpResponse:
         """See `Transport.request`."""
         try:
             async with self._session.request(
@@ -63,7 +63,7 @@ class PooledTransport:
                 timeout=self._timeout(timeout_s, read_timeout_s),
             ) as response:
                 content, complete = await _read(response, max_body_bytes)
-                return Reply(response.status, response.headers, content, complete)
+                return HttpResponse(response.status, response.headers, content, complete)
         except aiohttp.ClientConnectorCertificateError as error:
             raise certificate_refused(url, getattr(error.certificate_error, "verify_message", "")) from None
         except (aiohttp.ClientConnectorError, aiohttp.ClientProxyConnectionError) as error:

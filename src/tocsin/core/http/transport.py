@@ -1,6 +1,6 @@
 """What an HTTP call is to the rest of the program; who carries it out is exchangeable.
 
-A call either returns a `Reply`, or raises RemoteError with the one fact that matters afterwards:
+A call either returns a `HttpResponse`, or raises RemoteError with the one fact that matters afterwards:
 whether the request can have reached the other side.
 """
 
@@ -21,7 +21,7 @@ MAX_BODY_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpResponse:
     """An answer. Headers are looked up in lower case; `complete` is false when the body broke off."""
 
     status: int
@@ -67,7 +67,7 @@ class Transport(Protocol):
         timeout_s: float = CALL_TIMEOUT_S,
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> Reply:
+    ) -> HttpResponse:
         """Return the reply, whatever its status; `timeout_s` bounds the whole call.
 
         A body over `max_body_bytes` is cut there and not `complete`.

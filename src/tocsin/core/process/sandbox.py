@@ -52,7 +52,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """What a sandboxed program may use up. The first two are of all its processes together."""
 
     processes: int = 128
@@ -64,7 +64,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SandboxPolicy:
     """What one program may reach: a folder to read and work in, one to write to, the network.
 
     With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`.
@@ -77,7 +77,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Confined:
+class SandboxedCommand:
     """A command line and its environment, ready to be started in `cwd`."""
 
     argv: tuple[str, ...]
@@ -90,7 +90,7 @@ class Confined:
 class Sandbox:
     """Confines programs; `bwrap` is the program to use, none where nothing is set."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)
     bwrap: str = field(default_factory=lambda: shutil.which("bwrap", path=SYSTEM_PATH) or "")
     _state: State | None = None
 
@@ -100,15 +100,15 @@ class Sandbox:
             self._state = await self._try_out()
         return self._state
 
-    async def confine(self, argv: Sequence[str], env: Mapping[str, str], room: Room) -> Confined:
+    async def confine(self, argv: Sequence[str], env: Mapping[str, str], room: SandboxPolicy) -> SandboxedCommand:
         """Return how to start `argv` so that it stays in `room`."""
         state = await self.state()
         if state.level is Level.LIMITS:
-            return Confined((*self._limited(in_namespace=False), *argv), env, room.source, wrapped=False)
+            return SandboxedCommand((*self._limited(in_namespace=False), *argv), env, room.source, wrapped=False)
         home = _home(env)
         inside = {**env, "HOME": home} if "HOME" in env else env
         wrapper = (*self._bubblewrap(room, home), *self._limited(in_namespace=True))
-        return Confined((*wrapper, *argv), inside, Path("/"), wrapped=True)
+        return SandboxedCommand((*wrapper, *argv), inside, Path("/"), wrapped=True)
 
     def reachable(self, path: str, level: Level) -> str:
         """Return those folders of a `PATH` in which a confined program finds programs."""
@@ -124,7 +124,7 @@ class Sandbox:
     async def _try_out(self) -> State:
         if not self.bwrap:
             return State(Level.LIMITS, "bubblewrap is not installed")
-        room = Room(Path("/tmp"), Path("/tmp"))  # noqa: S108  # a folder that is there
+        room = SandboxPolicy(Path("/tmp"), Path("/tmp"))  # noqa: S108  # a folder that is there
         argv = [*self._bubblewrap(room, _OWN_HOME), *self._limited(in_namespace=True), "/bin/true"]
         try:
             done = await run(argv, timeout_s=_PROBE_TIMEOUT_S, env={"PATH": SYSTEM_PATH}, cwd=Path("/"))
@@ -135,7 +135,7 @@ class Sandbox:
             return State(Level.LIMITS, f"bubblewrap does not work here: {said}")
         return State(Level.BUBBLEWRAP)
 
-    def _bubblewrap(self, room: Room, home: str) -> Iterator[str]:
+    def _bubblewrap(self, room: SandboxPolicy, home: str) -> Iterator[str]:
         size = str(self.limits.temporary_bytes)
         folder = str(room.folder)
         yield from (self.bwrap, "--die-with-parent", "--new-session", "--cap-drop", "ALL")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Place, Scalar, kind_of, shorten
+from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Scalar, SourcePosition, kind_of, shorten
 from tocsin.core.storage.files import read_limited
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class _Composer:
             self._open.append(_Level(node, content))
         return node
 
-    def _attach(self, level: "_Level", content: Content, place: Place) -> Node:
+    def _attach(self, level: "_Level", content: Content, place: SourcePosition) -> Node:
         if isinstance(level.content, list):
             node = Node(self._document, content, place, parent=level.node, step=len(level.content))
             level.content.append(node)
@@ -144,11 +144,11 @@ class _Level:
     node: Node
     content: list[Node] | dict[str, Node]
     key: str | None = None
-    key_place: Place = TOP
+    key_place: SourcePosition = TOP
 
 
-def _place(mark: Any) -> Place:
-    return Place(mark.line + 1, mark.column + 1) if mark else TOP
+def _place(mark: Any) -> SourcePosition:
+    return SourcePosition(mark.line + 1, mark.column + 1) if mark else TOP
 
 
 def _decorations(event: Any) -> Iterator[str]:
@@ -212,5 +212,5 @@ def _decode(content: bytes, path: Path) -> str:
     return text
 
 
-def _end_of(text: str) -> Place:
-    return Place(text.count("\n") + 1, len(text) - (text.rfind("\n") + 1) + 1)
+def _end_of(text: str) -> SourcePosition:
+    return SourcePosition(text.count("\n") + 1, len(text) - (text.rfind("\n") + 1) + 1)

@@ -31,18 +31,18 @@ _NUMBER = re.compile(
 )
 
 
-class Place(NamedTuple):
+class SourcePosition(NamedTuple):
     """Where something stands in a file, both counted from 1."""
 
     line: int
     column: int
 
 
-TOP = Place(1, 1)
+TOP = SourcePosition(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class YamlIssue:
     """One mistake: `key` is the way to the value, as in `ops[0].target`; empty at the top."""
 
     line: int
@@ -58,7 +58,7 @@ class Problem:
 class YamlError(ConfigError):
     """A YAML file has mistakes; `problems` has each of them."""
 
-    def __init__(self, path: Path, problems: Iterable[Problem]) -> None:
+    def __init__(self, path: Path, problems: Iterable[YamlIssue]) -> None:
         self.path = path
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
         shown = "; ".join(str(problem) for problem in self.problems[:SHOWN_PROBLEMS])
@@ -79,17 +79,17 @@ class Document:
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         self.text = text
-        self.problems: list[Problem] = []
+        self.problems: list[YamlIssue] = []
 
-    def refuse(self, place: Place, key: str, detail: str) -> None:
+    def refuse(self, place: SourcePosition, key: str, detail: str) -> None:
         """Record a mistake; raise YamlError when it is one too many."""
-        self.problems.append(Problem(place.line, place.column, key, detail))
+        self.problems.append(YamlIssue(place.line, place.column, key, detail))
         if len(self.problems) >= MAX_PROBLEMS:
             self.check()
 
-    def stop(self, place: Place, key: str, detail: str) -> NoReturn:
+    def stop(self, place: SourcePosition, key: str, detail: str) -> NoReturn:
         """Record a mistake that makes the rest unreadable, and raise YamlError."""
-        problem = Problem(place.line, place.column, key, detail)
+        problem = YamlIssue(place.line, place.column, key, detail)
         raise YamlError(self.path, [*self.problems, problem])
 
     def check(self) -> None:
@@ -97,7 +97,7 @@ class Document:
         if self.problems:
             raise YamlError(self.path, self.problems)
 
-    def rest_of_line(self, place: Place) -> str:
+    def rest_of_line(self, place: SourcePosition) -> str:
         """Return what stands at a place, up to the end of its line."""
         lines = self.text.splitlines()
         return lines[place.line - 1][place.column - 1 :] if place.line <= len(lines) else ""
@@ -115,11 +115,11 @@ class Node:
         self,
         document: Document,
         content: Content,
-        place: Place,
+        place: SourcePosition,
         *,
         parent: "Node | None" = None,
         step: str | int = "",
-        key_place: Place | None = None,
+        key_place: SourcePosition | None = None,
     ) -> None:
         self._document = document
         self.content = content
@@ -143,13 +143,13 @@ class Node:
             node = node.parent
         return "".join(reversed(steps)).removeprefix(".")
 
-    def problem(self, detail: str) -> Problem:
+    def problem(self, detail: str) -> YamlIssue:
         """Describe a mistake of this value that does not make the whole file unusable."""
-        return Problem(self.place.line, self.place.column, self.key, detail)
+        return YamlIssue(self.place.line, self.place.column, self.key, detail)
 
-    def key_problem(self, detail: str) -> Problem:
+    def key_problem(self, detail: str) -> YamlIssue:
         """Describe a mistake of the key in front of this value that does not make the whole file unusable."""
-        return Problem(self.key_place.line, self.key_place.column, self.parent.key if self.parent else "", detail)
+        return YamlIssue(self.key_place.line, self.key_place.column, self.parent.key if self.parent else "", detail)
 
     def refuse(self, detail: str) -> None:
         """Record a mistake of this value."""

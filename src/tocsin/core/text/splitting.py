@@ -61,7 +61,7 @@ class Fence(NamedTuple):
         return line.end() if line and line[1].startswith(self.closing.lstrip(" ")) else -1
 
 
-class Block(NamedTuple):
+class FencedBlock(NamedTuple):
     """A fenced block: where its opening line begins, its body begins, its closing line begins and ends."""
 
     fence: Fence
@@ -174,20 +174,20 @@ class _View:
 
     # Reading the window
 
-    def _read_blocks(self, fence: Fence | None) -> Iterator[Block]:
+    def _read_blocks(self, fence: Fence | None) -> Iterator[FencedBlock]:
         begin = body = self.start
         for line in self._fence_lines():
             if fence is None:
                 begin, body = line.start(), min(line.end() + 1, len(self.text))
                 fence = self._opened_by(line)
             elif (end := fence.closed_by(self.text, line.start())) >= 0:
-                yield self._guarded(Block(fence, begin, body, line.start(), end))
+                yield self._guarded(FencedBlock(fence, begin, body, line.start(), end))
                 fence = None
             else:
                 self._forbid_false_closing(line, fence)
         if fence:
             beyond = len(self.text) + 1
-            yield self._guarded(Block(fence, begin, body, beyond, beyond))
+            yield self._guarded(FencedBlock(fence, begin, body, beyond, beyond))
 
     def _fence_lines(self) -> Iterator[re.Match[str]]:
         found: Iterable[re.Match[str]] = _FENCE_LINE.finditer(self.text, self.start, self.stop)
@@ -212,7 +212,7 @@ class _View:
             blanks = len(line[3]) - len(line[3].lstrip())
             self._forbid(line.start(2) + len(marker) - 1, line.end(2) + blanks + 1)
 
-    def _guarded(self, block: Block) -> Block:
+    def _guarded(self, block: FencedBlock) -> FencedBlock:
         empty = block.body == block.close
         if block.begin < block.body:
             self._forbid(block.begin, block.body + (not empty))
@@ -245,7 +245,7 @@ class _View:
 
     # Judging a cut
 
-    def block_at(self, cut: int) -> Block | None:
+    def block_at(self, cut: int) -> FencedBlock | None:
         """Return the block whose body a cut at `cut` would divide."""
         index = bisect_right(self.begins, cut) - 1
         if index < 0:

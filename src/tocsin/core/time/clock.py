@@ -42,7 +42,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-async def rest(clock: Clock, seconds: float, until: "Event") -> None:
+async def sleep_or_event(clock: Clock, seconds: float, until: "Event") -> None:
     """Wait that long, or for the event; one whole turn of the event loop at least."""
     import asyncio
 

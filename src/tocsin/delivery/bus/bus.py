@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script, failure
-from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, Enqueue, Intake, Prepare, explain
+from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, BusConsumer, Enqueue, Prepare, explain
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
@@ -95,7 +95,7 @@ _GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis 
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class BusTimings:
     """How long the bus waits for what; a leader that died is replaced within 5 s."""
 
     lease_s: float = 2.5  # a leader that has not renewed for so long is dead
@@ -122,12 +122,12 @@ class Bus:
         names: Callable[[], Sequence[str]],
         prepare: Prepare,
         enqueue: Enqueue,
-        pace: Pace = Pace(),
+        pace: BusTimings = BusTimings(),
     ) -> None:
         self._client = client
         self._worker = worker
         self._names = names
-        self._intake = Intake(client, prepare, enqueue)
+        self._intake = BusConsumer(client, prepare, enqueue)
         self._pace = pace
         self._forget_at = time.monotonic() + pace.forget_s / 10
         self._stopping = asyncio.Event()
@@ -282,7 +282,7 @@ class _Bridge:
         self,
         client: RedisClient,
         name: str,
-        pace: Pace,
+        pace: BusTimings,
         stopping: asyncio.Event,
         forward: Callable[[Sequence[tuple[str, bytes]]], Awaitable[None]],
         report: Callable[[str, str], None],

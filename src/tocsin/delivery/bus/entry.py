@@ -81,7 +81,7 @@ Enqueue = Callable[[Sequence[NewDelivery]], Awaitable[Sequence[Delivery]]]
 Row = tuple[bytes, Sequence[bytes] | None]  # the id of an entry, and its field names and values in turn
 
 
-class Intake:
+class BusConsumer:
     """Brings entries from their stream into the queue, or into the list of the rejected."""
 
     def __init__(self, client: RedisClient, prepare: Prepare, enqueue: Enqueue) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from tocsin.core.time.clock import Clock, rest
+from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.delivery.bus.bus import Bus
 
 LOOK_EVERY_S = 30.0
@@ -35,7 +35,7 @@ class LateBus:
         """Look for a Redis until there is one, then work until `stop`."""
         while not self._stopping.is_set():
             if not await self._is_there():
-                await rest(self._clock, LOOK_EVERY_S, self._stopping)
+                await sleep_or_event(self._clock, LOOK_EVERY_S, self._stopping)
             elif not self._stopping.is_set():
                 self._bus = self._make()
                 await self._bus.run()

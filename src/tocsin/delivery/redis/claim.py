@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tocsin.core.errors import FailureKind
-from tocsin.delivery.model import LONGEST_HOLD_S, SCHEDULE_S, Delivery, Policy, Status, judge_abandoned
+from tocsin.delivery.model import LONGEST_HOLD_S, SCHEDULE_S, Delivery, DeliveryStatus, Policy, judge_abandoned
 from tocsin.delivery.redis.scripts import ALWAYS, script
 
 # What the scripts do with ARGV[3], the rules (JSON): channel → repeats, and the rates
@@ -68,7 +68,7 @@ def _said(delivery: Delivery) -> str:
     return judge_abandoned(delivery, recognises_repeats=False).error
 
 
-_ANY = Delivery("", "", "", "", "", Status.SENDING, Policy.AT_LEAST_ONCE, 0.0)
+_ANY = Delivery("", "", "", "", "", DeliveryStatus.SENDING, Policy.AT_LEAST_ONCE, 0.0)
 _AGAIN = _said(_ANY)
 _UNKNOWN = _said(replace(_ANY, policy=Policy.AT_MOST_ONCE))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import Delivery, Outcome, Policy, Status, pack_extra
+from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, Policy, pack_extra
 from tocsin.delivery.store import DeliveryHold
 
 MICRO = 1_000_000
@@ -33,7 +33,7 @@ def _seconds(raw: bytes | str) -> float:
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
 # Field of the hash → field of the record, and how it is read.
 _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
-    b"status": ("status", lambda raw: Status(raw.decode())),
+    b"status": ("status", lambda raw: DeliveryStatus(raw.decode())),
     b"attempts": ("attempts", int),
     b"failures": ("failures", int),
     b"next_at": ("next_attempt_at", _seconds),
@@ -75,7 +75,7 @@ def changing(delivery: Delivery) -> str:
     return json.dumps(found)
 
 
-def outcome_fields(outcome: Outcome) -> list[str | int]:
+def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
     """Return the names and values that a try leaves in the hash."""
     return [
         *("parts_sent", outcome.parts_sent, "parts_total", outcome.parts_total),

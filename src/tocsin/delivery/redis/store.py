@@ -16,12 +16,12 @@ from tocsin.delivery.model import (
     OPEN,
     REPLAYABLE,
     WAITING,
+    AttemptOutcome,
     Delivery,
+    DeliveryStatus,
     NewDelivery,
-    Outcome,
     Policy,
     Rate,
-    Status,
 )
 from tocsin.delivery.redis.claim import CLAIM, NEXT, PACE
 from tocsin.delivery.redis.health import health_of
@@ -53,10 +53,10 @@ from tocsin.delivery.redis.scripts import (
 from tocsin.delivery.store import (
     ONLY_RETRIES,
     ChannelRules,
+    DeliveryFilter,
     DeliveryHold,
+    DeliveryPage,
     Health,
-    Page,
-    Query,
     TransitionError,
     unknown_delivery,
 )
@@ -108,7 +108,7 @@ class RedisStore:
             raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
         finished_at = delivery.created_at if delivery.finished_at is None else delivery.finished_at
         # After a certain failure the same key may try again.
-        key = "" if delivery.status is Status.DEAD else delivery.idempotency_key or ""
+        key = "" if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key or ""
         args: list[Argument] = [
             *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status, plain(key)),
             *(micro(delivery.created_at), micro(finished_at), fixed(delivery), changing(delivery)),
@@ -154,7 +154,7 @@ class RedisStore:
         }
         return {kind: hold for kind, hold in holds.items() if hold}
 
-    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""
         args: list[Argument] = [
             *(worker, id, outcome.status, micro(outcome.wait_s)),
@@ -207,7 +207,7 @@ class RedisStore:
             shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
         return [shown.get(delivery.id, delivery) for delivery in found]
 
-    async def search(self, query: Query) -> Page:
+    async def search(self, query: DeliveryFilter) -> DeliveryPage:
         """See `DeliveryStore.search`; a page may be short, or empty, and still not be the last one.
 
         Works through at most `SCAN_LIMIT` records; `next_cursor` goes on from there.
@@ -215,22 +215,22 @@ class RedisStore:
         page = await self._search(query)
         return replace(page, items=await self._explained(page.items))
 
-    async def _search(self, query: Query) -> Page:
+    async def _search(self, query: DeliveryFilter) -> DeliveryPage:
         seen = _Place.from_cursor(query.cursor)
         found: list[Delivery] = []
         for _ in range(SCAN_LIMIT // SCAN_CHUNK):
             rows = await self._scan(query, seen)
             for place, pairs in rows:
                 if len(found) == query.limit:
-                    return Page(found, seen.cursor)
+                    return DeliveryPage(found, seen.cursor)
                 seen = place
                 if pairs and _matches(delivery := to_delivery(pairs), query):
                     found.append(delivery)
             if len(rows) < SCAN_CHUNK:
-                return Page(found)
-        return Page(found, seen.cursor)
+                return DeliveryPage(found)
+        return DeliveryPage(found, seen.cursor)
 
-    async def _scan(self, query: Query, seen: "_Place") -> list[tuple["_Place", Sequence[bytes]]]:
+    async def _scan(self, query: DeliveryFilter, seen: "_Place") -> list[tuple["_Place", Sequence[bytes]]]:
         oldest = "" if query.since is None else micro(query.since)
         args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
         rows = await self._client.run(SCAN, [self._prefix], args)
@@ -250,9 +250,9 @@ class RedisStore:
         """See `DeliveryStore.cancel`."""
         return _changed(id, await self._run(CANCEL, [plain(id)]), "only one that waits can be cancelled")
 
-    async def counts(self) -> dict[Status, int]:
+    async def counts(self) -> dict[DeliveryStatus, int]:
         """See `DeliveryStore.counts`."""
-        statuses = list(Status)
+        statuses = list(DeliveryStatus)
         answer = await self._client.run(COUNT, [self._prefix], statuses)
         return dict(zip(statuses, answer, strict=True))
 
@@ -307,7 +307,7 @@ class _Place(NamedTuple):
         return f"{self.score}:{self.member}"
 
 
-def _index(query: Query) -> bytes:
+def _index(query: DeliveryFilter) -> bytes:
     """Return the smallest index that holds everything the query may find."""
     if query.target:
         return b"target:" + plain(query.target)
@@ -316,7 +316,7 @@ def _index(query: Query) -> bytes:
     return b"channel:" + plain(query.channel) if query.channel else b"all"
 
 
-def _matches(delivery: Delivery, query: Query) -> bool:
+def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
     words = query.text.casefold().split()
     text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
     return (
@@ -334,7 +334,7 @@ def _accept(new: NewDelivery, now: float) -> Delivery:
         target=storable(new.target),
         message=storable(new.message),
         source=storable(new.source),
-        status=Status.QUEUED,
+        status=DeliveryStatus.QUEUED,
         policy=new.policy,
         created_at=now,
         parse_mode=storable(new.parse_mode),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, NewDelivery, Status, pack_extra
+from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, NewDelivery, pack_extra
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 
@@ -30,7 +30,7 @@ def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deliv
         target=storable(new.target),
         message=storable(new.message),
         source=storable(new.source),
-        status=Status.QUEUED,
+        status=DeliveryStatus.QUEUED,
         policy=new.policy,
         parse_mode=storable(new.parse_mode),
         created_at=now.wall,
@@ -69,7 +69,7 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) ->
 
 def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
     # After a certain failure the same key may try again.
-    key = None if delivery.status is Status.DEAD else delivery.idempotency_key
+    key = None if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key
     whole = replace(
         delivery,
         finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,

@@ -15,11 +15,11 @@ from tocsin.delivery.model import (
     LEASE_S,
     LONGEST_HOLD_S,
     WAITING,
+    AttemptOutcome,
     Delivery,
-    Outcome,
+    DeliveryStatus,
     Policy,
     Rate,
-    Status,
     judge_abandoned,
 )
 from tocsin.delivery.store import ChannelRules, DeliveryHold
@@ -226,10 +226,10 @@ def _first(connection: sqlite3.Connection, channel: str, target: str, now: Now) 
         connection.execute("UPDATE deliveries SET asleep = 1 WHERE seq = ?", [row["seq"]])
 
 
-def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: Outcome, now: Now) -> None:
+def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOutcome, now: Now) -> None:
     """Write down what a try came to, and free its lane."""
     channel, target = row["channel"], row["target"]
-    waits = outcome.status is Status.RETRY_WAIT
+    waits = outcome.status is DeliveryStatus.RETRY_WAIT
     open_ = outcome.status in WAITING
     connection.execute(
         "UPDATE deliveries SET status = ?, parts_sent = ?, parts_total = ?, provider_id = ?, error = ?,"
@@ -331,7 +331,7 @@ def adopt(connection: sqlite3.Connection, now: Now) -> None:
 def to_delivery(row: sqlite3.Row) -> Delivery:
     """Return the record in a row of `deliveries`."""
     fields = {name: row[name] for name in Delivery.__slots__}
-    fields["status"] = Status(row["status"])
+    fields["status"] = DeliveryStatus(row["status"])
     fields["policy"] = Policy(row["policy"])
     fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
     return Delivery(**fields)

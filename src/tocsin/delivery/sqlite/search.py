@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import Status
+from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
-from tocsin.delivery.store import Page, Query
+from tocsin.delivery.store import DeliveryFilter, DeliveryPage
 
 _NEVER = 2**63 - 1
 _TAIL = 12  # characters of the last group of an id
@@ -60,7 +60,7 @@ def matching(connection: sqlite3.Connection, texts: Sequence[str], limit: int) -
     return [list(found[text])[:limit] for text in texts]
 
 
-def search(connection: sqlite3.Connection, query: Query) -> Page:
+def search(connection: sqlite3.Connection, query: DeliveryFilter) -> DeliveryPage:
     """Return the matching deliveries, newest first; `next_cursor` is the number of the last one."""
     limit = max(1, query.limit)
     words = _words(query.text)
@@ -71,7 +71,7 @@ def search(connection: sqlite3.Connection, query: Query) -> Page:
         ("w.delivery_words MATCH ?", words),
         ("d.status = ?", query.status),
         # Of the rare states, few are old: the words need not be followed further back than the oldest of them.
-        (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not Status.SENT else None),
+        (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not DeliveryStatus.SENT else None),
         ("d.channel = ?", storable(query.channel)),
         ("d.target = ?", storable(query.target)),
         # The second one only bounds the range: where the clock was set back, it lets too many through.
@@ -87,12 +87,12 @@ def search(connection: sqlite3.Connection, query: Query) -> Page:
     ).fetchall()
     more = len(rows) > limit
     rows = rows[:limit]
-    return Page([to_delivery(row) for row in rows], str(rows[-1]["seq"]) if more else "")
+    return DeliveryPage([to_delivery(row) for row in rows], str(rows[-1]["seq"]) if more else "")
 
 
-def _index(query: Query) -> str:
+def _index(query: DeliveryFilter) -> str:
     """Return the hint for the index with the fewest rows; nearly all deliveries are `sent`."""
-    if query.status not in {None, Status.SENT}:
+    if query.status not in {None, DeliveryStatus.SENT}:
         return "INDEXED BY deliveries_status"
     if query.target:
         return "INDEXED BY deliveries_target"

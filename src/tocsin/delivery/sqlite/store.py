@@ -19,10 +19,10 @@ from tocsin.delivery.model import (
     OPEN,
     REPLAYABLE,
     WAITING,
+    AttemptOutcome,
     Delivery,
+    DeliveryStatus,
     NewDelivery,
-    Outcome,
-    Status,
     pack_extra,
 )
 from tocsin.delivery.sqlite import lanes
@@ -32,10 +32,10 @@ from tocsin.delivery.sqlite.search import index_words, matching, search
 from tocsin.delivery.store import (
     ONLY_RETRIES,
     ChannelRules,
+    DeliveryFilter,
     DeliveryHold,
+    DeliveryPage,
     Health,
-    Page,
-    Query,
     TransitionError,
     unknown_delivery,
 )
@@ -136,7 +136,7 @@ class SqliteStore:
 
         return await self._database.read(work)
 
-    async def finish(self, worker: str, id: str, outcome: Outcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
         """See `DeliveryStore.finish`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> bool:
@@ -175,14 +175,14 @@ class SqliteStore:
         """See `DeliveryStore.matching`."""
         return await self._database.read(lambda c: matching(c, texts, limit))
 
-    async def search(self, query: Query) -> Page:
+    async def search(self, query: DeliveryFilter) -> DeliveryPage:
         """See `DeliveryStore.search`."""
         if query.text:
             while await self._index_words() == INDEX_BATCH:
                 pass
         now = self._now()
 
-        def work(connection: sqlite3.Connection) -> Page:
+        def work(connection: sqlite3.Connection) -> DeliveryPage:
             page = search(connection, query)
             return replace(page, items=[lanes.explain(connection, delivery, now) for delivery in page.items])
 
@@ -213,7 +213,7 @@ class SqliteStore:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
-            _check_status(row, frozenset({Status.RETRY_WAIT}), ONLY_RETRIES)
+            _check_status(row, frozenset({DeliveryStatus.RETRY_WAIT}), ONLY_RETRIES)
             sql = "UPDATE deliveries SET due_mono = 0, next_attempt_at = ? WHERE seq = ?"
             connection.execute(sql, [now.wall, row["seq"]])
             lanes.hurry_lane(connection, row["channel"], row["target"], now)
@@ -237,11 +237,11 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def counts(self) -> dict[Status, int]:
+    async def counts(self) -> dict[DeliveryStatus, int]:
         """See `DeliveryStore.counts`."""
         sql = "SELECT status, count(*) FROM deliveries GROUP BY status"
-        found = await self._database.read(lambda c: {Status(status): n for status, n in c.execute(sql)})
-        return {status: found.get(status, 0) for status in Status}
+        found = await self._database.read(lambda c: {DeliveryStatus(status): n for status, n in c.execute(sql)})
+        return {status: found.get(status, 0) for status in DeliveryStatus}
 
     async def prune(self, before: float) -> int:
         """See `DeliveryStore.prune`."""
@@ -327,7 +327,7 @@ def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row 
     return row
 
 
-def _check_status(row: sqlite3.Row, allowed: frozenset[Status], hint: str) -> None:
+def _check_status(row: sqlite3.Row, allowed: frozenset[DeliveryStatus], hint: str) -> None:
     if row["status"] not in allowed:
         raise TransitionError(f"delivery {row['id']} is {row['status']}", hint=hint)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import TOP, Node, Problem, YamlError, shorten, suggestion
+from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue, shorten, suggestion
 
 NAME_RULE = "lower-case letters and digits, in words joined by single dashes, at most 64 characters"
 TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
@@ -58,7 +58,7 @@ class Definition:
     file_patterns: tuple[str, ...] = ()  # none is all files
     exclude_patterns: tuple[str, ...] = ()
     invoke_agents: tuple[Invocation, ...] = ()
-    hints: tuple[Problem, ...] = field(default=(), compare=False)
+    hints: tuple[YamlIssue, ...] = field(default=(), compare=False)
 
 
 def is_name(text: str) -> bool:
@@ -73,7 +73,7 @@ def read_definition(content: bytes, path: Path, folder: str) -> Definition:
         open_ended = "the front matter has no end: write a line --- below it"
         missing = "there is no front matter: begin with a line ---, name, description, and a line ---"
         detail = open_ended if _BEGINNING.match(content) else missing
-        raise YamlError(path, [Problem(TOP.line, TOP.column, "", detail)])
+        raise YamlError(path, [YamlIssue(TOP.line, TOP.column, "", detail)])
     # The line end stands for the first ---, so that lines are those of the file.
     return parse_yaml(b"\n" + found[1], path, lambda node: _read(node, folder))
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.reading.yaml_node import Node, Problem, shorten
+from tocsin.core.reading.yaml_node import Node, YamlIssue, shorten
 from tocsin.features.skills.front_matter import Definition
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
     RUNNABLE = "runnable"  # a program
 
 
-class Mode(StrEnum):
+class ExecutionMode(StrEnum):
     """How a skill is run."""
 
     STANDARD = "standard"
@@ -76,7 +76,7 @@ class SkillProblem:
     """Something wrong in one of the files of a skill."""
 
     file: Path
-    problem: Problem
+    problem: YamlIssue
 
     def __str__(self) -> str:
         return f"{self.file}:{self.problem}"

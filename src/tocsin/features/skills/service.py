@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
-from tocsin.core.process.sandbox import SYSTEM_PATH, Room, Sandbox, State
+from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.model import (
     MANIFEST,
     MAX_TIMEOUT_S,
     Dependency,
+    ExecutionMode,
     InvalidSkillError,
     Manifest,
-    Mode,
     Permission,
     Skill,
     SkillProblem,
@@ -28,9 +28,9 @@ from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
-from tocsin.runs.model import Command, Ended, Line, Order, Run, RunKind, RunStatus, RunTrigger
-from tocsin.runs.recorder import Recorder, Work, command
-from tocsin.runs.running import Running
+from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.recorder import RunHandle, Work, command
+from tocsin.runs.running import ActiveRun
 from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
@@ -43,10 +43,10 @@ _MONTH_S = 30 * 86400
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SkillRequest:
     """How and for whom a skill is run. `source` is what asks, as the audit log has it."""
 
-    mode: Mode
+    mode: ExecutionMode
     trigger: RunTrigger
     source: str
     actor: str | None = None
@@ -59,7 +59,7 @@ class Call:
 class _Plan(NamedTuple):
     """A skill that is about to run."""
 
-    order: Order
+    order: RunSpec
     work: Work
     redact: Callable[[str], str]
 
@@ -104,18 +104,18 @@ class Skills:
         """Return how far sandboxed skills are confined on this machine, and why not further."""
         return await self._sandbox.state()
 
-    async def dependencies(self, skill: Skill, mode: Mode = Mode.SANDBOXED) -> tuple[Dependency, ...]:
+    async def dependencies(self, skill: Skill, mode: ExecutionMode = ExecutionMode.SANDBOXED) -> tuple[Dependency, ...]:
         """Return what a skill needs, and where a run of that mode would find it."""
         names = skill.manifest.dependencies if skill.manifest else ()
         path = await self._path(mode)
-        state = await self._sandbox.state() if mode is Mode.SANDBOXED and names else None
+        state = await self._sandbox.state() if mode is ExecutionMode.SANDBOXED and names else None
         return tuple(Dependency(name, self._where(name, path, state)) for name in names)
 
     async def doubts(self, skill: Skill) -> tuple[Doubt, ...]:
         """Return what would keep the program of a valid skill from starting; dependencies are not looked at."""
         if not skill.runnable or skill.manifest is None:
             return ()
-        ordinary, confined = await self._path(Mode.STANDARD), await self._path(Mode.SANDBOXED)
+        ordinary, confined = await self._path(ExecutionMode.STANDARD), await self._path(ExecutionMode.SANDBOXED)
         state = await self._sandbox.state()
         declared = skill.manifest.dependencies
         found = doubts_about(
@@ -126,7 +126,7 @@ class Skills:
         )
         return tuple(found)
 
-    async def run(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Run:
+    async def run(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a skill to its end and return how it ended; cancelling the caller ends it. See `start`."""
         running = await self.start(name, call, watch=watch)
         try:
@@ -135,7 +135,7 @@ class Skills:
             await running.stop()
             raise
 
-    async def start(self, name: str, call: Call, *, watch: Callable[[Line], None] | None = None) -> Running:
+    async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> ActiveRun:
         """Start a skill and return at once.
 
         A run whose dependencies are missing fails without starting anything. `watch` sees each line that is
@@ -143,7 +143,7 @@ class Skills:
         ConfigError for a call that makes no sense.
         """
         skill = self._runnable(name)
-        if call.mode is Mode.STANDARD:
+        if call.mode is ExecutionMode.STANDARD:
             plan = await self._plan(skill, call, await asyncio.to_thread(_digest, skill.path), skill.path)
             return await self._start(plan, call, watch)
         # The manifest is read from the snapshot: what is allowed is what was copied, whatever changes meanwhile.
@@ -167,7 +167,7 @@ class Skills:
                 (await taking).remove()
             raise
 
-    async def _start(self, plan: _Plan, call: Call, watch: Callable[[Line], None] | None) -> Running:
+    async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> ActiveRun:
         return await self._runs.start(
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )
@@ -202,7 +202,7 @@ class Skills:
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
 
-    async def _plan(self, skill: Skill, call: Call, digest: str, folder: Path) -> _Plan:
+    async def _plan(self, skill: Skill, call: SkillRequest, digest: str, folder: Path) -> _Plan:
         """Plan the run of a skill that is read from its snapshot, where there is one, and belongs in `folder`."""
         manifest = skill.manifest
         if manifest is None:  # `_runnable` has seen to it
@@ -219,10 +219,10 @@ class Skills:
             "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
             **({"sha256": digest} if digest else {}),
         }
-        if call.mode is Mode.SANDBOXED:
+        if call.mode is ExecutionMode.SANDBOXED:
             started = await self._confined(started, skill.path, folder, manifest)
             params["sandbox"] = str((await self._sandbox.state()).level)
-        order = Order(
+        order = RunSpec(
             RunKind.SKILL,
             skill.name,
             skill.name,
@@ -237,7 +237,7 @@ class Skills:
     async def _confined(self, started: Command, source: Path, folder: Path, manifest: Manifest) -> Command:
         scratch = self._workplace.scratch_of(manifest.name)
         env = {**started.env, SCRATCH: str(scratch)}
-        room = Room(folder, source, scratch, network=Permission.NETWORK in manifest.permissions)
+        room = SandboxPolicy(folder, source, scratch, network=Permission.NETWORK in manifest.permissions)
         confined = await self._sandbox.confine(started.argv, env, room)
         return Command(
             confined.argv,
@@ -255,7 +255,7 @@ class Skills:
             return {}
         return dict(await asyncio.to_thread(self._vault_secrets))
 
-    async def _env(self, manifest: Manifest, mode: Mode, vault: Mapping[str, str]) -> dict[str, str]:
+    async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""
         if _has_all(manifest, mode):
             env = {**self._environment, **vault}
@@ -263,15 +263,19 @@ class Skills:
             env = {name: self._environment.get(name) or usual for name, usual in _SANDBOXED.items()}
         return {**env, "PATH": await self._path(mode)}
 
-    async def _path(self, mode: Mode) -> str:
+    async def _path(self, mode: ExecutionMode) -> str:
         path = self._environment.get("PATH") or SYSTEM_PATH
-        return path if mode is Mode.STANDARD else self._sandbox.reachable(path, (await self._sandbox.state()).level)
+        return (
+            path
+            if mode is ExecutionMode.STANDARD
+            else self._sandbox.reachable(path, (await self._sandbox.state()).level)
+        )
 
     def _where(self, program: str, path: str, state: State | None) -> str:
         found = shutil.which(program, path=path) or ""
         return found if found and (state is None or self._sandbox.shows(found, state.level)) else ""
 
-    def _note(self, run: Run, call: Call) -> None:
+    def _note(self, run: Run, call: SkillRequest) -> None:
         if call.on_end is not None:
             call.on_end(run)
             return
@@ -293,9 +297,9 @@ def _problem_document(problem: SkillProblem) -> dict[str, object]:
     return {"file": str(problem.file), **asdict(problem.problem)}
 
 
-def _has_all(manifest: Manifest, mode: Mode) -> bool:
+def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:
     """Whether a run gets the full environment."""
-    return mode is Mode.STANDARD or Permission.VAULT in manifest.permissions
+    return mode is ExecutionMode.STANDARD or Permission.VAULT in manifest.permissions
 
 
 def runnable(skill: Skill | None, name: str) -> Skill:
@@ -324,7 +328,7 @@ def _with(snapshot: Snapshot, scratch: Path, work: Work) -> Work:
         snapshot.remove()
         drop_set_uid(scratch)
 
-    async def cleaned_up(recorder: Recorder) -> Ended:
+    async def cleaned_up(recorder: RunHandle) -> RunResult:
         try:
             return await work(recorder)
         finally:
@@ -337,13 +341,13 @@ def _refuse(missing: Sequence[str]) -> Work:
     """Return the work of a run that cannot start."""
     reason = f"missing: {', '.join(missing)}; nothing was started"
 
-    async def work(_: Recorder) -> Ended:
-        return Ended(RunStatus.FAILED, reason, error={"code": "dependency-missing", "message": reason})
+    async def work(_: RunHandle) -> RunResult:
+        return RunResult(RunStatus.FAILED, reason, error={"code": "dependency-missing", "message": reason})
 
     return work
 
 
-def _timeout_s(manifest: Manifest, call: Call) -> float:
+def _timeout_s(manifest: Manifest, call: SkillRequest) -> float:
     if call.timeout_s is None:
         return float(manifest.timeout_s)
     if not 0 < call.timeout_s <= MAX_TIMEOUT_S:

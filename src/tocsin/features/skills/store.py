@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import TOP, Problem, YamlError, shorten, suggestion
+from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue, shorten, suggestion
 from tocsin.core.storage.files import read_limited, refuse_others
 from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
 from tocsin.features.skills.model import (
@@ -136,4 +136,4 @@ def _invalid(path: Path, kind: Kind, detail: str) -> Skill:
 
 
 def _whole(file: Path, detail: str) -> SkillProblem:
-    return SkillProblem(file, Problem(TOP.line, TOP.column, "", detail))
+    return SkillProblem(file, YamlIssue(TOP.line, TOP.column, "", detail))

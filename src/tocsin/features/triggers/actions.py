@@ -16,9 +16,9 @@ from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, 
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
 from tocsin.messaging.inbound.attribution import quotation
-from tocsin.messaging.inbound.handling import Received, Reply
-from tocsin.runs.model import Command, Ended, Order, Run, RunKind, RunStatus, RunTrigger
-from tocsin.runs.recorder import Recorder, command
+from tocsin.messaging.inbound.handling import MessageContext, Reply
+from tocsin.runs.model import Command, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.service import Runs
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ RunSkill = Callable[[str, Sequence[str], str, str, RunTrigger, OnEnd], Awaitable
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ActionDependencies:
     """What actions need of the rest of the program; without a provider or skills such rules fail and say so."""
 
     runs: Runs
@@ -53,7 +53,7 @@ class Firing:
     """One rule that fires for one message."""
 
     match: Match
-    received: Received
+    received: MessageContext
 
     @property
     def actor(self) -> str:
@@ -69,7 +69,7 @@ class Firing:
 class Actions:
     """Runs what a rule says and returns the answer."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: ActionDependencies) -> None:
         self._means = means
 
     async def run(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
@@ -94,7 +94,7 @@ class Actions:
     async def _ask(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         answers: list[str] = []
 
-        async def work(recorder: Recorder) -> Ended:
+        async def work(recorder: RunHandle) -> RunResult:
             if self._means.ask is None:
                 raise UnusableError("no chat provider is configured", hint="set CHAT_PROVIDER and its API key")
             prompt = substitute(firing.match.rule.command, firing.match.captures)
@@ -104,7 +104,7 @@ class Actions:
                 raise UnusableError("the chat provider gave an empty answer")
             recorder.write("stdout", answer)
             answers.append(answer)
-            return Ended(RunStatus.SUCCEEDED)
+            return RunResult(RunStatus.SUCCEEDED)
 
         run = await self._means.runs.execute(self._order(firing), work, on_end=on_end)
         if run.ok:
@@ -121,7 +121,7 @@ class Actions:
             cause = self._means.cause_of(firing.received.message)
             run = await self._means.run_skill(name, arguments, firing.text, firing.actor, cause, on_end)
         except TocsinError as error:
-            refused = Ended(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
+            refused = RunResult(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
             run = await self._means.runs.record(self._order(firing), refused)
             on_end(run)
             return run, Reply(truncate(f"failed: {error.sentence()}", MAX_ANSWER), PLAIN)
@@ -136,9 +136,9 @@ class Actions:
             output = ""
         return Reply(answer_of(run, output or run.output.tail), PLAIN)
 
-    def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> Order:
+    def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> RunSpec:
         rule, message = firing.match.rule, firing.received.message
-        return Order(
+        return RunSpec(
             RunKind.TRIGGER,
             rule.id,
             rule.pattern.source,
@@ -157,7 +157,7 @@ class UnusableError(TocsinError):
     code = "trigger-unusable"
 
 
-def shell_command(firing: Firing, means: Means) -> Command:
+def shell_command(firing: Firing, means: ActionDependencies) -> Command:
     """Return the child process of a shell rule: captures are positional parameters, and so can never be code."""
     captures = fit(firing.match.groups)
     return Command(

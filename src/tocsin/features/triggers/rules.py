@@ -60,7 +60,7 @@ class Match:
         return (self.found, *self.groups)
 
 
-class Outcome(StrEnum):
+class MatchStatus(StrEnum):
     """What a rule has to say about a message."""
 
     FIRES = "fires"
@@ -69,11 +69,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleEvaluation:
     """One rule looked at for one message."""
 
     rule: Rule
-    outcome: Outcome
+    outcome: MatchStatus
 
 
 class Triggers:
@@ -103,17 +103,17 @@ class Triggers:
         """Return the first rule whose pattern is found in the text."""
         return _first(self.all(), searchable(text))
 
-    def explain(self, text: str) -> tuple[Match | None, tuple[Finding, ...]]:
+    def explain(self, text: str) -> tuple[Match | None, tuple[RuleEvaluation, ...]]:
         """Return what `match` does, and of every rule whether it fires and why not."""
         rules, content = self.all(), searchable(text)
         first = _first(rules, content)
         findings = []
         for rule in rules:
             if first is not None and rule is first.rule:
-                outcome = Outcome.FIRES
+                outcome = MatchStatus.FIRES
             else:
-                outcome = Outcome.NO_MATCH if rule.pattern.find(content) is None else Outcome.COVERED
-            findings.append(Finding(rule, outcome))
+                outcome = MatchStatus.NO_MATCH if rule.pattern.find(content) is None else MatchStatus.COVERED
+            findings.append(RuleEvaluation(rule, outcome))
         return first, tuple(findings)
 
 

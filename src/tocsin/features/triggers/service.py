@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.features.triggers.actions import Actions, Firing, Means
+from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
 from tocsin.features.triggers.rules import Match, Triggers
-from tocsin.messaging.inbound.handling import Ending, Received, Verdict
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 from tocsin.runs.model import Run, RunStatus
 
 log = logging.getLogger(__name__)
@@ -31,12 +31,14 @@ def _no_indicator(_: InboundMessage) -> AbstractAsyncContextManager[None]:
     return nullcontext()
 
 
-async def no_rule(received: Received) -> Verdict | None:
+async def no_rule(received: MessageContext) -> HandlerResult | None:
     """Stand behind all handlers: tell who typed a command that nothing is for it."""
     message = received.message
     if message.kind is not MessageKind.COMMAND:
         return None
-    return Verdict(Ending.IGNORED, reason="no rule matches the command", hint=NO_RULE.format(name=message.command))
+    return HandlerResult(
+        HandlingStatus.IGNORED, reason="no rule matches the command", hint=NO_RULE.format(name=message.command)
+    )
 
 
 class TriggerHandler:
@@ -45,7 +47,7 @@ class TriggerHandler:
     def __init__(
         self,
         triggers: Triggers,
-        means: Means,
+        means: ActionDependencies,
         audit: AuditTrail,
         *,
         indicating: Indicating = _no_indicator,
@@ -57,7 +59,7 @@ class TriggerHandler:
         self._indicating = indicating
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def __call__(self, received: Received) -> Verdict | None:
+    async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Run what matches; see `Handler`."""
         if not self._concerned(received.message):
             return None
@@ -82,7 +84,7 @@ class TriggerHandler:
             return self._triggers.match(text)
         return await asyncio.to_thread(self._triggers.match, text)
 
-    async def _fire(self, firing: Firing) -> Verdict:
+    async def _fire(self, firing: Firing) -> HandlerResult:
         ended: list[Run] = []
         try:
             run, reply = await self._actions.run(firing, ended.append)
@@ -94,8 +96,8 @@ class TriggerHandler:
         self._record(firing, run)
         rule = firing.match.rule
         reason = f"trigger rule {rule.number}: {run.status}"
-        ending = Ending.ANSWERED if run.ok else Ending.FAILED
-        return Verdict(ending, (reply,) if rule.reply else (), reason)
+        ending = HandlingStatus.ANSWERED if run.ok else HandlingStatus.FAILED
+        return HandlerResult(ending, (reply,) if rule.reply else (), reason)
 
     def _record(self, firing: Firing, run: Run | None) -> None:
         """Leave one audit entry, which never holds the message's text."""

@@ -9,7 +9,7 @@ from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
 
 
-class Ending(StrEnum):
+class HandlingStatus(StrEnum):
     """How the work on a received message ended."""
 
     ANSWERED = "answered"
@@ -18,11 +18,11 @@ class Ending(StrEnum):
 
 
 async def count_nothing() -> None:
-    """Stand in for `Received.begin` where nobody counts attempts."""
+    """Stand in for `MessageContext.begin` where nobody counts attempts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class MessageContext:
     """A stored event on its way through the handlers."""
 
     id: str  # of the inbox, the same at every attempt
@@ -44,10 +44,10 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HandlerResult:
     """What a handler came to. `reason` is for log and audit."""
 
-    ending: Ending
+    ending: HandlingStatus
     replies: tuple[Reply, ...] = ()
     reason: str = ""
     # A hint for nobody but who wrote, where the channel can tell them alone; it is never queued, and may be lost.
@@ -57,4 +57,4 @@ class Verdict:
 
 
 # Nothing means: not mine, ask the next one.
-Handler = Callable[[Received], Awaitable[Verdict | None]]
+Handler = Callable[[MessageContext], Awaitable[HandlerResult | None]]

@@ -16,9 +16,9 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
-from tocsin.core.time.clock import Clock, rest
+from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.messaging.inbound.lanes import Lanes
-from tocsin.messaging.inbound.model import Backlog, Entry, Ticket
+from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
 from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
 from tocsin.messaging.inbound.work import BACK_OFF_S, InboxWork, OnEnded
 
@@ -43,7 +43,7 @@ async def _nothing(owner: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class PeerLiveness:
     """What is known of other processes by their identity: unknown if both return False."""
 
     own: Callable[[], str] = own_identity
@@ -63,9 +63,9 @@ class Inbox:
     """Accepts events, and works them off until it is stopped."""
 
     def __init__(
-        self, store: InboxStore, work: InboxWork, audit: AuditTrail, clock: Clock, *, others: Others | None = None
+        self, store: InboxStore, work: InboxWork, audit: AuditTrail, clock: Clock, *, others: PeerLiveness | None = None
     ) -> None:
-        self._others = others or Others()
+        self._others = others or PeerLiveness()
         self.owner = self._others.own()
         self.problem = ""  # why nothing is worked off now; health shows it
         self._store = store
@@ -109,7 +109,7 @@ class Inbox:
         """Return how many events are open, of all processes."""
         return await self._store.backlog()
 
-    def _note(self, message: InboundMessage, ticket: Ticket | None) -> None:
+    def _note(self, message: InboundMessage, ticket: QueuedEvent | None) -> None:
         for observer in self._observers:
             observer(message.channel, str(message.kind), "new" if ticket else "duplicate")
         if ticket is None:
@@ -178,7 +178,7 @@ class Inbox:
         self._tasks.discard(task)
         self._wake.set()
 
-    async def _work_off(self, ticket: Ticket, entry: Entry) -> None:
+    async def _work_off(self, ticket: QueuedEvent, entry: InboxEvent) -> None:
         try:
             await self._work.work_off(entry, self.owner, self._contexts.take(entry.id))
         except Exception:  # it would end all the others; the next sweep finds the message again
@@ -240,7 +240,7 @@ class Inbox:
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
         """See `tocsin.core.time.clock.rest`."""
-        await rest(self._clock, seconds, until)
+        await sleep_or_event(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from tocsin.messaging.inbound.model import Chat, Ticket
+from tocsin.messaging.inbound.model import Chat, QueuedEvent
 
 URGENT_PLACES = 64
 ORDINARY_PLACES = 256
@@ -35,48 +35,48 @@ class Lanes:
         """Return the numbers of all that wait or are worked on."""
         return frozenset(self._known)
 
-    def add(self, tickets: Iterable[Ticket]) -> None:
+    def add(self, tickets: Iterable[QueuedEvent]) -> None:
         """Let events wait for their turn; one that is known already stays where it is."""
         for ticket in tickets:
             if ticket.seq not in self._known:
                 self._known.add(ticket.seq)
                 self._lane(ticket).wait(ticket)
 
-    def pick(self) -> list[Ticket]:
+    def pick(self) -> list[QueuedEvent]:
         """Take all events whose turn it is."""
         return [*self._urgent.pick(), *self._ordinary.pick()]
 
-    def put_back(self, tickets: Iterable[Ticket]) -> None:
+    def put_back(self, tickets: Iterable[QueuedEvent]) -> None:
         """Let picked events wait again: the work on them has not begun."""
         for ticket in tickets:
             self._lane(ticket).leave(ticket.chat)
             self._lane(ticket).wait(ticket)
 
-    def done(self, ticket: Ticket) -> None:
+    def done(self, ticket: QueuedEvent) -> None:
         """Free the place of a picked event and forget it."""
         self._known.discard(ticket.seq)
         self._lane(ticket).leave(ticket.chat)
 
-    def _lane(self, ticket: Ticket) -> "_Lane":
+    def _lane(self, ticket: QueuedEvent) -> "_Lane":
         return self._urgent if ticket.urgent else self._ordinary
 
 
 class _Lane:
     def __init__(self, places: int) -> None:
         self._places = places
-        self._waiting: dict[Chat, list[tuple[int, Ticket]]] = {}  # a heap for each chat
+        self._waiting: dict[Chat, list[tuple[int, QueuedEvent]]] = {}  # a heap for each chat
         # The first event of each chat that may have one more place; some of these are out of date.
         self._heads: list[tuple[int, Chat]] = []
         self._busy: Counter[Chat] = Counter()
         self.running = 0
 
-    def wait(self, ticket: Ticket) -> None:
+    def wait(self, ticket: QueuedEvent) -> None:
         queue = self._waiting.setdefault(ticket.chat, [])
         heappush(queue, (ticket.seq, ticket))
         if queue[0][1] is ticket:
             self._offer(ticket.chat)
 
-    def pick(self) -> list[Ticket]:
+    def pick(self) -> list[QueuedEvent]:
         picked = []
         while self.running < self._places and self._heads:
             seq, chat = heappop(self._heads)

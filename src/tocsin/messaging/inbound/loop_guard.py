@@ -20,7 +20,7 @@ class _Pace:
     muted_until: float | None = None
 
 
-class ReplyBrake:
+class LoopGuard:
     """Counts the replies in each chat over the last minute."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:

@@ -28,7 +28,7 @@ class InboxStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class QueuedEvent:
     """The place of an open event in its lane; `seq` is the order in which events came."""
 
     seq: int
@@ -38,7 +38,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class InboxEvent:
     """The record of one event. Times are Unix seconds."""
 
     seq: int
@@ -70,7 +70,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class OwnerSummary:
     """Who has open events, how many, and the last sign of life of each; released ones have the owner ''."""
 
     owners: Mapping[str, int]

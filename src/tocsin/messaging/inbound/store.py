@@ -14,8 +14,8 @@ from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
-from tocsin.messaging.inbound.handling import Ending, Reply
-from tocsin.messaging.inbound.model import URGENT, Backlog, Entry, InboxStatus, Survey, Ticket
+from tocsin.messaging.inbound.handling import HandlingStatus, Reply
+from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, OwnerSummary, QueuedEvent
 
 Cursor = tuple[str, int]
 
@@ -41,7 +41,7 @@ class InboxStore:
 
     async def accept(
         self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None
-    ) -> list[Ticket | None]:
+    ) -> list[QueuedEvent | None]:
         """Store events and, in the same transaction, the place to go on from; nothing stands for a duplicate.
 
         An event that shares any of its keys with a stored one is a duplicate; its other keys are
@@ -50,7 +50,7 @@ class InboxStore:
         now = self._clock.now()
         bodies = [json.dumps(message.stored(), separators=(",", ":")) for message in messages]
 
-        def work(connection: sqlite3.Connection) -> list[Ticket | None]:
+        def work(connection: sqlite3.Connection) -> list[QueuedEvent | None]:
             connection.execute("DELETE FROM inbox_keys WHERE claimed_at <= ?", [now - KEYS_KEPT_S])
             tickets = [
                 self._insert(connection, message, body, owner, now) if self._claim(connection, message, now) else None
@@ -79,7 +79,7 @@ class InboxStore:
 
     def _insert(
         self, connection: sqlite3.Connection, message: InboundMessage, body: str, owner: str, now: float
-    ) -> Ticket:
+    ) -> QueuedEvent:
         urgent = message.kind in URGENT
         id_, channel, chat = new_id(), storable(message.channel), storable(message.chat_id)
         cursor = connection.execute(
@@ -87,7 +87,7 @@ class InboxStore:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [id_, channel, chat, str(message.kind), urgent, body, now, owner],
         )
-        return Ticket(cursor.lastrowid or 0, id_, (channel, chat), urgent)
+        return QueuedEvent(cursor.lastrowid or 0, id_, (channel, chat), urgent)
 
     async def cursor(self, name: str) -> int | None:
         """Return the place to go on from that was stored last under `name`."""
@@ -95,14 +95,14 @@ class InboxStore:
         row = await self._database.read(lambda connection: connection.execute(sql, [name]).fetchone())
         return int(row["position"]) if row else None
 
-    async def claim(self, seqs: Sequence[int], owner: str) -> list[Entry]:
+    async def claim(self, seqs: Sequence[int], owner: str) -> list[InboxEvent]:
         """Take events of `owner` whose turn it is."""
         sql = (
             "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
             " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"
         )
 
-        def work(connection: sqlite3.Connection) -> list[Entry]:
+        def work(connection: sqlite3.Connection) -> list[InboxEvent]:
             rows = [row for seq in seqs for row in connection.execute(sql, [seq, owner]).fetchall()]
             return [to_entry(row) for row in rows]
 
@@ -114,7 +114,9 @@ class InboxStore:
             "UPDATE inbox SET attempts = attempts + 1 WHERE seq = ? AND owner = ? AND finished_at IS NULL", [seq, owner]
         )
 
-    async def outcome(self, seq: int, owner: str, ending: Ending, replies: Iterable[Reply], reason: str = "") -> bool:
+    async def outcome(
+        self, seq: int, owner: str, ending: HandlingStatus, replies: Iterable[Reply], reason: str = ""
+    ) -> bool:
         """Keep what the work came to before any reply is queued; false when it is another one's by now."""
         return await self._change(
             "UPDATE inbox SET status = 'replying', ending = ?, replies = ?, reason = ?"
@@ -122,7 +124,7 @@ class InboxStore:
             [str(ending), encode(replies), storable(reason), seq, owner],
         )
 
-    async def finish(self, seq: int, owner: str, ending: Ending, reason: str = "") -> bool:
+    async def finish(self, seq: int, owner: str, ending: HandlingStatus, reason: str = "") -> bool:
         """End the work on an event; false when it is another one's by now."""
         return await self._change(
             "UPDATE inbox SET status = ?, ending = '', reason = ?, replies = NULL, owner = '', finished_at = ?"
@@ -130,26 +132,26 @@ class InboxStore:
             [str(ending), storable(reason), self._clock.now(), seq, owner],
         )
 
-    async def survey(self) -> Survey:
+    async def survey(self) -> OwnerSummary:
         """Return who has open events."""
         owners_sql = "SELECT owner, count(*) AS n FROM inbox WHERE finished_at IS NULL GROUP BY owner"
         beats_sql = "SELECT identity, beat FROM inbox_owners"
 
-        def work(connection: sqlite3.Connection) -> Survey:
+        def work(connection: sqlite3.Connection) -> OwnerSummary:
             owners = {row["owner"]: row["n"] for row in connection.execute(owners_sql)}
-            return Survey(owners, {row["identity"]: row["beat"] for row in connection.execute(beats_sql)})
+            return OwnerSummary(owners, {row["identity"]: row["beat"] for row in connection.execute(beats_sql)})
 
         return await self._database.read(work)
 
     async def adopt(
         self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
-    ) -> list[Ticket]:
+    ) -> list[QueuedEvent]:
         """Give up to `limit` open events of `owner`, the oldest first, to `heir`, except those that are `known`.
 
         What somebody was working on begins anew; what was being answered goes on from there.
         """
 
-        def work(connection: sqlite3.Connection) -> list[Ticket]:
+        def work(connection: sqlite3.Connection) -> list[QueuedEvent]:
             sql = "SELECT seq FROM inbox WHERE owner = ? AND finished_at IS NULL ORDER BY seq LIMIT ?"
             found = connection.execute(sql, [owner, limit + len(known)]).fetchall()
             seqs = [row["seq"] for row in found if row["seq"] not in known][:limit]
@@ -160,7 +162,9 @@ class InboxStore:
             rows = [connection.execute(sql, [heir, seq]).fetchone() for seq in seqs]
             if len(seqs) < limit and owner != heir:
                 connection.execute("DELETE FROM inbox_owners WHERE identity = ?", [owner])
-            return [Ticket(row["seq"], row["id"], (row["channel"], row["chat"]), bool(row["urgent"])) for row in rows]
+            return [
+                QueuedEvent(row["seq"], row["id"], (row["channel"], row["chat"]), bool(row["urgent"])) for row in rows
+            ]
 
         return await self._database.write(work)
 
@@ -209,7 +213,7 @@ class InboxStore:
 
     async def search(
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
-    ) -> list[Entry]:
+    ) -> list[InboxEvent]:
         """Return the latest events, the newest first; `before` is the `seq` of the last one of the page before."""
         sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
         values = [2**62 if before is None else before, status, status, limit]
@@ -252,9 +256,9 @@ def encode(replies: Iterable[Reply]) -> str:
     return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
 
 
-def to_entry(row: sqlite3.Row) -> Entry:
+def to_entry(row: sqlite3.Row) -> InboxEvent:
     """Return a row as a record."""
-    return Entry(
+    return InboxEvent(
         seq=row["seq"],
         id=row["id"],
         channel=row["channel"],

@@ -18,9 +18,9 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.messaging.inbound.handling import Ending, Handler, Received, Reply, Verdict
-from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, ReplyBrake
-from tocsin.messaging.inbound.model import URGENT, Chat, Entry, InboxStatus
+from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
+from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard
+from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
@@ -42,7 +42,7 @@ BROKEN = "Something went wrong here, and your message could not be handled. The 
 GIVEN_UP = f"Your message could not be handled: the program ended {MAX_ATTEMPTS} times while it worked on it."
 
 Notify = Callable[[str], Awaitable[None]]
-OnEnded = Callable[[str, Ending], None]  # with the channel
+OnEnded = Callable[[str, HandlingStatus], None]  # with the channel
 MayAcknowledge = Callable[[InboundMessage], Awaitable[bool]]
 
 
@@ -61,7 +61,7 @@ async def tell_nobody(text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Duties:
+class InboxHooks:
     """What the rest of the program does about received events.
 
     `handlers` are asked in order. `may_acknowledge` keeps the read receipt from those who shall not
@@ -83,8 +83,8 @@ class InboxWork:
         outbox: Outbox,
         audit: AuditTrail,
         clock: Clock,
-        duties: Duties,
-        brake: ReplyBrake,
+        duties: InboxHooks,
+        brake: LoopGuard,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -100,24 +100,26 @@ class InboxWork:
         """Call `observer` for every event whose work ends here."""
         self._observers.append(observer)
 
-    async def work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+    async def work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
         """Bring a claimed event to its end."""
         try:
             await self._work_off(entry, owner, reply_context)
         except Exception as error:  # an error that nobody foresaw must neither end the inbox nor come back for ever
             log.exception("a message could not be handled", extra={"event": entry.id})
-            await self._end(entry, owner, Verdict(Ending.FAILED, reason=f"unexpected {type(error).__name__}"))
+            await self._end(
+                entry, owner, HandlerResult(HandlingStatus.FAILED, reason=f"unexpected {type(error).__name__}")
+            )
 
-    async def _work_off(self, entry: Entry, owner: str, reply_context: Mapping[str, Any]) -> None:
+    async def _work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
         try:
             adapter = self._registry.receiver(entry.channel)
         except TocsinError as error:  # a plug-in that was removed, a setting that is no longer allowed
-            await self._end(entry, owner, Verdict(Ending.FAILED, reason=error.sentence()))
+            await self._end(entry, owner, HandlerResult(HandlingStatus.FAILED, reason=error.sentence()))
             return
         assert entry.message is not None, "only what has ended loses its content"  # noqa: S101
         message = replace(entry.message, reply_context=reply_context)
         if entry.status is InboxStatus.REPLYING:
-            verdict = Verdict(Ending(entry.ending), entry.replies, entry.reason)
+            verdict = HandlerResult(HandlingStatus(entry.ending), entry.replies, entry.reason)
             await self._answer(entry, owner, adapter, message, verdict)
             return
         async with self._acknowledged(entry, adapter, message):
@@ -133,7 +135,7 @@ class InboxWork:
 
     @asynccontextmanager
     async def _acknowledged(
-        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage
+        self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage
     ) -> AsyncIterator[None]:
         """Acknowledge a message beside the work on it; that it cannot be is no error."""
         task = asyncio.create_task(self._acknowledge(entry, adapter, message))
@@ -144,7 +146,7 @@ class InboxWork:
         finally:
             task.cancel()
 
-    async def _acknowledge(self, entry: Entry, adapter: InboundAdapter, message: InboundMessage) -> None:
+    async def _acknowledge(self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
             # The spinner of a button ends for everybody: who sees the button knows of us already.
             is_heard = not self._is_muted(entry, message) and await self._duties.may_acknowledge(message)
@@ -153,29 +155,29 @@ class InboxWork:
         except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
             log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
 
-    async def _judge(self, entry: Entry, owner: str, message: InboundMessage) -> Verdict:
+    async def _judge(self, entry: InboxEvent, owner: str, message: InboundMessage) -> HandlerResult:
         """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
             return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
         if self._is_muted(entry, message):
-            return Verdict(Ending.IGNORED, reason="the chat is muted")
+            return HandlerResult(HandlingStatus.IGNORED, reason="the chat is muted")
 
         async def begin() -> None:
             await self._store.begin(entry.seq, owner)
 
-        verdict = await self._ask(Received(entry.id, message, backlog, entry.attempts + 1, begin))
+        verdict = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
         # What waited while nobody was there is answered, however much it is; a loop needs two who are there.
         if verdict.replies and not backlog and not self._brake.take(chat, len(verdict.replies)):
             await self._mute(chat)
-            return Verdict(Ending.IGNORED, reason="too many replies in a minute")
+            return HandlerResult(HandlingStatus.IGNORED, reason="too many replies in a minute")
         return verdict
 
-    def _is_muted(self, entry: Entry, message: InboundMessage) -> bool:
+    def _is_muted(self, entry: InboxEvent, message: InboundMessage) -> bool:
         return not self._is_backlog(entry, message) and self._brake.is_muted((entry.channel, entry.chat))
 
-    def _is_backlog(self, entry: Entry, message: InboundMessage) -> bool:
+    def _is_backlog(self, entry: InboxEvent, message: InboundMessage) -> bool:
         """Whether it came while nobody was there: who fetched it knows best, else its time tells."""
         if entry.accepted_at < self.started_at:
             return True
@@ -183,7 +185,7 @@ class InboxWork:
             return message.waited
         return 0 < self.started_at - message.sent_at < BACKLOG_S
 
-    async def _ask(self, received: Received) -> Verdict:
+    async def _ask(self, received: MessageContext) -> HandlerResult:
         try:
             for handler in self._duties.handlers:
                 if (verdict := await self._patiently(handler, received)) is not None:
@@ -196,9 +198,9 @@ class InboxWork:
             # A handler is code of others; its failure must neither end the rest nor show to the person.
             log.exception("a handler failed", extra={"event": received.id})
             return await self._failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
-        return Verdict(Ending.IGNORED, reason="no handler takes it")
+        return HandlerResult(HandlingStatus.IGNORED, reason="no handler takes it")
 
-    async def _patiently(self, handler: Handler, received: Received) -> Verdict | None:
+    async def _patiently(self, handler: Handler, received: MessageContext) -> HandlerResult | None:
         """Ask a handler, again when the store was away: that costs no message, and whatever it began begins anew."""
         for pause_s in BACK_OFF_S:
             try:
@@ -209,14 +211,14 @@ class InboxWork:
             await self._clock.sleep(pause_s)
         return await handler(received)
 
-    async def _failure(self, message: InboundMessage, told: str, reason: str) -> Verdict:
+    async def _failure(self, message: InboundMessage, told: str, reason: str) -> HandlerResult:
         """Return the verdict of what cannot be handled; told is only who spoke to us and may know that we are there."""
         try:
             may_know = is_addressed(message) and await self._duties.may_acknowledge(message)
         except Exception:
             log.exception("a failure is told to nobody", extra={"channel": message.channel})
             may_know = False
-        return Verdict(Ending.FAILED, (Reply(told),) if may_know else (), reason)
+        return HandlerResult(HandlingStatus.FAILED, (Reply(told),) if may_know else (), reason)
 
     async def _mute(self, chat: Chat) -> None:
         channel, chat_id = chat
@@ -230,7 +232,7 @@ class InboxWork:
         except Exception:
             log.exception("a notification failed")
 
-    async def _keep(self, entry: Entry, owner: str, verdict: Verdict) -> bool:
+    async def _keep(self, entry: InboxEvent, owner: str, verdict: HandlerResult) -> bool:
         """Write down what the work came to; false when somebody else has taken the event over."""
         held = await self._persistently(
             lambda: self._store.outcome(entry.seq, owner, verdict.ending, verdict.replies, verdict.reason)
@@ -238,8 +240,8 @@ class InboxWork:
         return held or _lost(entry)
 
     async def _answer_directly(
-        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
-    ) -> Verdict:
+        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: HandlerResult
+    ) -> HandlerResult:
         """Answer by the address that came with the message; return the verdict with what is left to queue.
 
         Killed between the answer and the record of it, the answer goes out once more, by the queue.
@@ -269,7 +271,7 @@ class InboxWork:
         self._note_direct(entry, "")
         return replace(verdict, replies=())
 
-    def _note_direct(self, entry: Entry, problem: str) -> None:
+    def _note_direct(self, entry: InboxEvent, problem: str) -> None:
         """Leave the audit entry of a message that went out without the queue."""
         facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
         told = f"broke off ({problem})" if problem else "sent"
@@ -289,7 +291,7 @@ class InboxWork:
             log.info("a promised direct answer stays", extra={"channel": message.channel, "reason": str(error)})
 
     async def _answer(
-        self, entry: Entry, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: Verdict
+        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: HandlerResult
     ) -> None:
         """Queue the replies and end the event; a reply that can never be sent makes it a failure."""
         try:
@@ -299,11 +301,11 @@ class InboxWork:
             if not isinstance(error, TocsinError):
                 log.exception("a reply cannot be queued", extra={"event": entry.id})
             reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
-            verdict = replace(verdict, ending=Ending.FAILED, reason=f"the reply cannot be sent: {reason}")
+            verdict = replace(verdict, ending=HandlingStatus.FAILED, reason=f"the reply cannot be sent: {reason}")
         await self._end(entry, owner, verdict)
 
     async def _queue(
-        self, entry: Entry, adapter: InboundAdapter, message: InboundMessage, replies: Sequence[Reply]
+        self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage, replies: Sequence[Reply]
     ) -> None:
         extra = adapter.reply_extra(message)
         merged = [replace(reply, extra={**extra, **reply.extra}) for reply in replies]
@@ -311,13 +313,13 @@ class InboxWork:
         target = adapter.reply_target(message)
         await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
 
-    async def _end(self, entry: Entry, owner: str, verdict: Verdict) -> None:
+    async def _end(self, entry: InboxEvent, owner: str, verdict: HandlerResult) -> None:
         held = await self._persistently(
             lambda: self._store.finish(entry.seq, owner, verdict.ending, verdict.reason)
         ) or _lost(entry)
         if not held:
             return
-        if verdict.ending is Ending.FAILED:
+        if verdict.ending is HandlingStatus.FAILED:
             self._tell_failure(entry, verdict.reason)
         for observer in self._observers:
             observer(entry.channel, verdict.ending)
@@ -327,7 +329,7 @@ class InboxWork:
             except Exception:  # the message is answered: whatever follows cannot undo that
                 log.exception("what follows an answer failed", extra={"event": entry.id})
 
-    def _tell_failure(self, entry: Entry, reason: str) -> None:
+    def _tell_failure(self, entry: InboxEvent, reason: str) -> None:
         facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
         log.warning("a message was not handled", extra={**facts, "reason": reason})
         detail = f"a message on {entry.channel} in chat {entry.chat} was not handled ({reason or 'no reason given'})"
@@ -349,6 +351,6 @@ def _can_answer(adapter: InboundAdapter, parse_mode: str) -> bool:
     return parse_mode == PLAIN or (parse_mode == COMMONMARK and adapter.answers_markdown)
 
 
-def _lost(entry: Entry) -> bool:
+def _lost(entry: InboxEvent) -> bool:
     log.warning("another process has taken a message over", extra={"event": entry.id})
     return False

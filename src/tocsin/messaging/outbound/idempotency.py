@@ -48,17 +48,17 @@ class StillRunningError(TocsinError):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredResponse:
     """A key that is known: its answer, or none when whoever worked on it has died."""
 
     status: int | None = None
     body: str = ""
 
 
-class Keys(Protocol):
+class IdempotencyKeys(Protocol):
     """Keeps keys and answers."""
 
-    async def begin(self, key: str, digest: str) -> Known | None:
+    async def begin(self, key: str, digest: str) -> StoredResponse | None:
         """Take a key that is new (nothing comes back), or return what is known of it.
 
         One whose worker died is taken over, and comes back without an answer. Raises KeyReusedError
@@ -80,7 +80,7 @@ class Keys(Protocol):
 
 
 @asynccontextmanager
-async def held(keys: Keys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
+async def held(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
     """Renew the key while the block runs."""
 
     ended = False
@@ -109,11 +109,11 @@ class SqliteKeys:
         self._database = database
         self._clock = clock
 
-    async def begin(self, key: str, digest: str) -> Known | None:
-        """See `Keys.begin`."""
+    async def begin(self, key: str, digest: str) -> StoredResponse | None:
+        """See `IdempotencyKeys.begin`."""
         now, mono = self._clock.now(), self._clock.monotonic()
 
-        def work(connection: sqlite3.Connection) -> Known | None:
+        def work(connection: sqlite3.Connection) -> StoredResponse | None:
             connection.execute("DELETE FROM idempotency WHERE created_at < ?", [now - KEPT_S])
             row = connection.execute("SELECT * FROM idempotency WHERE key = ?", [key]).fetchone()
             if row is None:
@@ -125,26 +125,26 @@ class SqliteKeys:
             if row["digest"] != digest:
                 raise KeyReusedError(f"the key {key} came before with another body", hint="use a new key")
             if row["status"] is not None:
-                return Known(row["status"], row["body"])
+                return StoredResponse(row["status"], row["body"])
             # A lease that lies further ahead than any can is from before a reboot.
             if mono < row["lease_until"] <= mono + LEASE_S:
                 raise StillRunningError(f"the request with the key {key} still runs", hint="ask again in a second")
             connection.execute("UPDATE idempotency SET lease_until = ? WHERE key = ?", [mono + LEASE_S, key])
-            return Known()
+            return StoredResponse()
 
         return await self._database.write(work)
 
     async def renew(self, key: str) -> None:
-        """See `Keys.renew`."""
+        """See `IdempotencyKeys.renew`."""
         until = self._clock.monotonic() + LEASE_S
         await self._run("UPDATE idempotency SET lease_until = ? WHERE key = ?", until, key)
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        """See `Keys.finish`."""
+        """See `IdempotencyKeys.finish`."""
         await self._run("UPDATE idempotency SET status = ?, body = ? WHERE key = ?", status, body, key)
 
     async def forget(self, key: str) -> None:
-        """See `Keys.forget`."""
+        """See `IdempotencyKeys.forget`."""
         await self._run("DELETE FROM idempotency WHERE key = ?", key)
 
     async def _run(self, sql: str, *values: object) -> None:

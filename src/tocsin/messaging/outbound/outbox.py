@@ -13,7 +13,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.model import OPEN, Delivery, NewDelivery, Outcome, Policy, Status
+from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.outbound.caller import Caller
@@ -192,7 +192,7 @@ class Outbox:
         self._wake()  # the next one of its target need not wait any longer
         return delivery
 
-    def record_attempt(self, delivery: Delivery, receipt: Receipt, outcome: Outcome) -> None:
+    def record_attempt(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
         """Count a try of the queue; write the audit entry of a delivery that has ended with it."""
         for observer in self._observers:
             observer(receipt)
@@ -217,10 +217,10 @@ class Outbox:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
 
 
-def _status(receipt: Receipt) -> Status:
+def _status(receipt: Receipt) -> DeliveryStatus:
     if receipt.result.ok:
-        return Status.SENT
-    return Status.UNCERTAIN if may_be_out(receipt) else Status.DEAD
+        return DeliveryStatus.SENT
+    return DeliveryStatus.UNCERTAIN if may_be_out(receipt) else DeliveryStatus.DEAD
 
 
 def may_be_out(receipt: Receipt) -> bool:

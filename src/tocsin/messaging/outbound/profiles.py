@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import Node, Problem, shorten, suggestion
+from tocsin.core.reading.yaml_node import Node, YamlIssue, shorten, suggestion
 from tocsin.core.storage.files import WatchedFile
 
 FILE_NAME = "profiles.yaml"
@@ -25,7 +25,7 @@ class ProfileEntry:
 
     channel: str
     target: str
-    problem: Problem | None = None  # why nothing can be sent to it
+    problem: YamlIssue | None = None  # why nothing can be sent to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Profile:
     entries: tuple[ProfileEntry, ...]
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[YamlIssue, ...]:
         """What is wrong with its entries."""
         return tuple(entry.problem for entry in self.entries if entry.problem)
 

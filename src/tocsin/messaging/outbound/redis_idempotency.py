@@ -1,7 +1,7 @@
 """Idempotency keys in Redis, shared by every host."""
 
 from tocsin.core.storage.redis_client import RedisClient, Script
-from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, Known, StillRunningError
+from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, StillRunningError, StoredResponse
 
 PREFIX = "tocsin:idempotency:"
 LEASE = "tocsin:idempotency-lease:"  # not below the other one: a caller's key may end in anything
@@ -35,7 +35,7 @@ class RedisKeys:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def begin(self, key: str, digest: str) -> Known | None:
+    async def begin(self, key: str, digest: str) -> StoredResponse | None:
         """See `Keys.begin`."""
         answer = await self._client.run(_BEGIN, _names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
@@ -44,8 +44,8 @@ class RedisKeys:
         if state == "running":
             raise StillRunningError(f"the request with the key {key} is still running", hint="ask again in a second")
         if state == "known":
-            return Known(int(rest[0]), rest[1])
-        return Known() if state == "abandoned" else None
+            return StoredResponse(int(rest[0]), rest[1])
+        return StoredResponse() if state == "abandoned" else None
 
     async def renew(self, key: str) -> None:
         """See `Keys.renew`."""

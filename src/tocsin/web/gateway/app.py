@@ -29,13 +29,13 @@ from tocsin.delivery.document import timestamp
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
-from tocsin.messaging.outbound.idempotency import Keys
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.metrics import CONTENT_TYPE, Metrics
 from tocsin.web.gateway.openapi import describe_gateway
-from tocsin.web.gateway.sending import Sending
+from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
 from tocsin.web.http.asgi import BearerToken, HttpsOnly, LocalCallers, RateLimits, RequestScope, require_token
 from tocsin.web.http.bodies import json_answer
@@ -44,7 +44,7 @@ Handler = Callable[[Scope, Receive], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GatewayDependencies:
     """What the gateway is handed; `draining` says whether it is about to stop."""
 
     settings: Settings
@@ -53,7 +53,7 @@ class Parts:
     registry: Registry
     messenger: Messenger
     outbox: Outbox
-    keys: Keys
+    keys: IdempotencyKeys
     inbox: Inbox
     bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
     draining: Callable[[], bool] = lambda: False
@@ -61,7 +61,7 @@ class Parts:
     bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
 
 
-def build_gateway(parts: Parts) -> ASGIApp:
+def build_gateway(parts: GatewayDependencies) -> ASGIApp:
     """Return the gateway as an ASGI application."""
     metrics = Metrics()
     parts.messenger.observe(metrics.count_send)
@@ -71,10 +71,10 @@ def build_gateway(parts: Parts) -> ASGIApp:
     return _guarded(router, parts, metrics)
 
 
-def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
+def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     """Return every route; `protected` ones need the token where one is set."""
 
-    sending = Sending(parts.messenger, parts.outbox, parts.keys)
+    sending = SendHandler(parts.messenger, parts.outbox, parts.keys)
     deliveries = DeliveryRoutes(parts.outbox, parts.registry)
     webhooks = gateway.webhooks()
     has_token = bool(parts.settings[GATEWAY_TOKEN])
@@ -97,7 +97,7 @@ def routes(parts: Parts, gateway: "Gateway") -> list[Route]:
     ]
 
 
-def _guarded(router: Router, parts: Parts, metrics: Metrics) -> ASGIApp:
+def _guarded(router: Router, parts: GatewayDependencies, metrics: Metrics) -> ASGIApp:
     """Put the layers that every request passes around `router`, innermost first."""
     settings = parts.settings
 
@@ -144,7 +144,7 @@ class Endpoint:
 class Gateway:
     """The handlers of the gateway's routes."""
 
-    def __init__(self, parts: Parts, metrics: Metrics) -> None:
+    def __init__(self, parts: GatewayDependencies, metrics: Metrics) -> None:
         self._parts = parts
         self._metrics = metrics
 

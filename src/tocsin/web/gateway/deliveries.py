@@ -11,14 +11,14 @@ from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.yaml_node import suggestion
 from tocsin.delivery.document import delivery_document, seconds_of
-from tocsin.delivery.model import Delivery, Status
+from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import AmbiguousDeliveryError
-from tocsin.delivery.store import Query, TransitionError, UnknownDeliveryError
+from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDeliveryError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.web.gateway.sending import caller_of
 from tocsin.web.http.bodies import json_answer
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 
 MAX_PAGE = 200
 USUAL_PAGE = 50
@@ -40,7 +40,7 @@ class DeliveryRoutes:
         try:
             page = await self._outbox.store.search(query)
         except TocsinError as error:
-            raise Problem("not-ready", f"The queue cannot be read: {error.sentence()}.") from None
+            raise HttpProblemError("not-ready", f"The queue cannot be read: {error.sentence()}.") from None
         items = [delivery_document(delivery) for delivery in page.items]
         return json_answer({"items": items, "next_cursor": page.next_cursor or None, "total": None})
 
@@ -60,15 +60,17 @@ class DeliveryRoutes:
         """POST /deliveries/{id}/cancel: do not send it after all."""
         return await _change(scope, self._outbox.cancel)
 
-    def _query(self, text: str) -> Query:
+    def _query(self, text: str) -> DeliveryFilter:
         given = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
         if unknown := sorted(given.keys() - PARAMETERS):
             name = unknown[0][:100]
             known = f"there are: {', '.join(sorted(PARAMETERS))}{suggestion(name, PARAMETERS)}"
             raise _refusal(f"{name} is not a parameter; {known}")
         status = given.get("status", "")
-        if status and status not in set(Status):
-            raise _refusal(f"status must be one of: {', '.join(Status)}{suggestion(status, map(str, Status))}")
+        if status and status not in set(DeliveryStatus):
+            raise _refusal(
+                f"status must be one of: {', '.join(DeliveryStatus)}{suggestion(status, map(str, DeliveryStatus))}"
+            )
         try:
             since = seconds_of(given["since"]) if given.get("since") else None
         except ValueError as error:
@@ -79,8 +81,8 @@ class DeliveryRoutes:
         cursor = given.get("cursor", "")
         if cursor and not re.fullmatch(CURSOR, cursor):
             raise _refusal("cursor must be the next_cursor of a page")
-        return Query(
-            status=Status(status) if status else None,
+        return DeliveryFilter(
+            status=DeliveryStatus(status) if status else None,
             channel=self._kind(given.get("channel", "")),
             target=given.get("target", ""),
             text=given.get("q", ""),
@@ -105,14 +107,14 @@ async def _answer(work: Awaitable[Delivery]) -> Response:
     try:
         return json_answer(delivery_document(await work))
     except UnknownDeliveryError as error:
-        raise Problem("not-found", f"{error}.") from None
+        raise HttpProblemError("not-found", f"{error}.") from None
     except AmbiguousDeliveryError as error:
         raise _refusal(error.sentence()) from None
     except TransitionError as error:
-        raise Problem("invalid-transition", f"{error}: {error.hint}.") from None
+        raise HttpProblemError("invalid-transition", f"{error}: {error.hint}.") from None
     except TocsinError as error:
-        raise Problem("not-ready", f"The queue cannot be used: {error.sentence()}.") from None
+        raise HttpProblemError("not-ready", f"The queue cannot be used: {error.sentence()}.") from None
 
 
-def _refusal(detail: str) -> Problem:
-    return Problem("validation-failed", f"{detail}.")
+def _refusal(detail: str) -> HttpProblemError:
+    return HttpProblemError("validation-failed", f"{detail}.")

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from tocsin import __version__
 from tocsin.channels.contract import Receipt
 from tocsin.core.errors import UnknownChannelError
-from tocsin.messaging.inbound.handling import Ending
+from tocsin.messaging.inbound.handling import HandlingStatus
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 
@@ -98,7 +98,7 @@ class Metrics:
         """Count one webhook call that failed verification."""
         self._rejected.labels(channel).inc()
 
-    def count_handled(self, channel: str, ending: Ending) -> None:
+    def count_handled(self, channel: str, ending: HandlingStatus) -> None:
         """Count one event whose work has ended."""
         self._handled.labels(channel, str(ending)).inc()
 

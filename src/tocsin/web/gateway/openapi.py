@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tocsin import __version__
-from tocsin.delivery.model import Status
+from tocsin.delivery.model import DeliveryStatus
 from tocsin.web.gateway.deliveries import CURSOR, MAX_PAGE, USUAL_PAGE
 from tocsin.web.gateway.openapi_schemas import TIME, parameter, ref, schemas
 from tocsin.web.gateway.sending import MAX_KEY
@@ -122,7 +122,7 @@ def _deliveries() -> dict[str, Any]:
         "summary": "The newest deliveries that match, a page at a time",
         "security": TOKEN,
         "parameters": [
-            parameter("status", "Only deliveries in this state", schema={"enum": ["", *Status]}),
+            parameter("status", "Only deliveries in this state", schema={"enum": ["", *DeliveryStatus]}),
             parameter("channel", "Only this channel, by its kind or an alias; a name that no channel has is refused"),
             parameter("target", "Only this target"),
             parameter("q", "Words of message or target; each may be the beginning of a word"),

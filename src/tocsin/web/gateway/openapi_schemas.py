@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.delivery.model import Policy, Status
+from tocsin.delivery.model import DeliveryStatus, Policy
 from tocsin.web.http.problems import PROBLEMS
 
 TEXT = {"type": "string"}
@@ -33,7 +33,7 @@ def schemas(kinds: Sequence[str]) -> dict[str, Any]:
         "SendRequest": _send_request(kinds),
         "QueueRequest": _queue_request(kinds),
         "SendResult": _record(ok={"type": "boolean"}, channel=TEXT, target=TEXT, message=TEXT, error=TEXT),
-        "Accepted": _record(id=TEXT, status={"enum": list(Status)}),
+        "Accepted": _record(id=TEXT, status={"enum": list(DeliveryStatus)}),
         "Delivery": _delivery(),
         "DeliveryPage": _record(items=deliveries, next_cursor=MAYBE_TEXT, total={"type": "null"}),
         "Health": _health(),
@@ -70,7 +70,7 @@ def _delivery() -> dict[str, Any]:
         target=TEXT,
         message=TEXT,
         source=TEXT,
-        status={"enum": list(Status)},
+        status={"enum": list(DeliveryStatus)},
         policy={"enum": list(Policy)},
         attempts=COUNT,
         next_attempt_at=MAYBE_TIME,

@@ -16,12 +16,12 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteErr
 from tocsin.delivery.document import seconds_of
 from tocsin.delivery.model import SCHEDULE_S, Policy
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.idempotency import KeyReusedError, Keys, StillRunningError, held
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
 from tocsin.web.http.asgi import header_values, read_body
 from tocsin.web.http.bodies import json_answer, parse_fields, refuse_field
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not sa
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SendResponse:
     """What a request came to; `keep` says that repeating it must give this same answer."""
 
     document: Mapping[str, object]
@@ -52,10 +52,10 @@ class Answer:
         return json_answer(self.document, self.status, self.headers)
 
 
-class Sending:
+class SendHandler:
     """The handler of POST /send."""
 
-    def __init__(self, messenger: Messenger, outbox: Outbox, keys: Keys) -> None:
+    def __init__(self, messenger: Messenger, outbox: Outbox, keys: IdempotencyKeys) -> None:
         self._messenger = messenger
         self._outbox = outbox
         self._keys = keys
@@ -75,10 +75,12 @@ class Sending:
         try:
             return await self._once(scope, body, key, queued=queued)
         except KeyReusedError:
-            raise Problem("idempotency-key-reused", "This Idempotency-Key came before with another body.") from None
+            raise HttpProblemError(
+                "idempotency-key-reused", "This Idempotency-Key came before with another body."
+            ) from None
         except StillRunningError:
             detail = "The request with this Idempotency-Key is still running."
-            raise Problem("conflict", detail, headers={"Retry-After": "1"}) from None
+            raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
     async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Response:
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
@@ -87,7 +89,7 @@ class Sending:
         except (KeyReusedError, StillRunningError):
             raise
         except TocsinError as error:
-            raise Problem("not-ready", f"The Idempotency-Key cannot be kept: {error.sentence()}.") from None
+            raise HttpProblemError("not-ready", f"The Idempotency-Key cannot be kept: {error.sentence()}.") from None
         if known is not None and known.status is not None:
             return _replayed(known.status, known.body)
         if known is not None and not queued:
@@ -96,13 +98,13 @@ class Sending:
             try:
                 async with held(self._keys, key):
                     answer = await self._carry_out(scope, body, key, queued=queued)
-            except (Problem, KeyReusedError):  # nothing was done: a corrected request may use the same key
+            except (HttpProblemError, KeyReusedError):  # nothing was done: a corrected request may use the same key
                 await self._settle(key, None)
                 raise
         await self._settle(key, answer)
         return answer.response()
 
-    async def _settle(self, key: str, answer: Answer | None) -> None:
+    async def _settle(self, key: str, answer: SendResponse | None) -> None:
         """Keep the answer where there is one to keep, else free the key; what was done stays done without it."""
         try:
             if answer is not None and answer.keep:
@@ -112,16 +114,16 @@ class Sending:
         except TocsinError as error:
             log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
 
-    def _interrupted(self, body: Mapping[str, str]) -> Answer:
+    def _interrupted(self, body: Mapping[str, str]) -> SendResponse:
         """Answer for a direct send whose service died while it was sent: it is never sent again."""
         error = "outcome unknown: the service stopped while this was sent; check there before sending again"
         kind = self._outbox.kind_of(body["channel"])
-        return Answer(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
+        return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
 
-    async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Answer:
+    async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> SendResponse:
         return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
 
-    async def _send_now(self, scope: Scope, body: dict[str, str]) -> Answer:
+    async def _send_now(self, scope: Scope, body: dict[str, str]) -> SendResponse:
         cut_off: list[Receipt] = []
         try:
             receipt = await self._messenger.send(
@@ -135,7 +137,7 @@ class Sending:
             return _partly_sent(receipt)
         return _outcome(receipt.result, receipt.failure)
 
-    async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> Answer:
+    async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> SendResponse:
         policy = body.get("policy", "")
         if "policy" in body and policy not in set(Policy):
             refuse_field("policy", "wrong-value", f"It must be one of: {', '.join(Policy)}")
@@ -148,11 +150,11 @@ class Sending:
         try:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
-            raise Problem("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
+            raise HttpProblemError("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
             raise KeyReusedError("the queue knows the key")  # from a try whose answer was lost
         accepted = {"id": delivery.id, "status": str(delivery.status)}
-        return Answer(accepted, 202, keep=True, headers=_where(delivery.id))
+        return SendResponse(accepted, 202, keep=True, headers=_where(delivery.id))
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -174,7 +176,9 @@ def _idempotency_key(scope: Scope) -> str:
         return ""
     key = values[0].strip().removeprefix('"').removesuffix('"')
     if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
-        raise Problem("invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters.")
+        raise HttpProblemError(
+            "invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters."
+        )
     return key
 
 
@@ -198,26 +202,26 @@ def _time(body: dict[str, str], key: str) -> float | None:
         refuse_field(key, "wrong-value", f"It must be {error}")
 
 
-def _outcome(result: SendResult, failure: TocsinError | None) -> Answer:
+def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:
     """Return the answer to a send that has ended; its status tells whoever repeats requests what is right."""
     if failure is None:
-        return Answer(result.as_dict(), 200, keep=True)
+        return SendResponse(result.as_dict(), 200, keep=True)
     if isinstance(failure, UnknownChannelError):
-        return Answer(result.as_dict(), 404, keep=False)
+        return SendResponse(result.as_dict(), 404, keep=False)
     # What is not from a provider, a setting for instance, is the same at the next try.
     kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
     headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
-    return Answer(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
+    return SendResponse(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
 
 
-def _partly_sent(receipt: Receipt) -> Answer:
+def _partly_sent(receipt: Receipt) -> SendResponse:
     """Return the answer where some parts are out: whoever repeats the request would send these again."""
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:
         # The next part may be out as well: a replay would begin with it.
         next_step = f"see GET {known}" if may_be_out(receipt) else f"send the rest with POST {known}/replay"
         result = replace(result, error=f"{result.error}; {next_step}")
-    return Answer(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
+    return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
 
 
 def _wait_s(failure: TocsinError) -> int:

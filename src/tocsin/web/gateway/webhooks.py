@@ -10,7 +10,7 @@ from collections.abc import Callable
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tocsin.channels.inbound import Answer, Handshake, InboundAdapter, InboundMessage, WebhookRequest
+from tocsin.channels.inbound import Handshake, InboundAdapter, InboundMessage, WebhookRequest, WebhookResponse
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError, UnknownChannelError
@@ -20,7 +20,7 @@ from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import read_body
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Webhooks:
         adapter = self._verified(scope, kind, request)
         if not self._limit.take(kind):
             detail = f"More than {self._limit.per_minute} webhook calls a minute on {kind}: see WEBHOOK_RATE_LIMIT."
-            raise Problem("rate-limited", detail, headers={"Retry-After": "60"})
+            raise HttpProblemError("rate-limited", detail, headers={"Retry-After": "60"})
         try:
             return _response(await self._take_in(scope, kind, adapter, request))
         except Exception as error:
@@ -79,7 +79,7 @@ class Webhooks:
                 log.warning("a webhook call cannot be taken in", extra={"channel": kind, "reason": error.sentence()})
             else:
                 log.exception("a webhook call cannot be taken in", extra={"channel": kind})
-            raise Problem("not-ready", "The event cannot be taken in now; send it again later.") from None
+            raise HttpProblemError("not-ready", "The event cannot be taken in now; send it again later.") from None
 
     def _verified(self, scope: Scope, kind: str, request: WebhookRequest) -> InboundAdapter:
         """Return the adapter, or raise one and the same answer whatever is wrong."""
@@ -94,7 +94,7 @@ class Webhooks:
             self._tell(scope, kind, error)
         else:
             return adapter
-        raise Problem(
+        raise HttpProblemError(
             "invalid-signature",
             "The call is not signed as it must be.",
             headers={"WWW-Authenticate": 'Signature realm="webhook"'},
@@ -113,7 +113,9 @@ class Webhooks:
         detail = f"rejected a webhook call on {kind} from {address}: {reason}"
         self._audit.record("msg.reject", detail, source="gateway", metadata=facts)
 
-    async def _take_in(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> Answer:
+    async def _take_in(
+        self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest
+    ) -> WebhookResponse:
         received = await adapter.receive(request)
         if isinstance(received, Handshake):
             return received.answer
@@ -169,9 +171,9 @@ class _Replays:
             self._until.popitem(last=False)
 
 
-def _unknown() -> Problem:
-    return Problem("not-found", "No channel of that name receives anything.")
+def _unknown() -> HttpProblemError:
+    return HttpProblemError("not-found", "No channel of that name receives anything.")
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: WebhookResponse) -> Response:
     return Response(answer.body, answer.status, media_type=answer.content_type or None)

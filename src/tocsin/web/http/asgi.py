@@ -20,7 +20,7 @@ from tocsin.core.config.variables import Network
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class HttpsOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _came_by_tls(scope):
-            raise Problem("forbidden", _how_to_use_https(scope))
+            raise HttpProblemError("forbidden", _how_to_use_https(scope))
         await self._app(scope, receive, send)
 
 
@@ -128,7 +128,7 @@ class LocalCallers:
 
     def _check_host(self, scope: Scope) -> None:
         if not all(is_local_name(host) for host in header_values(scope, b"host")):
-            raise Problem(
+            raise HttpProblemError(
                 "forbidden",
                 "Without GATEWAY_TOKEN this gateway accepts only local names and IP addresses as Host. "
                 "Set GATEWAY_TOKEN to serve other names, behind a proxy too.",
@@ -139,7 +139,7 @@ class LocalCallers:
         hosts = header_values(scope, b"host")
         origins = [origin.partition("://")[2] for origin in header_values(scope, b"origin")]
         if not set(sites) <= {"same-origin", "none"} or not set(origins) <= set(hosts):
-            raise Problem(
+            raise HttpProblemError(
                 "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
             )
 
@@ -175,7 +175,7 @@ def require_token(scope: Scope) -> None:
     problem = scope["tocsin.token_problem"]
     # RFC 6750, section 3.1: only who sent a token is told of an error.
     error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
-    raise Problem("unauthenticated", problem, headers={"WWW-Authenticate": f'Bearer realm="gateway"{error}'})
+    raise HttpProblemError("unauthenticated", problem, headers={"WWW-Authenticate": f'Bearer realm="gateway"{error}'})
 
 
 class RateLimits:
@@ -200,8 +200,8 @@ class RateLimits:
     async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._app(scope, receive, send)
-        except (Problem, HTTPException) as refusal:
-            if not (isinstance(refusal, Problem) and refusal.code in _OWN_TROUBLE):
+        except (HttpProblemError, HTTPException) as refusal:
+            if not (isinstance(refusal, HttpProblemError) and refusal.code in _OWN_TROUBLE):
                 self._take(scope)
             raise
 
@@ -209,7 +209,7 @@ class RateLimits:
         user = scope.get("tocsin.user", "")
         limiter, key = (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
         if not limiter.take(key):
-            raise Problem(
+            raise HttpProblemError(
                 "rate-limited",
                 f"More than {limiter.per_minute} requests a minute. Wait a minute, or raise the limit.",
                 headers={"Retry-After": "60"},  # fixed by spec 7
@@ -241,7 +241,7 @@ async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
     while len(body) < enough:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Problem("invalid-request", "The connection was closed before the whole body had arrived.")
+            raise HttpProblemError("invalid-request", "The connection was closed before the whole body had arrived.")
         more = message.get("more_body", False)
         body += message.get("body", b"")
         if len(body) > MAX_BODY_BYTES:
@@ -288,14 +288,16 @@ async def _discard(receive: Receive) -> None:
             return
 
 
-def _too_large() -> Problem:
+def _too_large() -> HttpProblemError:
     # Closing says that the rest of the body is not wanted.
-    return Problem("payload-too-large", "The body is over 1 MiB (1,048,576 bytes).", headers={"Connection": "close"})
+    return HttpProblemError(
+        "payload-too-large", "The body is over 1 MiB (1,048,576 bytes).", headers={"Connection": "close"}
+    )
 
 
 _NEEDED = "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN"
 
-_STOPPED = Problem(
+_STOPPED = HttpProblemError(
     "not-ready",
     "The service was stopped while it worked on this request, which may have taken effect: check before sending again.",
 )
@@ -329,11 +331,11 @@ def _how_to_use_https(scope: Scope) -> str:
     return refused + usual.rstrip()
 
 
-def _problem_of(error: Exception, request_id: str) -> Problem:
-    if isinstance(error, Problem):
+def _problem_of(error: Exception, request_id: str) -> HttpProblemError:
+    if isinstance(error, HttpProblemError):
         return error
     if isinstance(error, HTTPException) and error.status_code in _HTTP_CODES:
         detail = {404: "No such path. GET /openapi.json lists them all.", 405: "This path does not allow that method."}
-        return Problem(_HTTP_CODES[error.status_code], detail[error.status_code], headers=error.headers or {})
+        return HttpProblemError(_HTTP_CODES[error.status_code], detail[error.status_code], headers=error.headers or {})
     log.error("request failed", exc_info=error, extra={"request_id": request_id})
-    return Problem("internal-error", "The request failed because of a bug; the log has the details.")
+    return HttpProblemError("internal-error", "The request failed because of a bug; the log has the details.")

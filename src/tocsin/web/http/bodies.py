@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from tocsin.web.http.asgi import header_values
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,13 +35,15 @@ def parse_fields(scope: Scope, raw: bytes, required: Collection[str], optional: 
     if errors:
         count = "1 field needs" if len(errors) == 1 else f"{len(errors)} fields need"
         shown = f"; the first {MAX_ERRORS} are listed" if len(errors) > MAX_ERRORS else ""
-        raise Problem("validation-failed", f"{count} attention{shown}", [error() for error in errors[:MAX_ERRORS]])
+        raise HttpProblemError(
+            "validation-failed", f"{count} attention{shown}", [error() for error in errors[:MAX_ERRORS]]
+        )
     return body
 
 
 def refuse_field(key: str, code: str, detail: str) -> NoReturn:
     """Raise the problem of a body whose one field `key` is wrong."""
-    raise Problem("validation-failed", "1 field needs attention", [field_error(key, code, detail)])
+    raise HttpProblemError("validation-failed", "1 field needs attention", [field_error(key, code, detail)])
 
 
 def field_error(key: str, code: str, detail: str) -> dict[str, str]:
@@ -86,7 +88,7 @@ def parse_json_object(kind: str, raw: bytes) -> "Pairs":
     """Return the members of the JSON object in `raw`; raise 415, 400 or 422 when there is none."""
     if kind != "application/json":
         found = kind or "no Content-Type"
-        raise Problem(
+        raise HttpProblemError(
             "unsupported-media-type",
             f"The body must be JSON with `Content-Type: application/json`, not {found[:100]}.",
         )
@@ -94,9 +96,9 @@ def parse_json_object(kind: str, raw: bytes) -> "Pairs":
         # RFC 8259, section 8.1: UTF-8 and nothing else; a byte order mark may be ignored.
         body = _decode(raw.removeprefix(BOM_UTF8).decode())
     except (ValueError, RecursionError):
-        raise Problem("invalid-request", "The body is not valid JSON in UTF-8.") from None
+        raise HttpProblemError("invalid-request", "The body is not valid JSON in UTF-8.") from None
     if not isinstance(body, tuple):
-        raise Problem("validation-failed", "The body must be a JSON object.")
+        raise HttpProblemError("validation-failed", "The body must be a JSON object.")
     return body
 
 
@@ -113,8 +115,8 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 def media_type(scope: Scope) -> str:
     """Return the media type of the body in lower case; raise 415 for what cannot be read."""
     if [coding for coding in header_values(scope, b"content-encoding") if coding.strip().lower() != "identity"]:
-        raise Problem("unsupported-media-type", "Compressed bodies are not accepted.")
+        raise HttpProblemError("unsupported-media-type", "Compressed bodies are not accepted.")
     values = header_values(scope, b"content-type")
     if len(values) > 1:
-        raise Problem("unsupported-media-type", "Content-Type stands there more than once.")
+        raise HttpProblemError("unsupported-media-type", "Content-Type stands there more than once.")
     return values[0].partition(";")[0].strip().lower() if values else ""

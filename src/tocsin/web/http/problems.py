@@ -27,7 +27,7 @@ PROBLEMS = {
 
 
 @dataclass(slots=True)
-class Problem(Exception):  # noqa: N818  # it is raised to become an answer, not to report a bug
+class HttpProblemError(Exception):  # it is raised to become an answer, not to report a bug
     """A request that gets a problem document as its answer."""
 
     code: str

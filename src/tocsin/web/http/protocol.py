@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from tocsin.core.ids import new_id
 from tocsin.web.http.connections import ConnectionLimits
-from tocsin.web.http.problems import Problem
+from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a problem document too."""
-        self._write_and_close(b"400 Bad Request", Problem("invalid-request", msg))
+        self._write_and_close(b"400 Bad Request", HttpProblemError("invalid-request", msg))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -160,10 +160,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._linger()
 
     def _refuse_connection(self) -> None:
-        problem = Problem("not-ready", "Too many connections are open; try again later.", headers={"Retry-After": "1"})
+        problem = HttpProblemError(
+            "not-ready", "Too many connections are open; try again later.", headers={"Retry-After": "1"}
+        )
         self._write_and_close(b"503 Service Unavailable", problem)
 
-    def _write_and_close(self, status: bytes, problem: Problem) -> None:
+    def _write_and_close(self, status: bytes, problem: HttpProblemError) -> None:
         self._arriving = False
         response = problem.response(new_id())
         headers = [*response.raw_headers, (b"connection", b"close")]

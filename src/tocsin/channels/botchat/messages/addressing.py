@@ -27,7 +27,7 @@ class BotIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class ParsedMessage:
     """A text as the bot understands it."""
 
     text: str = ""
@@ -43,12 +43,12 @@ def names_somebody(message: Mapping[str, Any]) -> bool:
     return answered.get("is_bot") is True or any("@" in words(message.get(field)) for field in ("text", "caption"))
 
 
-def understand(message: Mapping[str, Any], bot: BotIdentity) -> Addressed:
+def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
     """Return what the text, or the caption, of `message` says."""
     field, marks = ("text", "entities") if words(message.get("text")) else ("caption", "caption_entities")
     raw, entities = message.get(field), records(message.get(marks))
     if not isinstance(raw, str):
-        return Addressed()
+        return ParsedMessage()
     units = raw.encode("utf-16-le", "surrogatepass")
     mentions = [span for entity in entities if (span := _span(entity, units)) and _is_bot(entity, span, units, bot)]
     if marks not in message and bot.username:  # the product marks every name; what imitates it may not
@@ -57,13 +57,13 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> Addressed:
     shown_as_code = any(words(e.get("type")) in CODE and e.get("offset") == 0 for e in entities)
     found = None if shown_as_code else COMMAND.match(text)
     if found is None:
-        return Addressed(text, bool(mentions))
+        return ParsedMessage(text, bool(mentions))
     name, addressee, args = found[1], found[2], text[found.end() :].strip()
     # While the own name is not known, a command is not lost: mostly, groups show a bot only those with its name.
     if addressee and bot.username and not bot.is_called(addressee):
-        return Addressed(text, bool(mentions), to_other_bot=True)
+        return ParsedMessage(text, bool(mentions), to_other_bot=True)
     spoken = f"/{name}{text[found.end() :]}"
-    return Addressed(spoken, bool(mentions or addressee), command=name.lower(), args=args)
+    return ParsedMessage(spoken, bool(mentions or addressee), command=name.lower(), args=args)
 
 
 def _span(entity: Mapping[str, Any], units: bytes) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ Nothing here raises or waits: an update that is broken, unknown or not meant for
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.channels.botchat.messages.addressing import Addressed, BotIdentity, names_somebody, understand
+from tocsin.channels.botchat.messages.addressing import BotIdentity, ParsedMessage, names_somebody, understand
 from tocsin.channels.botchat.messages.attachments import attachments_of
 from tocsin.channels.botchat.messages.fields import identifier, number, record, time_s, words
 from tocsin.channels.botchat.messages.people import LONGEST_NAME, display_name, origin_of, sender_of, text_id
@@ -128,7 +128,7 @@ def _update_key(update: Mapping[str, Any], bot: BotIdentity) -> tuple[str, ...]:
     return () if update_id is None else (f"update:{bot.id}:{update_id}",)
 
 
-def _kind(said: Addressed, *, edited: bool) -> MessageKind:
+def _kind(said: ParsedMessage, *, edited: bool) -> MessageKind:
     if edited:  # a command that is corrected does not run again
         return MessageKind.EDIT
     return MessageKind.COMMAND if said.command else MessageKind.MESSAGE

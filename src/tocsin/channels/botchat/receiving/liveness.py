@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tocsin.core.stop_event import Halt
+from tocsin.core.stop_event import StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ TELL_AGAIN_S = 60.0  # after the message to the admin could not be queued
 CALM_S = 60.0
 
 
-class Status(StrEnum):
+class ReceiveStatus(StrEnum):
     """How receiving is going."""
 
     STARTING = "starting"  # nothing is known yet
@@ -29,7 +29,7 @@ class Status(StrEnum):
     STOPPED = "stopped"  # not running, or useless until a setting changes
 
 
-BAD = frozenset({Status.CONFLICT, Status.FAILING, Status.STOPPED})
+BAD = frozenset({ReceiveStatus.CONFLICT, ReceiveStatus.FAILING, ReceiveStatus.STOPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ReceivingState:
     """One moment of it; `problem` is one sentence for the operator."""
 
     mode: str  # polling, webhook
-    status: Status
+    status: ReceiveStatus
     problem: str = ""
     age_s: float | None = None  # since the last finished poll, or look at the webhook
     pending: int | None = None  # updates that wait at the provider, where that is known
@@ -66,14 +66,14 @@ class Liveness:
         self._mode = mode
         self._clock = clock
         self._tell_admin = tell_admin
-        self._status = Status.STARTING
+        self._status = ReceiveStatus.STARTING
         self._problem = ""
         self._well_at: float | None = None  # monotonic, like all that follow
         self._bad_since: float | None = None  # of an episode
         self._bad_at = 0.0
         self._tell_at: float | None = None
         self._told = False
-        self._logged: set[Status] = set()
+        self._logged: set[ReceiveStatus] = set()
 
     @property
     def state(self) -> ReceivingState:
@@ -83,12 +83,12 @@ class Liveness:
 
     def start(self) -> None:
         """Note that nothing is known yet."""
-        self._status, self._problem = Status.STARTING, ""
+        self._status, self._problem = ReceiveStatus.STARTING, ""
 
     async def good(self) -> None:
         """Note that everything works; an episode ends when it has stayed that way."""
         self._well_at = now = self._clock.monotonic()
-        self._status, self._problem = Status.OK, ""
+        self._status, self._problem = ReceiveStatus.OK, ""
         if self._bad_since is None or now - self._bad_at < CALM_S:
             return
         log.info("receiving works again", extra={"mode": self._mode})
@@ -98,7 +98,7 @@ class Liveness:
         self._bad_since, self._tell_at, self._told = None, None, False
         self._logged.clear()
 
-    async def bad(self, status: Status, problem: str) -> None:
+    async def bad(self, status: ReceiveStatus, problem: str) -> None:
         """Note what does not work."""
         self._bad_at = now = self._clock.monotonic()
         self._status, self._problem = status, problem
@@ -109,15 +109,15 @@ class Liveness:
 
     def wait_for_lock(self, problem: str) -> None:
         """Note that another process receives, which is nothing bad."""
-        self._status, self._problem = Status.LOCKED, problem
+        self._status, self._problem = ReceiveStatus.LOCKED, problem
         self._bad_since, self._tell_at, self._told = None, None, False
         self._log_once(logging.INFO, "another process receives")
 
     def stop(self) -> None:
         """Note that nothing is received any more."""
-        self._status, self._problem = Status.STOPPED, ""
+        self._status, self._problem = ReceiveStatus.STOPPED, ""
 
-    async def pause(self, seconds: float, halt: Halt) -> None:
+    async def pause(self, seconds: float, halt: StopEvent) -> None:
         """Wait; the admin is told meanwhile when it is time."""
         end = self._clock.monotonic() + seconds
         while not halt.is_set() and (left_s := end - self._clock.monotonic()) > 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import uniform
 
 from tocsin.channels.botchat.api import BotApiError
-from tocsin.channels.botchat.receiving.liveness import Status
+from tocsin.channels.botchat.receiving.liveness import ReceiveStatus
 from tocsin.core.errors import FailureKind, RemoteError, TocsinError
 
 log = logging.getLogger(__name__)
@@ -22,15 +22,15 @@ CALM_S = 60.0  # a conflict that comes back within that time is the same
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class BackoffDecision:
     """What to show, and how long to wait."""
 
-    status: Status
+    status: ReceiveStatus
     problem: str
     wait_s: float
 
 
-class Patience:
+class PollBackoff:
     """Counts failures in a row."""
 
     def __init__(self) -> None:
@@ -45,26 +45,26 @@ class Patience:
             self._conflicts = 0
         return not self._conflicts
 
-    def judge(self, error: Exception, now: float) -> Setback:
+    def judge(self, error: Exception, now: float) -> BackoffDecision:
         """Return what `error` means; `now` is monotonic."""
         if isinstance(error, BotApiError) and error.error_code == 409:
             self._conflicts, self._conflict_at = self._conflicts + 1, now
-            return Setback(Status.CONFLICT, error.sentence(), _step(CONFLICT_S, self._conflicts))
+            return BackoffDecision(ReceiveStatus.CONFLICT, error.sentence(), _step(CONFLICT_S, self._conflicts))
         self._failures += 1
         if isinstance(error, RemoteError):
             return self._judge_remote(error)
-        return Setback(Status.FAILING, self._explain(error), _step(OUTAGE_S, self._failures))
+        return BackoffDecision(ReceiveStatus.FAILING, self._explain(error), _step(OUTAGE_S, self._failures))
 
-    def _judge_remote(self, error: RemoteError) -> Setback:
+    def _judge_remote(self, error: RemoteError) -> BackoffDecision:
         if error.kind is FailureKind.RATE_LIMITED:
             told_s = UNTOLD_S if error.retry_after_s is None else error.retry_after_s
-            return Setback(Status.FAILING, error.sentence(), min(told_s, LONGEST_S))
+            return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(told_s, LONGEST_S))
         # The Bot API itself says no; anything else may be a proxy in between that is being repaired.
         if isinstance(error, BotApiError) and error.kind is FailureKind.PERMANENT:
-            status = Status.STOPPED if error.error_code in {401, 404} else Status.FAILING
-            return Setback(status, error.sentence(), _step(SELDOM_S, self._failures))
+            status = ReceiveStatus.STOPPED if error.error_code in {401, 404} else ReceiveStatus.FAILING
+            return BackoffDecision(status, error.sentence(), _step(SELDOM_S, self._failures))
         wait_s = max(_step(OUTAGE_S, self._failures), error.retry_after_s or 0.0)
-        return Setback(Status.FAILING, error.sentence(), min(wait_s, LONGEST_S))
+        return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(wait_s, LONGEST_S))
 
     def _explain(self, error: Exception) -> str:
         if isinstance(error, TocsinError):

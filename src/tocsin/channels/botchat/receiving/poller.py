@@ -14,13 +14,13 @@ from tocsin.channels.botchat.api import API_URL, BotApiError
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.messages.fields import number, records
 from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
-from tocsin.channels.botchat.receiving.liveness import Liveness, ReceivingState, Status, TellAdmin
-from tocsin.channels.botchat.receiving.poll_backoff import Patience
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState, TellAdmin
+from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
 from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.http.transport import host_of
-from tocsin.core.stop_event import Halt
+from tocsin.core.stop_event import StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ LOCK_EVERY_S = 3.0
 CONFIRM_S = 3.0
 
 
-class Inbox(Protocol):
+class UpdateSink(Protocol):
     """Where updates are stored."""
 
     async def accept(
@@ -54,7 +54,7 @@ class Poller:
     def __init__(
         self,
         inbound: BotchatInbound,
-        inbox: Inbox,
+        inbox: UpdateSink,
         clock: Clock,
         directory: Path,
         tell_admin: TellAdmin,
@@ -68,8 +68,8 @@ class Poller:
         self._clock = clock
         self._watchdog_s, self._confirm_s = watchdog_s, confirm_s
         self._liveness = Liveness("polling", clock, tell_admin)
-        self._patience = Patience()
-        self._halt = Halt()
+        self._patience = PollBackoff()
+        self._halt = StopEvent()
         self._lock = TokenLock(directory, inbound.bot_id)
         # Update numbers belong to a bot, and to the server that counts them.
         self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
@@ -106,7 +106,7 @@ class Poller:
                     return True
                 self._liveness.wait_for_lock("another process on this machine polls with the same token")
             except LockError as error:
-                await self._liveness.bad(Status.FAILING, error.sentence())
+                await self._liveness.bad(ReceiveStatus.FAILING, error.sentence())
             await self._liveness.pause(LOCK_EVERY_S, self._halt)
         return False
 
@@ -127,7 +127,7 @@ class Poller:
             self._offset, self._offset_known = await self._inbox.cursor(self._cursor), True
         # While we are behind, at the start and after an outage, a poll comes back at once: the state is right then,
         # and not 30 s late, and an empty answer says that nothing waits any more.
-        timeout_s = 0 if self._behind and self.state.status is not Status.CONFLICT else POLL_TIMEOUT_S
+        timeout_s = 0 if self._behind and self.state.status is not ReceiveStatus.CONFLICT else POLL_TIMEOUT_S
         begun_at = self._clock.monotonic()
         try:
             updates = await self._halt.or_done(self._fetch(timeout_s))

@@ -12,12 +12,12 @@ from typing import Any
 from tocsin.channels.botchat.api import BotApi, BotApiError
 from tocsin.channels.botchat.messages.fields import count, record, time_s, words
 from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
-from tocsin.channels.botchat.receiving.liveness import Liveness, ReceivingState, Status, TellAdmin
-from tocsin.channels.botchat.receiving.poll_backoff import Patience
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState, TellAdmin
+from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
 from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ConfigError
-from tocsin.core.stop_event import Halt
+from tocsin.core.stop_event import StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ class WebhookRegistration:
         self._hook = hook
         self._clock = clock
         self._liveness = Liveness("webhook", clock, tell_admin)
-        self._patience = Patience()
-        self._halt = Halt()
+        self._patience = PollBackoff()
+        self._halt = StopEvent()
         self._registered = False
 
     @property
@@ -97,7 +97,7 @@ class WebhookRegistration:
         if "url" in info and words(info.get("url")) != self._hook.url:
             return await self._taken_away(fresh=fresh)
         if problem := self._problem(info):
-            await self._liveness.bad(Status.FAILING, problem)
+            await self._liveness.bad(ReceiveStatus.FAILING, problem)
             return CHECK_SOON_S
         await self._liveness.good()
         return CHECK_EVERY_S
@@ -131,7 +131,7 @@ class WebhookRegistration:
             log.warning("the webhook was removed or changed; it is registered again")
             return PACE_S
         await self._liveness.bad(
-            Status.CONFLICT,
+            ReceiveStatus.CONFLICT,
             "The webhook was removed or changed right after it was registered: another program uses the same token; "
             "stop one of them",
         )

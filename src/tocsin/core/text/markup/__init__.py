@@ -1,12 +1,12 @@
 """Markdown, parsed once and shown as each channel can: cut into parts by its structure, never by its source.
 
-`parsing` makes blocks of the source, a channel's `Dialect` shows one block, `fitting` packs them into parts.
+`parsing` makes blocks of the source, a channel's `Renderer` shows one block, `fitting` packs them into parts.
 Source: channel fact book, "Rendering Markdown" and "Splitting text".
 """
 
-from tocsin.core.text.markup.dialect import Dialect
+from tocsin.core.text.markup.dialect import Renderer
 from tocsin.core.text.markup.fitting import fit
-from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Run, Shown
+from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Shown, TextRun
 from tocsin.core.text.markup.parsing import parse
 from tocsin.core.text.markup.plain import PlainText
 from tocsin.core.text.markup.unfinished import completed
@@ -18,22 +18,22 @@ __all__ = [
     "LINK",
     "STRIKE",
     "Block",
-    "Dialect",
     "Mark",
     "PlainText",
-    "Run",
+    "Renderer",
     "Shown",
+    "TextRun",
     "completed",
     "literal",
     "render",
 ]
 
 
-def render(source: str, dialect: Dialect) -> list[Shown]:
+def render(source: str, dialect: Renderer) -> list[Shown]:
     """Show normalised, non-blank Markdown in parts that fit; what costs too much to parse is shown as it is."""
     return fit(parse(source, dialect), dialect) or literal(source, dialect)
 
 
-def literal(text: str, dialect: Dialect) -> list[Shown]:
+def literal(text: str, dialect: Renderer) -> list[Shown]:
     """Show normalised, non-blank text as it is, in parts that fit: no character of it is markup."""
-    return fit([Block((Run(text.rstrip()),))], dialect)
+    return fit([Block((TextRun(text.rstrip()),))], dialect)

@@ -11,7 +11,7 @@ SMALLEST_LIMIT = 10  # one character takes up to 5: &amp;
 DEEPEST_INDENT = 10  # levels of lists; what is deeper stands below the tenth
 
 
-class Dialect(ABC):
+class Renderer(ABC):
     """Shows single blocks; a part is some of them with gaps between. `limit` is of one part, in units of `measure`.
 
     Sizes must add up: the size of a text is the sum of the sizes of its code points, each at least 1.

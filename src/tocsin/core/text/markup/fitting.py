@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tocsin.core.text.markup.dialect import Dialect
-from tocsin.core.text.markup.model import CODE, LINK, Block, Run, Shown, plain_text
+from tocsin.core.text.markup.dialect import Renderer
+from tocsin.core.text.markup.model import CODE, LINK, Block, Shown, TextRun, plain_text
 from tocsin.core.text.strings import cluster_ends
 
 _SENTENCE_END = re.compile(
@@ -21,7 +21,7 @@ _BLANKS = re.compile(r"\s*")
 _CLEAN_LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
 
 
-def fit(blocks: Sequence[Block], dialect: Dialect) -> list[Shown]:
+def fit(blocks: Sequence[Block], dialect: Renderer) -> list[Shown]:
     """Return the parts that show `blocks`, each within the dialect's limit and none blank."""
     parts = []
     page = _Page(dialect)
@@ -37,7 +37,7 @@ def fit(blocks: Sequence[Block], dialect: Dialect) -> list[Shown]:
 class _Page:
     """One part while it is filled."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Renderer) -> None:
         self._dialect = dialect
         self._blocks: list[tuple[Block, Shown]] = []
         self._size = 0
@@ -84,7 +84,7 @@ class _Head(NamedTuple):
     rest: Block | None
 
 
-def _cut(block: Block, room: int, dialect: Dialect, *, by_force: bool) -> _Head | None:
+def _cut(block: Block, room: int, dialect: Renderer, *, by_force: bool) -> _Head | None:
     """Return as much of `block` as fits `room`, cut at a good place, or with `by_force` at any."""
     view = _View(block, room, dialect.limit or room)
     last = view.last
@@ -99,7 +99,7 @@ def _cut(block: Block, room: int, dialect: Dialect, *, by_force: bool) -> _Head 
 
 
 def _bare(block: Block) -> Block:
-    return Block((Run(plain_text(block.runs) if block.code is None else block.code),))
+    return Block((TextRun(plain_text(block.runs) if block.code is None else block.code),))
 
 
 class _View:
@@ -151,7 +151,7 @@ class _View:
         yield from (cut for cut in reversed(gaps) if 0 < cut <= last and self._text[:cut].strip())
 
 
-def _masked(runs: Sequence[Run], longest: int) -> Iterator[str]:
+def _masked(runs: Sequence[TextRun], longest: int) -> Iterator[str]:
     for text, marks in runs:
         whole = len(text) <= longest and any(mark == CODE or mark.kind == LINK for mark in marks)
         yield "x" * len(text) if whole else text

@@ -5,7 +5,7 @@ from enum import Enum
 from itertools import takewhile
 from typing import NamedTuple
 
-from tocsin.core.text.markup.model import CODE, LINK, Mark, Run
+from tocsin.core.text.markup.model import CODE, LINK, Mark, TextRun
 
 BORDER = "\u200b"  # shown as nothing, but a border between words
 
@@ -22,31 +22,31 @@ class Piece(NamedTuple):
     """An opening or closing mark, or a run as text."""
 
     role: Role
-    run: Run  # whose text it is
+    run: TextRun  # whose text it is
     mark: Mark | None = None
 
 
-def settle(runs: Iterable[Run], *, by_line: bool) -> list[Run]:
+def settle(runs: Iterable[TextRun], *, by_line: bool) -> list[TextRun]:
     """Take blanks at the borders of marks out of them; with `by_line`, marks end at every line end, too.
 
     `** a**` is no bold text anywhere, and most products do not format across lines.
     """
-    pieces: list[Run] = []
+    pieces: list[TextRun] = []
     for run in runs:
         if not run.marks or CODE in run.marks:
             pieces.append(run)
             continue
         for number, line in enumerate(run.text.split("\n") if by_line else [run.text]):
             if number:
-                pieces.append(Run("\n"))
+                pieces.append(TextRun("\n"))
             pieces += _without_edges(line, run.marks)
     return list(_with_blanks_outside(pieces))
 
 
-def weave(runs: Iterable[Run]) -> Iterator[Piece]:
+def weave(runs: Iterable[TextRun]) -> Iterator[Piece]:
     """Yield texts and, between them, the marks that open and close."""
     opened: tuple[Mark, ...] = ()
-    last = Run("")
+    last = TextRun("")
     for run in runs:
         shared = len(_common(opened, run.marks))
         yield from (Piece(Role.CLOSE, last, mark) for mark in reversed(opened[shared:]))
@@ -56,26 +56,26 @@ def weave(runs: Iterable[Run]) -> Iterator[Piece]:
     yield from (Piece(Role.CLOSE, last, mark) for mark in reversed(opened))
 
 
-def with_mark(runs: Iterable[Run], mark: Mark) -> list[Run]:
+def with_mark(runs: Iterable[TextRun], mark: Mark) -> list[TextRun]:
     """Return the runs with one more mark around them all."""
-    return [Run(text, (mark, *(known for known in marks if known != mark))) for text, marks in runs]
+    return [TextRun(text, (mark, *(known for known in marks if known != mark))) for text, marks in runs]
 
 
-def link_of(run: Run) -> Mark | None:
+def link_of(run: TextRun) -> Mark | None:
     """Return the link that the run is in."""
     return next((mark for mark in run.marks if mark.kind == LINK), None)
 
 
-def _without_edges(text: str, marks: tuple[Mark, ...]) -> Iterator[Run]:
+def _without_edges(text: str, marks: tuple[Mark, ...]) -> Iterator[TextRun]:
     """Yield the blanks at both ends as runs of their own."""
     begin = len(text) - len(text.lstrip())
     end = max(begin, len(text.rstrip()))
     for piece in (text[:begin], text[begin:end], text[end:]):
         if piece:
-            yield Run(piece, marks)
+            yield TextRun(piece, marks)
 
 
-def _with_blanks_outside(pieces: Sequence[Run]) -> Iterator[Run]:
+def _with_blanks_outside(pieces: Sequence[TextRun]) -> Iterator[TextRun]:
     """Leave each blank piece only the marks that the pieces on both sides have, too."""
     following: list[tuple[Mark, ...]] = []
     after: tuple[Mark, ...] = ()
@@ -88,10 +88,10 @@ def _with_blanks_outside(pieces: Sequence[Run]) -> Iterator[Run]:
             before = piece.marks
             yield piece
         else:
-            yield Run(piece.text, _common(_common(before, after), piece.marks))
+            yield TextRun(piece.text, _common(_common(before, after), piece.marks))
 
 
-def _is_blank(run: Run) -> bool:
+def _is_blank(run: TextRun) -> bool:
     return bool(run.marks) and CODE not in run.marks and run.text.isspace()
 
 

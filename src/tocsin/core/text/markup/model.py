@@ -18,7 +18,7 @@ CODE = Mark("code")
 LINK = "link"  # the kind: each link is a mark of its own
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Text in one style; `marks` from the outermost to the innermost, none twice."""
 
     text: str
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 class Block:
     """A paragraph, a heading, or with `code` a code block or table; lists and quotes are what it is in."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[TextRun, ...] = ()
     code: str | None = None  # lines without the newline at the end
     language: str = ""
     heading: int = 0  # 1 to 6
@@ -55,10 +55,10 @@ class Block:
                 return True
         return False
 
-    def beginning(self, size: int) -> tuple[Run, ...]:
+    def beginning(self, size: int) -> tuple[TextRun, ...]:
         """Return the runs of its first `size` code points."""
         if self.code is not None:
-            return (Run(self.code[:size]),)
+            return (TextRun(self.code[:size]),)
         return _until(self.runs, size)
 
     def until(self, cut: int) -> "Block":
@@ -75,12 +75,12 @@ class Block:
         return replace(self, runs=runs, starts=0) if runs else None
 
 
-def plain_text(runs: tuple[Run, ...]) -> str:
+def plain_text(runs: tuple[TextRun, ...]) -> str:
     """Return the text without its styles."""
     return "".join(run.text for run in runs)
 
 
-def _until(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
+def _until(runs: tuple[TextRun, ...], cut: int) -> tuple[TextRun, ...]:
     found = []
     for run in runs:
         if cut <= 0:
@@ -90,7 +90,7 @@ def _until(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def _since(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
+def _since(runs: tuple[TextRun, ...], cut: int) -> tuple[TextRun, ...]:
     for index, run in enumerate(runs):
         if cut < len(run.text):
             return (run._replace(text=run.text[cut:]), *runs[index + 1 :])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tocsin.core.text.markup.dialect import Dialect
-from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Run, plain_text
+from tocsin.core.text.markup.dialect import Renderer
+from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, TextRun, plain_text
 from tocsin.core.text.markup.tables import Table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _REST_OF_ADDRESS = re.compile(r"://[^\s<>\[\]`\\&]*[^\s<>\[\]`\\&.,:;!?*_~'\")]"
 _SAFE = re.compile(r"https?://[^\s/?#]|mailto:[^\s@]+@[^\s@]", re.IGNORECASE)
 
 
-def parse(source: str, dialect: Dialect) -> list[Block]:
+def parse(source: str, dialect: Renderer) -> list[Block]:
     """Return the blocks of `source`, or none where it shows nothing or cannot be parsed in reasonable time."""
     tokens = tokens_of(source)
     return _Reader(dialect).read_all(tokens) if tokens else []
@@ -84,7 +84,7 @@ class _Reader:
     The methods without an underscore are called for the tokens that have their names.
     """
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Renderer) -> None:
         self._dialect = dialect
         self._blocks: list[Block] = []
         self._path: list[str] = []
@@ -145,7 +145,7 @@ class _Reader:
     code_block = fence
 
     def hr(self, _: "Token") -> None:
-        self._add(Block((Run(RULE),)))
+        self._add(Block((TextRun(RULE),)))
 
     def blockquote_open(self, _: "Token") -> None:
         self._quotes += not self._depth
@@ -197,10 +197,10 @@ class _Reader:
             self._add(Block(code=table.aligned()))
         elif table is not None:
             for lines in table.pairs():
-                self._add(Block((Run(lines),)))
+                self._add(Block((TextRun(lines),)))
 
 
-def runs_of(children: "Sequence[Token]", can_link: CanLink) -> tuple[Run, ...]:
+def runs_of(children: "Sequence[Token]", can_link: CanLink) -> tuple[TextRun, ...]:
     """Return inline tokens as runs; a link that is not to be one has its address behind it."""
     return _Inline(can_link).read(children)
 
@@ -210,11 +210,11 @@ class _Inline:
 
     def __init__(self, can_link: CanLink) -> None:
         self._can_link = can_link
-        self._runs: list[Run] = []
+        self._runs: list[TextRun] = []
         self._open: list[Mark] = []
         self._links: list[int] = []  # where the runs of each open link begin
 
-    def read(self, children: "Sequence[Token]") -> tuple[Run, ...]:
+    def read(self, children: "Sequence[Token]") -> tuple[TextRun, ...]:
         """Return the runs, without blanks at both ends."""
         for token in children:
             self._take(token)
@@ -247,13 +247,13 @@ class _Inline:
         marks = tuple(dict.fromkeys((*self._open, *further)))
         if self._runs and self._runs[-1].marks == marks and not further:
             text = self._runs.pop().text + text
-        self._runs.append(Run(text, marks))
+        self._runs.append(TextRun(text, marks))
 
     def _link(self, token: "Token", *, opens: bool) -> None:
         if opens:
             self._open.append(Mark(LINK, str(token.attrGet("href") or "")))
             self._links.append(len(self._runs))
-            self._runs.append(Run("", tuple(self._open)))  # nothing before it may be joined to the label
+            self._runs.append(TextRun("", tuple(self._open)))  # nothing before it may be joined to the label
             return
         mark, begin = self._open.pop(), self._links.pop()
         self._close_link(mark, begin)
@@ -273,7 +273,7 @@ class _Inline:
     def _unmark(self, begin: int, mark: Mark) -> None:
         for index in range(begin, len(self._runs)):
             text, marks = self._runs[index]
-            self._runs[index] = Run(text, tuple(known for known in marks if known != mark))
+            self._runs[index] = TextRun(text, tuple(known for known in marks if known != mark))
 
     def _image(self, token: "Token") -> None:
         url = str(token.attrGet("src") or "")
@@ -283,7 +283,7 @@ class _Inline:
             return
         self._open.append(Mark(LINK, url))
         begin = len(self._runs)
-        self._runs.append(Run(label, tuple(dict.fromkeys(self._open))))
+        self._runs.append(TextRun(label, tuple(dict.fromkeys(self._open))))
         self._open.pop()
         self._close_link(self._runs[begin].marks[-1], begin)
 
@@ -300,7 +300,7 @@ def _always(_url: str, _label: str) -> bool:
     return True
 
 
-def _trimmed(runs: Sequence[Run]) -> tuple[Run, ...]:
+def _trimmed(runs: Sequence[TextRun]) -> tuple[TextRun, ...]:
     """Drop blank runs at both ends, and the blanks of the first and the last one unless they are code."""
     shown = [index for index, run in enumerate(runs) if run.text.strip()]
     if not shown:

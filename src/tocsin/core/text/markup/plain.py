@@ -1,10 +1,10 @@
 """Markdown as plain text: for channels that format nothing."""
 
-from tocsin.core.text.markup.dialect import Dialect
+from tocsin.core.text.markup.dialect import Renderer
 from tocsin.core.text.markup.model import Block, Shown, plain_text
 
 
-class PlainText(Dialect):
+class PlainText(Renderer):
     """Keeps structure by line breaks, bullets and indentation; addresses of links stand behind their text."""
 
     aligned_tables = False

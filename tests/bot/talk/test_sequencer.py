@@ -1,0 +1,95 @@
+"""Messages of a chat come to the gate in the order in which they were received."""
+
+import asyncio
+import random
+
+import pytest
+from tests.bot.bench import Bench, SteppedClock
+from tests.bot.conftest import MakeBench
+from tests.waiting import PATIENCE_S
+
+from tocsin.bot.settings import BotSettings
+from tocsin.bot.talk.sequencer import LONGEST_S, MAX_CHATS, MessageSequencer
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.messaging.inbound.handling import MessageContext
+
+
+def received(id: str, chat: str = "7") -> MessageContext:  # noqa: A002
+    return MessageContext(id, InboundMessage("botchat", MessageKind.MESSAGE, id, (id,), chat))
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock(turns)
+
+
+async def test_whoever_comes_early_waits_for_those_before_and_only_in_one_chat(clock: SteppedClock):
+    arrivals, came = MessageSequencer(clock), list[str]()
+
+    async def come(id: str, chat: str = "7") -> None:  # noqa: A002
+        await arrivals.turn(received(id, chat))
+        came.append(id)
+
+    for id_ in "abc":
+        arrivals.begin(received(id_))
+    arrivals.begin(received("d", "8"))
+    async with asyncio.TaskGroup() as group:
+        for id_, chat in (("c", "7"), ("b", "7"), ("d", "8")):
+            group.create_task(come(id_, chat))
+        await turns()
+        assert came == ["d"]
+        group.create_task(come("a"))
+    assert came == ["d", "a", "b", "c"]
+    assert len(arrivals) == 0
+
+
+async def test_who_does_not_come_is_waited_for_half_a_second(clock: SteppedClock):
+    arrivals = MessageSequencer(clock)
+    for id_ in "ab":
+        arrivals.begin(received(id_))
+    waiting = asyncio.create_task(arrivals.turn(received("b")))
+    await turns()
+    await clock.advance(LONGEST_S - 0.1)
+    assert not waiting.done()
+    await clock.advance(0.1)
+    await asyncio.wait_for(waiting, PATIENCE_S)
+
+
+async def test_who_was_never_announced_need_not_wait(clock: SteppedClock):
+    arrivals = MessageSequencer(clock)
+    arrivals.begin(received("a"))
+    await asyncio.wait_for(arrivals.turn(received("b")), PATIENCE_S)
+
+
+async def test_what_never_comes_is_forgotten(clock: SteppedClock):
+    arrivals = MessageSequencer(clock)
+    for number in range(MAX_CHATS + 50):
+        arrivals.begin(received(str(number), chat=str(number)))
+    assert len(arrivals) == MAX_CHATS
+
+
+async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_away(make_bench: MakeBench):
+    bench: Bench = make_bench(BotSettings(allowed=frozenset({"7"}), per_chat=2, overflow=10))
+    assert bench.provider is not None
+    dice = random.Random(1)
+
+    async def late(chat_id: str) -> object:
+        for _ in range(dice.randrange(10)):
+            await asyncio.sleep(0)
+        return await standing(chat_id)
+
+    standing = bench.bot.access.standing
+    bench.bot.access.standing = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    bench.provider.reply = None
+    running = [asyncio.create_task(bench.send(f"m{number}")) for number in range(20)]
+    for done in range(12):
+        await bench.settle()
+        bench.provider.calls[done].answer("ok")
+    verdicts = await asyncio.gather(*running)
+    assert [call.turns[-1] for call in bench.provider.calls] == [f"user: m{number}" for number in range(12)]
+    assert [verdict.reason for verdict in verdicts] == [""] * 12 + ["too many requests"] * 8

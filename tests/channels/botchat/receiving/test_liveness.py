@@ -1,0 +1,103 @@
+"""How receiving is going, and who is told of it (fact book, "Updates")."""
+
+import logging
+
+import pytest
+
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus
+from tocsin.core.stop_event import StopEvent
+from tocsin.testing import FakeClock
+
+
+class Admin:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.away = 0
+
+    async def __call__(self, text: str) -> None:
+        if self.away:
+            self.away -= 1
+            raise OSError("the queue is away")
+        self.texts.append(text)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def admin() -> Admin:
+    return Admin()
+
+
+@pytest.fixture
+def liveness(clock: FakeClock, admin: Admin) -> Liveness:
+    return Liveness("polling", clock, admin)
+
+
+async def test_the_age_is_the_time_since_the_last_good_moment(liveness: Liveness, clock: FakeClock):
+    assert (liveness.state.status, liveness.state.age_s, liveness.state.well) == (ReceiveStatus.STARTING, None, True)
+    await liveness.good()
+    clock.advance(31)
+    await liveness.bad(ReceiveStatus.FAILING, "unreachable")
+    assert (liveness.state.age_s, liveness.state.problem, liveness.state.well) == (31, "unreachable", False)
+
+
+async def test_in_a_long_wait_the_admin_is_told_when_it_is_time_and_not_after_it(
+    liveness: Liveness, clock: FakeClock, admin: Admin
+):
+    await liveness.bad(ReceiveStatus.FAILING, "wait")
+    await liveness.pause(3600, StopEvent())
+    assert admin.texts == ["I have had trouble receiving messages for 5 minutes. wait"]
+    assert clock.slept == [300, 3300]
+
+
+async def test_an_admin_who_cannot_be_told_is_told_a_minute_later(liveness: Liveness, clock: FakeClock, admin: Admin):
+    admin.away = 2
+    await liveness.bad(ReceiveStatus.FAILING, "wait")
+    await liveness.pause(1000, StopEvent())
+    assert admin.texts == ["I have had trouble receiving messages for 7 minutes. wait"]
+    assert clock.slept == [300, 60, 60, 580]
+
+
+async def test_trouble_that_comes_and_goes_is_told_once(liveness: Liveness, clock: FakeClock, admin: Admin):
+    for _ in range(20):
+        await liveness.bad(ReceiveStatus.CONFLICT, "two programs")
+        await liveness.good()
+        clock.advance(50)
+    assert len(admin.texts) == 1
+    clock.advance(60)
+    await liveness.good()
+    await liveness.good()
+    assert [text.split(",")[0] for text in admin.texts[1:]] == ["I receive messages again"]
+
+
+async def test_short_trouble_is_not_told_at_all(liveness: Liveness, clock: FakeClock, admin: Admin):
+    await liveness.bad(ReceiveStatus.FAILING, "502")
+    clock.advance(23)
+    await liveness.good()
+    clock.advance(1000)
+    await liveness.good()
+    await liveness.pause(1000, StopEvent())
+    assert admin.texts == []
+
+
+async def test_every_episode_is_logged_once_for_each_kind_of_trouble_and_once_at_its_end(
+    liveness: Liveness, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    for _ in range(2):
+        for status in (ReceiveStatus.FAILING, ReceiveStatus.CONFLICT, ReceiveStatus.FAILING):
+            await liveness.bad(status, "made-up")
+        clock.advance(60)
+        await liveness.good()
+    messages = ["messages cannot be received", "messages cannot be received", "receiving works again"]
+    assert [record.message for record in caplog.records] == messages * 2
+
+
+async def test_waiting_for_another_process_is_no_trouble(liveness: Liveness, clock: FakeClock, admin: Admin):
+    await liveness.bad(ReceiveStatus.FAILING, "no lock file")
+    liveness.wait_for_lock("another process polls")
+    await liveness.pause(1000, StopEvent())
+    assert (liveness.state.well, admin.texts, clock.slept) == (True, [], [1000])
