@@ -609,7 +609,7 @@ def problems_page() -> str:
             "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
             "provider did not take is no problem document but a [send result](../http.md#post-send).",
             table(
-                ("Code", "DeliveryStatus", "Title", "When", "What to do"),
+                ("Code", "Status", "Title", "When", "What to do"),
                 ([f"`{code}`", str(status), title, *ANSWERS[code]] for code, (status, title) in PROBLEMS.items()),
             ),
         ]

@@ -148,7 +148,7 @@ async def test_without_a_limit_a_page_has_50(gateway: Gateway):
         ("?cursor=%C2%B2", "cursor"),
         ("?cursor=1;DROP", "cursor"),
         ("?colour=red", "colour"),
-        ("?Status=queued", "DeliveryStatus"),
+        ("?Status=queued", "Status"),
         ("?" + "x" * 5000, "xxx"),
     ],
 )

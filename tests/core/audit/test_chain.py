@@ -31,10 +31,10 @@ UNPACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def fill(path: Path, count: int) -> None:
+def fill(path: Path, count: int, detail: str = "sent") -> None:
     log = AuditLog(path)
     for _ in range(count):
-        log.append("msg.send", "sent", source="cli", metadata={"channel": "teamchat"})
+        log.append("msg.send", detail, source="cli", metadata={"channel": "teamchat"})
     log.close()
 
 
@@ -58,11 +58,11 @@ def number_of(file: Path) -> int:
     return int(file.name.removeprefix("audit.log.").partition(".")[0])
 
 
-def log_with(place: Path, lines: list[int], packing: str = ".gz") -> Path:
+def log_with(place: Path, lines: list[int], packing: str = ".gz", detail: str = "sent") -> Path:
     """Return a log of that many lines in each file; the last number is the live file."""
     path = place / "audit.log"
     for index, count in enumerate(lines):
-        fill(path, count)
+        fill(path, count, detail)
         if index < len(lines) - 1:
             rotate(path, packing)
     return path
@@ -164,7 +164,7 @@ def test_a_changed_copy_beside_the_true_file_shows(tmp_path: Path):
     path = log_with(tmp_path, [3, 2])
     forged = tmp_path / "other" / "audit.log"
     forged.parent.mkdir()
-    fill(forged, 2)
+    fill(forged, 2, "forged")  # another line also where both are written in the same millisecond
     shutil.copy(forged, f"{path}.7")
     assert verified(path) == ["audit.log.7:2 contradicts the other files: number 2 is another line there"]
 
@@ -310,7 +310,7 @@ def test_a_chain_that_was_computed_anew_contradicts_its_anchor(tmp_path: Path):
     assert AuditLog(path).verify(anchors=anchors).ok
     for file in chunks(path):
         file.unlink()
-    log_with(tmp_path, [3, 4])
+    log_with(tmp_path, [3, 4], detail="forged")
     assert verified(path) == []
     found = AuditLog(path).verify(anchors=anchors).problems
     assert [issue.reason for issue in found] == [
