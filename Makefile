@@ -34,7 +34,7 @@ docs: dev-env ## Write the generated tables in docs/ anew
 
 coverage: dev-env ## Run the tests and print the branches they missed
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/*
-	@$(BIN)/coverage run -m pytest -n 2
+	@$(BIN)/coverage run -m pytest -n 4
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
 fix: dev-env ## Format the code and mend what ruff can mend
@@ -72,4 +72,4 @@ timing: dev-env
 	@$(BIN)/python -m tools.timing
 
 unit: dev-env
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 4

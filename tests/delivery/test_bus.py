@@ -611,8 +611,8 @@ async def until_consumers(client: RedisClient, names: set[str]) -> None:
 CHILD = """
 import asyncio, sys
 from tocsin.core.storage.redis_client import Script, open_redis
-from tocsin.delivery.bus.bus import Bus, Pace
-from tocsin.delivery.model import Delivery, NewDelivery, Status
+from tocsin.delivery.bus.bus import Bus, BusTimings
+from tocsin.delivery.model import Delivery, DeliveryStatus, NewDelivery
 
 url, record_url, record, pace, name = sys.argv[1:]
 keep = Script("if redis.call('HSETNX', KEYS[1], ARGV[1], '') == 1 then redis.call('RPUSH', KEYS[2], ARGV[2]) end")
@@ -622,7 +622,7 @@ async def main():
     async def enqueue(new):
         for one in new:
             await records.run(keep, [record + ":keys", record], [one.idempotency_key, one.message])
-        return [Delivery("", n.channel, n.target, n.message, "", Status.QUEUED, n.policy, 0.0) for n in new]
+        return [Delivery("", n.channel, n.target, n.message, "", DeliveryStatus.QUEUED, n.policy, 0.0) for n in new]
     def prepare(channel, entry):
         return NewDelivery(channel, entry.target, entry.message, "bus")
     await Bus(open_redis(url), name, lambda: ["email", "teamchat"], prepare, enqueue, eval(pace)).run()

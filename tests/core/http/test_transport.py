@@ -599,7 +599,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("name", ["http_pooled:PooledTransport", "http_direct:DirectTransport"])
+@pytest.mark.parametrize("name", ["pooled:PooledTransport", "direct:DirectTransport"])
 async def test_a_certificate_of_a_trusted_authority_is_accepted(authority: trustme.CA, tmp_path: Path, name: str):
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     tls = server_side(authority.issue_cert("localhost"))
@@ -607,7 +607,7 @@ async def test_a_certificate_of_a_trusted_authority_is_accepted(authority: trust
         url = server.url(host="localhost", scheme="https")
         # In a process of its own: what is trusted is read once, when the TLS library is set up.
         child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", ONE_CALL, f"tocsin.core.{name}", url,
+            sys.executable, "-c", ONE_CALL, f"tocsin.core.http.{name}", url,
             env={"SSL_CERT_FILE": str(tmp_path / "ca.pem")}, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, _ = await child.communicate()

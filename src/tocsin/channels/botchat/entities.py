@@ -77,7 +77,7 @@ class Entities(Renderer):
                 quotes[block.quote] = (quotes.get(block.quote, (begin, at))[0], at)
             before = block
         spans += (Span(begin, end, "blockquote") for begin, end in quotes.values())
-        return _stripped("".join(texts), spans)
+        return _stripped("".join(texts), spans, self.limit)
 
 
 def _simple(run: TextRun) -> TextRun:
@@ -103,10 +103,12 @@ def _spans(runs: Iterable[TextRun]) -> Iterator[Span]:
         at += len(text)
 
 
-def _stripped(text: str, spans: Sequence[Span]) -> Shown:
+def _stripped(text: str, spans: Sequence[Span], limit: int | None) -> Shown:
     """Strip the text as the server would, and return it with its entities in UTF-16 units."""
     if text[:1] in tuple(_BLANKS) and any(span.type == "pre" and span.begin == 0 for span in spans):
-        text = _KEPT_BLANK + text[text[0] != "\n" :]
+        kept_blank = _KEPT_BLANK + text[text[0] != "\n" :]
+        # Before an empty line the blank is one character more: where it does not fit, the line is lost.
+        text = kept_blank if limit is None or utf16_units(kept_blank) <= limit else text
     cut = len(text) - len(text.lstrip(_BLANKS))
     text = text.strip(_BLANKS)
     kept = []
