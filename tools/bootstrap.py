@@ -35,6 +35,9 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("bwrap", "bubblewrap"),
         ("nginx", "nginx"),
         ("haproxy", "haproxy"),
+        ("age", "age"),
+        ("sshd", "openssh-server"),
+        ("git", "git"),
     ),
 }
 
