@@ -5,27 +5,29 @@ A page below `docs/reference` is generated as a whole; in other pages, what stan
 """
 
 import argparse
-import ast
 import importlib
 import pkgutil
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.cli.commands.env_template import default_text, env_template
 from tocsin.cli.main import build_parser
+from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
 from tocsin.core.storage import redis_client
 from tocsin.core.text.strings import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.web.http.problems import PROBLEMS
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tocsin"
@@ -47,71 +49,6 @@ NOT_YET_USED = (
     "DASHBOARD_USER",
     "DASHBOARD_PASS",
 )
-
-# action: what happened, and what its metadata holds besides the chain.
-ACTIONS = {
-    "msg.send": (
-        "One message went out, or was refused. Of a queued one: it was sent, or refused for good.",
-        "`channel`, `target`, `ok`, `attempts`; of a direct send `duration_ms`, and after a failure `error_class` "
-        "and `delivery`; of a queued one `delivery`; of an answer to a command or button, which goes out without the "
-        "queue, `event` instead of `attempts`",
-    ),
-    "msg.queue": ("A message was accepted by the queue.", "`delivery`, `channel`, `target`"),
-    "msg.replay": ("A delivery that ended unsent was queued again.", "`delivery`, `channel`, `target`"),
-    "msg.retry": ("A delivery was tried before its next try was due.", "`delivery`, `channel`, `target`"),
-    "msg.cancel": ("A delivery that waited was cancelled.", "`delivery`, `channel`, `target`"),
-    "msg.notify": (
-        "A message went to every target of a profile.",
-        "`profile`, `ok`, and `targets`: for each one the metadata of a `msg.send`",
-    ),
-    "msg.test": ("The credentials of a channel were verified.", "`channel`, `ok`"),
-    "msg.receive": (
-        "An event came in that was not there before.",
-        "`event`, `channel`, `chat`, `sender`, `kind`, and `keys`, by which it is recognised when it comes again",
-    ),
-    "msg.reject": (
-        "A webhook call was not proved to come from the product. Each reason once a minute and address, 60 lines "
-        "in all.",
-        "`channel`, `ip`, `request_id`, `reason`",
-    ),
-    "msg.handle": (
-        "The work on a received message failed: a command, a skill or the chat model did, or its answer can never be "
-        "sent.",
-        "`event`, `channel`, `chat`, `ok`",
-    ),
-    "msg.brake": ("A chat was muted for 5 minutes after too many replies: most likely a loop.", "`channel`, `chat`"),
-    "trigger.run": (
-        "A trigger has run for a received message.",
-        "`channel`, `chat`, `rule` (its number), `pattern`, `action`, `run`, `status`; neither text nor captures",
-    ),
-    "skill.run": (
-        "A skill has run, or one of its dependencies was missing. One that a trigger ran has a `trigger.run` instead, "
-        "one of skill mode an `intake.task_completed`.",
-        "`run`, `skill`, `mode`, in the mode `sandboxed` also `sandbox` (`bubblewrap` or `limits`), `trigger`, "
-        "`actor`, `status`, `ok`, `exit_code`, `duration_ms`; never its arguments",
-    ),
-    "bot.request": ("An unknown chat asked for access to the bot.", "`chat_id`"),
-    "bot.approve": (
-        "A chat was let in.",
-        "`chat_id`; when the admin chat decided also `actor` (`chat:` and its ID) and `user`, the person",
-    ),
-    "bot.deny": ("A chat was kept out.", "as `bot.approve`"),
-    "bot.remove": ("A chat was taken off the allowlist.", "`chat_id`"),
-    "intake.confirmed": ("A person confirmed a plan of skill mode.", "`plan`, `chat`"),
-    "intake.cancelled": ("A person cancelled a plan of skill mode.", "`plan`, `chat`"),
-    "intake.task_completed": ("One requirement of a plan was carried out.", "`plan`, `chat`, `skill`, `ok`, `run`"),
-}
-SOURCES = {
-    "cli": "the `tocsin` command",
-    "gateway": "a request over HTTP; the metadata also has `ip`, `request_id`, and `actor` when a token was given",
-    "api": "the Python interface",
-    "bus": "an entry of the bus",
-    "queue": "the durable queue, which sends what was accepted before",
-    "inbox": "the inbox, which works off what was received; the metadata of what it queues has `event`",
-    "triggers": "a trigger, for a received message",
-    "bot": "a chat of the bot, or the bot itself",
-    "intake": "the bot, when it runs skills",
-}
 
 # code: when it is answered, what the caller does about it.
 ANSWERS = {
@@ -618,20 +555,20 @@ def problems_page() -> str:
 
 def audit_actions_page() -> str:
     """Return the page of all audit actions and sources."""
-    same_keys("audit action", audit_actions(), ACTIONS)
-    same_keys("audit source", audit_sources(), SOURCES)
+    actions, sources = declared(AuditAction), declared(AuditSource)
+    keys = {key.name: key for value in actions for key in (*value.fields, *value.optional)}
+    keys |= {key.name: key for source in sources for key in source.optional}
     return document(
         [
             "# Audit actions",
             NOTICE,
             "Each operation writes one line; a queued message writes one when it is accepted and one when it went "
             "out. How a line is made and checked: [audit](../audit.md).",
-            table(
-                ("Action", "What happened", "Metadata"),
-                ([f"`{action}`", *words] for action, words in ACTIONS.items()),
-            ),
+            table(("Action", "What happened", "Metadata"), map(action_row, actions)),
             "Who asked is the line's `source`:",
-            table(("Source", "Who asked"), ([f"`{name}`", words] for name, words in SOURCES.items())),
+            table(("Source", "Who asked", "Adds to the metadata"), map(source_row, sources)),
+            "A key of the metadata means the same in every action:",
+            table(("Key", "Value"), ([f"`{name}`", keys[name].doc] for name in sorted(keys))),
             "`error_class` says what a failure means for a second try: `permanent` (it cannot help), `transient` "
             "(certainly not delivered), `rate_limited` (refused for now), `ambiguous` (it may have arrived: look "
             "before sending again).",
@@ -639,34 +576,33 @@ def audit_actions_page() -> str:
     )
 
 
-def audit_actions() -> set[str]:
-    """Return the actions that audit lines can have."""
-    arguments = (call.args[0] for call in calls({"record", "_record", "_note"}) if call.args)
-    return set(constants(arguments, r"[a-z]+\.[a-z_]+"))
+def action_row(action: AuditAction) -> list[str]:
+    """Return the row of an action in the table of all."""
+    always, sometimes = code_list(action.fields), code_list(action.optional)
+    words = [always, f"sometimes {sometimes}" if sometimes else "", action.note]
+    return [f"`{action.name}`", action.doc, "; ".join(filter(None, words))]
 
 
-def audit_sources() -> set[str]:
-    """Return the sources that audit lines can have."""
-    callers = (call.args[0] for call in calls({"Caller"}) if call.args)
-    named = (keyword.value for call in calls({"record"}) for keyword in call.keywords if keyword.arg == "source")
-    return {*constants(callers, r"[a-z]+"), *constants(named, r"[a-z]+")}
+def source_row(source: AuditSource) -> list[str]:
+    """Return the row of a source in the table of all."""
+    return [f"`{source.name}`", source.doc, code_list(source.optional)]
 
 
-def calls(functions: set[str]) -> Iterator[ast.Call]:
-    """Yield each call of these functions in the source."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if name in functions:
-                    yield node
+def code_list(fields: Iterable[AuditField]) -> str:
+    """Return the names of fields as code."""
+    return ", ".join(f"`{field.name}`" for field in fields)
 
 
-def constants(nodes: Iterable[ast.expr], pattern: str) -> Iterator[str]:
-    """Yield each of these expressions that is a constant of the given shape."""
-    for node in nodes:
-        if isinstance(node, ast.Constant) and re.fullmatch(pattern, str(node.value)):
-            yield str(node.value)
+def declared(kind: type[T]) -> list[T]:
+    """Return the values of this kind that the modules of the product declare, by name."""
+    names = (module_name(path) for path in SOURCE.rglob("*.py") if f"{kind.__name__}(" in path.read_text("utf-8"))
+    found = {id(value): value for name in names for value in vars(importlib.import_module(name)).values()}
+    return sorted((value for value in found.values() if isinstance(value, kind)), key=attrgetter("name"))
+
+
+def module_name(path: Path) -> str:
+    """Return the name by which a file of the product is imported."""
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
 
 
 def same_keys(what: str, in_code: Iterable[str], described_here: Iterable[str]) -> None:

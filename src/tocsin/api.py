@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.channels.contract import SendResult
+from tocsin.core.audit.actions import AuditSource
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.transport import Transport
 from tocsin.delivery.model import Delivery
@@ -19,7 +20,8 @@ __all__ = ["NotifyResult", "SendResult", "Tocsin", "notify", "open", "run", "sen
 
 T = TypeVar("T")
 
-_CALLER = Caller("api")
+API = AuditSource("api", "the Python interface")
+_CALLER = Caller(API.name)
 
 
 class Tocsin:

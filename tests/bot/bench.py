@@ -7,6 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.audit_entries import check_audit_log
+
 from tocsin.bot.assembly import Bot, BotDependencies, build_bot
 from tocsin.bot.commands import CommandDependencies
 from tocsin.bot.contract import Prepared, ShownMessage, SkillInfo, SkillResult
@@ -190,6 +192,7 @@ class Bench:
 
     async def aclose(self) -> None:
         await self.database.aclose()
+        check_audit_log(self.audit)
         self.audit.close()
 
     def _parts(self) -> BotDependencies:

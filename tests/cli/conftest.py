@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests import ports, waiting
+from tests.audit_entries import check_audit_entries
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
@@ -104,7 +105,9 @@ class Cli:
     def audit_log(self) -> list[dict[str, Any]]:
         """Return the entries of the audit log, the oldest first."""
         path = self.data_dir / "audit.log"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        entries = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        check_audit_entries(entries)
+        return entries
 
     def write_profiles(self, text: str) -> None:
         """Write `profiles.yaml`."""

@@ -59,7 +59,7 @@ def test_a_change_writes_one_audit_entry(bot: Cli):
     bot("bot", "access", "approve", "9")
     bot("bot", "access", "approve", "9")
     (entry,) = bot.audit_log()
-    assert (entry["action"], entry["source"], entry["metadata"]["chat_id"]) == ("bot.approve", "cli", "9")
+    assert (entry["action"], entry["source"], entry["metadata"]["chat"]) == ("bot.approve", "cli", "9")
 
 
 def test_a_chat_that_nobody_knows_cannot_be_removed(bot: Cli):

@@ -21,6 +21,7 @@ from tocsin.bot.contract import (
 )
 from tocsin.bot.door.access import Access, Change, Listed
 from tocsin.bot.door.access_store import AccessState
+from tocsin.bot.door.audit_actions import BOT
 from tocsin.bot.executor import ChatExecutor, FreeForm, prepared
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
@@ -117,7 +118,8 @@ class BotAccessHandler:
         return in_place(received.message, answered(await self._access.outcome(chat)))
 
     async def _change(self, received: MessageContext, verb: str, chat: str) -> Change:
-        caller = Caller("bot", {"actor": f"chat:{received.message.chat_id}", "user": received.message.sender_id or ""})
+        message = received.message
+        caller = Caller(BOT.name, {"actor": f"chat:{message.chat_id}", "sender": message.sender_id or ""})
         change = self._access.approve if verb == "approve" else self._access.deny
         return await change(chat, caller, message_pressed(received.message))
 

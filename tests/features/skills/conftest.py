@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.audit_entries import check_audit_log
 
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
@@ -87,6 +88,7 @@ class Workshop:
 
     def audit(self) -> list[AuditEntry]:
         log = AuditLog(self.folder / "audit.log")
+        check_audit_log(log)
         return list(reversed(log.tail(100))) if log.path.exists() else []
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.audit_entries import check_audit_log
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditEntry, AuditLog
@@ -88,6 +89,7 @@ async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     yield Triggered(tmp_path, runs, audit, database)
     await runs.aclose()
+    check_audit_log(audit.log)
     audit.log.close()
     await database.aclose()
 

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.audit_entries import check_audit_log
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
@@ -229,6 +230,7 @@ class Hall:
         return [(delivery.target, delivery.message) for delivery in await self.queued()]
 
     def audit(self, action: str) -> list[AuditEntry]:
+        check_audit_log(self.log)
         return [entry for entry in reversed(self.log.tail(1000)) if entry.action == action]
 
 

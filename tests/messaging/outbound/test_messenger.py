@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.audit_entries import check_audit_log
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, Tools
@@ -126,6 +127,7 @@ class Office:
     seen: list[Receipt] = field(default_factory=list)
 
     def only_entry(self) -> AuditEntry:
+        check_audit_log(self.log)
         (entry,) = self.log.tail(10)
         return entry
 

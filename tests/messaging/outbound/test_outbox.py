@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.audit_entries import check_audit_log
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
@@ -94,6 +95,7 @@ class Office:
 
     def entries(self, action: str = "") -> list[AuditEntry]:
         """Return the audit entries, the oldest first."""
+        check_audit_log(self.log)
         return [entry for entry in reversed(self.log.tail(100)) if action in ("", entry.action)]
 
     async def deliveries(self) -> list[Delivery]:

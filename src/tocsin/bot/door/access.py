@@ -7,9 +7,11 @@ from typing import Any
 
 from tocsin.bot.contract import ShownAs, Tell
 from tocsin.bot.door.access_store import AccessState, AccessStore, Record
+from tocsin.bot.door.audit_actions import BOT, BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
 from tocsin.bot.keyboards import decision_keyboard
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.handling import Reply
@@ -99,7 +101,7 @@ class Access:
             log.warning("an access request is dropped, too many wait", extra={"chat_id": message.chat_id})
             return AccessState.UNKNOWN
         if is_new:
-            self._note("bot.request", f"access requested by chat {record.chat_id}", record.chat_id, Caller("bot"))
+            self._note(BOT_REQUEST, f"access requested by chat {record.chat_id}", record.chat_id, Caller(BOT.name))
             if not self.admin:
                 log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
         if record.standing is AccessState.PENDING and not record.admin_told:
@@ -114,7 +116,7 @@ class Access:
                 await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
             await self._close_request(record, change, pressed)
             await self._store.decide(chat_id, AccessState.ALLOWED)
-            self._note("bot.approve", change.sentence, chat_id, caller)
+            self._note(BOT_APPROVE, change.sentence, chat_id, caller)
         return change
 
     async def deny(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
@@ -125,7 +127,7 @@ class Access:
                 await self._tell_chat(record, change, "Your access request was denied.")
             await self._close_request(record, change, pressed)
             await self._store.decide(chat_id, AccessState.DENIED)
-            self._note("bot.deny", change.sentence, chat_id, caller)
+            self._note(BOT_DENY, change.sentence, chat_id, caller)
         return change
 
     async def remove(self, chat_id: str, caller: Caller) -> Change:
@@ -142,7 +144,7 @@ class Access:
                 await self._store.decide(chat_id, AccessState.UNKNOWN)
             else:
                 await self._store.forget(chat_id)
-            self._note("bot.remove", change.sentence, chat_id, caller)
+            self._note(BOT_REMOVE, change.sentence, chat_id, caller)
         return change
 
     async def outcome(self, chat_id: str) -> str:
@@ -206,8 +208,8 @@ class Access:
             log.warning("a chat cannot be told", extra={"chat_id": chat_id, "reason": error.sentence()})
             return None
 
-    def _note(self, action: str, detail: str, chat_id: str, caller: Caller) -> None:
-        self._audit.record(action, detail, source=caller.source, metadata={"chat_id": chat_id, **caller.facts})
+    def _note(self, action: AuditAction, detail: str, chat_id: str, caller: Caller) -> None:
+        self._audit.record(action, detail, source=caller.source, metadata={"chat": chat_id, **caller.facts})
 
 
 def details_of(message: InboundMessage) -> dict[str, str]:

@@ -11,8 +11,10 @@ from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
 from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
 from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
+from tocsin.bot.skill_mode.audit_actions import INTAKE, INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
 from tocsin.bot.skill_mode.plans import Plan, Plans, Step
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
@@ -90,7 +92,7 @@ class SkillPlanner:
             await drop_buttons(self._api, received.message)
             return answered(GONE)
         if prefix == keyboards.CANCEL:
-            self._record("intake.cancelled", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            self._record(INTAKE_CANCELLED, f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
             return in_place(received.message, answered("Cancelled. Nothing was run."))
         verdict = await self._desk.do(received, partial(self._carry_out, plan))
         if was_turned_away(verdict):
@@ -104,7 +106,7 @@ class SkillPlanner:
     async def _carry_out(self, plan: Plan, work: TaskContext) -> HandlerResult:
         message = work.received.message
         if work.received.attempt == 1:
-            self._record("intake.confirmed", f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            self._record(INTAKE_CONFIRMED, f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
         for number, step in enumerate(plan.steps):
             if not step.skill or step.ok is not None:  # done before a crash
                 continue
@@ -120,7 +122,7 @@ class SkillPlanner:
 
         def note(run: Run | None) -> None:
             facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
-            self._record("intake.task_completed", f"requirement {number + 1} of plan {plan.id}", plan, facts)
+            self._record(INTAKE_TASK_COMPLETED, f"requirement {number + 1} of plan {plan.id}", plan, facts)
 
         try:
             result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor, on_end=note)
@@ -129,9 +131,9 @@ class SkillPlanner:
             return Step(step.requirement, step.skill, ok=False, result=error.sentence())
         return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
 
-    def _record(self, action: str, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:
+    def _record(self, action: AuditAction, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:
         metadata = {"plan": plan.id, "chat": plan.chat_id, **facts}
-        self._audit.record(action, detail, source="intake", metadata=metadata)
+        self._audit.record(action, detail, source=INTAKE.name, metadata=metadata)
 
 
 def report(plan: Plan) -> str:

@@ -10,6 +10,7 @@ from tocsin.bot.door.access import Access, Change, Listed, labelled
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.settings import BotSettings, read_chat_id
 from tocsin.cli.opening import with_app
+from tocsin.core.audit.actions import CLI
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.delivery.document import timestamp
@@ -19,7 +20,7 @@ from tocsin.terminal.output import DONE, Console
 
 T = TypeVar("T")
 
-CALLER = Caller("cli")
+CALLER = Caller(CLI.name)
 
 
 def configure_bot(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from time import time
 
 from tocsin.assembly.program import App, publisher_of
 from tocsin.cli.opening import with_app
+from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import UnknownChannelError
 from tocsin.delivery.document import delivery_document, seconds_of, timestamp
 from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
@@ -142,7 +143,7 @@ def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         if arguments.change == "show":
             return await outbox.get(arguments.id)
         changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
-        return await changes[arguments.change](arguments.id, Caller("cli"))
+        return await changes[arguments.change](arguments.id, Caller(CLI.name))
 
     document = delivery_document(with_app(options, out, work, writes=arguments.change != "show"))
     if arguments.change != "show":
@@ -168,7 +169,7 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
 
     async def work(app: App) -> str:
         target = readable(arguments.target)
-        return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller("cli"))
+        return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller(CLI.name))
 
     where = with_app(options, out, work)
     out.effect_done("the message is published")

@@ -9,6 +9,7 @@ from tocsin.channels.contract import Receipt, SendResult
 from tocsin.cli.commands.failed_sends import tell_cut_off, what_next
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.opening import with_app
+from tocsin.core.audit.actions import CLI
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
@@ -66,7 +67,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
 
 def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> SendResult:
-        call = app.messenger.test(readable(arguments.channel), Caller("cli"))
+        call = app.messenger.test(readable(arguments.channel), Caller(CLI.name))
         return await out.while_waiting(f"Testing {arguments.channel} …", call)
 
     result = with_app(options, out, work)
@@ -87,7 +88,7 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
-        call = app.messenger.send(channel, target, message, Caller("cli"), on_cut_off=cut_off)
+        call = app.messenger.send(channel, target, message, Caller(CLI.name), on_cut_off=cut_off)
         receipt = await out.while_waiting(f"Sending on {arguments.channel} …", call)
         result = receipt.result
         if result.ok:
@@ -106,7 +107,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return None
         new = app.outbox.prepare(channel, target, message, "cli")
-        [delivery] = await app.outbox.enqueue([new], Caller("cli"))
+        [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         return delivery
 
     delivery = with_app(options, out, work, writes=True)
@@ -159,9 +160,9 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
         if not (arguments.yes or await may_send(app, out, targets, message)):
             return FAILED
         if arguments.queue:
-            call = app.messenger.notify_by_queue(profile, message, Caller("cli"))
+            call = app.messenger.notify_by_queue(profile, message, Caller(CLI.name))
         else:
-            call = app.messenger.notify(profile, message, Caller("cli"), on_cut_off=cut_off)
+            call = app.messenger.notify(profile, message, Caller(CLI.name), on_cut_off=cut_off)
         outcome = await out.while_waiting(f"Notifying {arguments.profile} …", call)
         word = "queued" if arguments.queue else "sent"
         if outcome.sent:

@@ -28,6 +28,7 @@ from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
 
 if TYPE_CHECKING:
+    from tocsin.core.audit.actions import AuditAction
     from tocsin_standins.cluster import StandinCluster
     from tocsin_standins.recorder import RecordedRequest
 
@@ -189,8 +190,8 @@ def _show(out: Console, town: "StandinCluster", received: "RecordedRequest") -> 
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
 
 
-def _tell_rule(town: "StandinCluster", action: str, metadata: Mapping[str, object]) -> None:
+def _tell_rule(town: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
     """Say on page and terminal which rule answers a message."""
-    if action == "trigger.run":
+    if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
         town.page.people.note(str(metadata["channel"]), str(metadata["chat"]), text)

@@ -7,6 +7,7 @@ from tocsin.assembly.program import App
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.doctor.findings import Finding, collect
 from tocsin.cli.doctor.stores import has_database
+from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import Variable
 from tocsin.messaging.outbound.caller import Caller
@@ -39,7 +40,7 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
     import asyncio
 
     async def one(kind: str) -> Finding:
-        result = await app.messenger.test(kind, Caller("cli"))
+        result = await app.messenger.test(kind, Caller(CLI.name))
         if result.ok:
             return Finding("ok", kind, result.message)
         return Finding("error", kind, result.error)  # the sentence of a channel holds cause and remedy

@@ -50,6 +50,9 @@ ATTEMPTS = AuditField("attempts", "how often it was tried")
 DURATION_MS = AuditField("duration_ms", "how long it took, in milliseconds")
 ERROR_CLASS = AuditField("error_class", "what a failure means for another try, see below")
 REASON = AuditField("reason", "why it failed or was refused")
-ACTOR = AuditField("actor", "who asked: `token`, or `chat:` and the ID of a chat")
+ACTOR = AuditField("actor", "who asked, such as `token`, or `chat:` and the ID of a chat")
 IP = AuditField("ip", "the address of the client")
 REQUEST_ID = AuditField("request_id", "the ID of the HTTP request")
+
+# Commands are in cli/ and in the folders of the features.
+CLI = AuditSource("cli", "the `tocsin` command")

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable, Mapping
 
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.log import AuditError, AuditLog
 
 log = logging.getLogger(__name__)
 
-OnRecord = Callable[[str, Mapping[str, object]], None]
+OnRecord = Callable[[AuditAction, Mapping[str, object]], None]
 
 
 class AuditTrail:
@@ -22,17 +23,17 @@ class AuditTrail:
         """Call `observer` with action and metadata of everything that is recorded from now on."""
         self._observers.append(observer)
 
-    def record(self, action: str, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
+    def record(self, action: AuditAction, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
         """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
         for observer in self._observers:
             observer(action, metadata)
         try:
-            self.log.append(action, detail, source=source, metadata=metadata)
+            self.log.append(action.name, detail, source=source, metadata=metadata)
         except AuditError as error:
             self.problem = error.sentence()
             # The sentence says it all; a traceback would only hide it.
             log.error(  # noqa: TRY400
-                "audit entry lost", extra={"action": action, "detail": detail, "reason": self.problem}
+                "audit entry lost", extra={"action": action.name, "detail": detail, "reason": self.problem}
             )
         else:
             self.problem = ""

@@ -12,6 +12,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
+from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import (
     MANIFEST,
     MAX_TIMEOUT_S,
@@ -290,7 +291,7 @@ class Skills:
             "exit_code": run.exit_code,
             "duration_ms": run.duration_ms,
         }
-        self._audit.record("skill.run", f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
+        self._audit.record(SKILL_RUN, f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
 
 
 def _problem_document(problem: SkillProblem) -> dict[str, object]:

@@ -9,6 +9,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
+from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.rules import Match, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 from tocsin.runs.model import Run, RunStatus
@@ -104,9 +105,9 @@ class TriggerHandler:
         rule, message = firing.match.rule, firing.received.message
         status = run.status if run else RunStatus.INTERRUPTED
         self._audit.record(
-            "trigger.run",
+            TRIGGER_RUN,
             f"rule {rule.number} for chat {message.chat_id} on {message.channel}: {status}",
-            source="triggers",
+            source=TRIGGERS.name,
             metadata={
                 "channel": message.channel,
                 "chat": message.chat_id,

@@ -17,6 +17,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
 from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
 from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
@@ -125,7 +126,7 @@ class Inbox:
             "keys": list(message.dedupe_keys),
         }
         detail = f"a {message.kind} on {message.channel} in chat {message.chat_id}"
-        self._audit.record("msg.receive", detail, source="inbox", metadata=facts)
+        self._audit.record(MSG_RECEIVE, detail, source=INBOX.name, metadata=facts)
 
     def stop(self) -> None:
         """Begin nothing more; `run` returns when what is being worked on has ended, or after `DRAIN_S`."""

@@ -18,10 +18,12 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.audit_actions import INBOX, MSG_BRAKE, MSG_HANDLE
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
+from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 
@@ -226,7 +228,7 @@ class InboxWork:
         facts = {"channel": channel, "chat": chat_id}
         log.warning("a chat is muted: somebody answers us in a loop", extra={**facts, "minutes": MUTED_S / 60})
         detail = f"{told}: muted for {MUTED_S / 60:.0f} minutes"
-        self._audit.record("msg.brake", detail, source="inbox", metadata=facts)
+        self._audit.record(MSG_BRAKE, detail, source=INBOX.name, metadata=facts)
         try:
             await self._duties.notify(f"{detail}, as it is most likely a loop.")
         except Exception:
@@ -276,7 +278,7 @@ class InboxWork:
         facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
         told = f"broke off ({problem})" if problem else "sent"
         detail = f"{told} on {entry.channel} to {entry.chat}, as the answer to what came in"
-        self._audit.record("msg.send", detail, source="inbox", metadata=facts)
+        self._audit.record(MSG_SEND, detail, source=INBOX.name, metadata=facts)
 
     async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
         try:
@@ -309,7 +311,7 @@ class InboxWork:
     ) -> None:
         extra = adapter.reply_extra(message)
         merged = [replace(reply, extra={**extra, **reply.extra}) for reply in replies]
-        caller = Caller("inbox", {"event": entry.id})
+        caller = Caller(INBOX.name, {"event": entry.id})
         target = adapter.reply_target(message)
         await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
 
@@ -333,7 +335,7 @@ class InboxWork:
         facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
         log.warning("a message was not handled", extra={**facts, "reason": reason})
         detail = f"a message on {entry.channel} in chat {entry.chat} was not handled ({reason or 'no reason given'})"
-        self._audit.record("msg.handle", detail, source="inbox", metadata={**facts, "ok": False})
+        self._audit.record(MSG_HANDLE, detail, source=INBOX.name, metadata={**facts, "ok": False})
 
     async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call until the store is there; what it refuses for another reason is raised."""

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_SEND, MSG_TEST
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
 
@@ -81,7 +83,7 @@ class Messenger:
         """
 
         def note(receipts: Sequence[Receipt]) -> None:
-            self._record("msg.send", _sentence(receipts[0]), caller, _facts(receipts[0]))
+            self._record(MSG_SEND, _sentence(receipts[0]), caller, _facts(receipts[0]))
 
         [receipt] = await self._send_all([(channel, Outgoing(target, message))], caller, note, on_cut_off)
         return receipt
@@ -95,7 +97,7 @@ class Messenger:
         else:
             result = await adapter.test_connection()
         outcome = result.message if result.ok else f"failed: {result.error}"
-        self._record("msg.test", f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
+        self._record(MSG_TEST, f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
         return result
 
     async def notify(
@@ -111,7 +113,7 @@ class Messenger:
         def note(receipts: Sequence[Receipt]) -> None:
             sent = sum(receipt.result.ok for receipt in receipts)
             self._record(
-                "msg.notify",
+                MSG_NOTIFY,
                 f"profile {profile}: {sent} of {len(receipts)} targets got the message",
                 caller,
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
@@ -217,7 +219,7 @@ class Messenger:
         kind = self._registry.kind_of(channel)
         return Receipt(SendResult(False, kind, outgoing.target, error=str(failure)), failure=failure)
 
-    def _record(self, action: str, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
+    def _record(self, action: AuditAction, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import Outgoing, Receipt
 from tocsin.channels.registry import Registry
+from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinError, TooManyPartsError
 from tocsin.core.ids import new_id
@@ -16,6 +17,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
+from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, MSG_SEND, QUEUE
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ class Outbox:
         for delivery in (delivery for delivery in accepted if self._is_new(delivery, before)):
             facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
             detail = f"queued on {delivery.channel} to {delivery.target}"
-            self._audit.record("msg.queue", detail, source=caller.source, metadata={**facts, **caller.facts})
+            self._audit.record(MSG_QUEUE, detail, source=caller.source, metadata={**facts, **caller.facts})
         self._wake()
         return accepted
 
@@ -174,21 +176,21 @@ class Outbox:
     async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Queue a finished, unsent delivery again."""
         delivery = await self.store.replay(await whole_id(self.store, id))
-        self._note("msg.replay", delivery, caller)
+        self._note(MSG_REPLAY, delivery, caller)
         self._wake()
         return delivery
 
     async def retry(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Try a delivery now that waits for its next try."""
         delivery = await self.store.retry(await whole_id(self.store, id))
-        self._note("msg.retry", delivery, caller)
+        self._note(MSG_RETRY, delivery, caller)
         self._wake()
         return delivery
 
     async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
         """Cancel a delivery that waits."""
         delivery = await self.store.cancel(await whole_id(self.store, id))
-        self._note("msg.cancel", delivery, caller)
+        self._note(MSG_CANCEL, delivery, caller)
         self._wake()  # the next one of its target need not wait any longer
         return delivery
 
@@ -201,9 +203,9 @@ class Outbox:
         said = receipt.result.message or truncate(outcome.error, SHOWN)
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
         self._audit.record(
-            "msg.send",
+            MSG_SEND,
             f"{outcome.status} on {delivery.channel} to {delivery.target} ({said})",
-            source="queue",
+            source=QUEUE.name,
             metadata={**facts, "ok": receipt.result.ok, "status": str(outcome.status), "attempts": delivery.attempts},
         )
 
@@ -211,7 +213,7 @@ class Outbox:
         for wake in self._wakers:
             wake()
 
-    def _note(self, action: str, delivery: Delivery, caller: Caller) -> None:
+    def _note(self, action: AuditAction, delivery: Delivery, caller: Caller) -> None:
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
         detail = f"delivery {delivery.id} on {delivery.channel} to {delivery.target}"
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})

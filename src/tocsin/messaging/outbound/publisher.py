@@ -9,6 +9,7 @@ from tocsin.core.storage.redis_client import RedisClient
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.bus.entry import TOPIC, BusEntry
 from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.messaging.outbound.audit_actions import BUS
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 
@@ -54,4 +55,4 @@ class Publisher:
 
     async def enqueue(self, new: Sequence[NewDelivery]) -> list[Delivery]:
         """Queue prepared entries, all or none; see `tocsin.delivery.bus.bus.Enqueue`."""
-        return await self._outbox.enqueue(new, Caller("bus"))
+        return await self._outbox.enqueue(new, Caller(BUS.name))

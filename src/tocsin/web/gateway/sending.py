@@ -19,6 +19,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.http.asgi import header_values, read_body
 from tocsin.web.http.bodies import json_answer, parse_fields, refuse_field
 from tocsin.web.http.problems import HttpProblemError
@@ -162,7 +163,7 @@ def caller_of(scope: Scope) -> Caller:
     facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     if user := scope.get("tocsin.user"):
         facts["actor"] = user
-    return Caller("gateway", facts)
+    return Caller(GATEWAY.name, facts)
 
 
 def _prefers_async(scope: Scope) -> bool:

@@ -18,6 +18,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
+from tocsin.web.gateway.audit_actions import GATEWAY, MSG_REJECT
 from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.problems import HttpProblemError
@@ -111,7 +112,7 @@ class Webhooks:
         level = logging.WARNING if expected else logging.ERROR
         log.log(level, "a webhook call was rejected", exc_info=None if expected else error, extra=facts)
         detail = f"rejected a webhook call on {kind} from {address}: {reason}"
-        self._audit.record("msg.reject", detail, source="gateway", metadata=facts)
+        self._audit.record(MSG_REJECT, detail, source=GATEWAY.name, metadata=facts)
 
     async def _take_in(
         self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest

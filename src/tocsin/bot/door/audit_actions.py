@@ -1,0 +1,12 @@
+"""The audit entries of who may talk to the bot."""
+
+from tocsin.core.audit.actions import ACTOR, CHAT, SENDER, AuditAction, AuditSource
+
+BOT = AuditSource("bot", "a chat of the bot, or the bot itself", (ACTOR, SENDER))
+
+_BY_ADMIN = "the last two when the admin chat decided"
+
+BOT_REQUEST = AuditAction("bot.request", "An unknown chat asked for access to the bot.", (CHAT,))
+BOT_APPROVE = AuditAction("bot.approve", "A chat was let in.", (CHAT,), (ACTOR, SENDER), _BY_ADMIN)
+BOT_DENY = AuditAction("bot.deny", "A chat was kept out.", (CHAT,), (ACTOR, SENDER), _BY_ADMIN)
+BOT_REMOVE = AuditAction("bot.remove", "A chat was taken off the allowlist.", (CHAT,))
