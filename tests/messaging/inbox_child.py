@@ -17,6 +17,7 @@ from tocsin.channels.contract import Part, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.dispatcher import Dispatcher
@@ -58,7 +59,8 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
     queue, store = SqliteStore(database, clock), InboxStore(database, clock)
     outbox = Outbox(queue, registry, audit, clock)
     brake = LoopGuard(10_000, clock.monotonic)
-    inbox = Inbox(store, InboxWork(store, registry, outbox, audit, clock, InboxHooks([handler]), brake), audit, clock)
+    work = InboxWork(store, registry, outbox, audit, clock, InboxHooks([handler]), brake)
+    inbox = Inbox(store, work, audit, clock, Presence(database, clock))
     await inbox.accept([message(f"event{n}", f"chat{n % CHATS}", f"key{n}") for n in range(events)])
     dispatcher = Dispatcher(queue, registry, clock)
     async with asyncio.TaskGroup() as group:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.process.identity import own_identity
+from tocsin.core.process.presence import MIGRATIONS as PRESENCE
+from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
 from tocsin.runs.recorder import Work, command
@@ -16,6 +17,7 @@ from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.parts import FakeClock
 
+RUN_SCHEMAS = {"runs": MIGRATIONS, "presence": PRESENCE}
 ENV = {"PATH": os.environ["PATH"]}
 POLL_S = 0.01
 
@@ -41,13 +43,18 @@ class House:
     def store(self) -> RunStore:
         return RunStore(self.database)
 
+    async def beats(self) -> dict[str, int]:
+        """Return the signs of life of every process."""
+        sql = "SELECT * FROM processes"
+        return await self.database.read(lambda c: {row["identity"]: row["beat"] for row in c.execute(sql)})
+
     def process(self, identity: str = "", *, redact: Callable[[str], str] = str) -> Runs:
         """Return the runs of one process."""
         runs = Runs(
             self.store,
             self.folder / "runs",
             self.clock,
-            identity or own_identity(),
+            Presence(self.database, self.clock, identity),
             redact=redact,
             poll_s=POLL_S,
         )
@@ -57,7 +64,7 @@ class House:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     house = House(tmp_path, database)
     yield house
     for runs in house.opened:

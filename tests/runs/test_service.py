@@ -6,23 +6,25 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import alive, gone, pid_in
-from tests.runs.conftest import ENV, House, order, shell
+from tests.runs.conftest import ENV, RUN_SCHEMAS, House, order, shell
 from tests.waiting import LIMITS_S, PATIENCE_S
 from tests.waiting import eventually as until
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
+from tocsin.core.ids import new_id
 from tocsin.core.process.identity import identity_of, own_identity
+from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.model import TERMINAL, Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.running import ActiveRun
-from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
 from tocsin.testing.parts import FakeClock
@@ -173,9 +175,9 @@ async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House,
 
 
 async def test_nothing_starts_when_the_run_cannot_be_recorded(tmp_path: Path):
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     await database.aclose()
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), "me")
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock(), "me"))
     with pytest.raises(StoreUnavailableError):
         await runs.execute(order(), shell(f"touch {tmp_path}/started"))
     assert not (tmp_path / "started").exists()
@@ -184,8 +186,8 @@ async def test_nothing_starts_when_the_run_cannot_be_recorded(tmp_path: Path):
 async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), DEAD, poll_s=0.001)
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock(), DEAD), poll_s=0.001)
 
     async def work(_: RunHandle) -> RunResult:
         await database.aclose()
@@ -194,8 +196,8 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
     run = await runs.execute(order(), work)
     assert run.status is RunStatus.SUCCEEDED
     assert [record.message for record in caplog.records] == ["the end of a run is not recorded"]
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
-    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), own_identity())
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
+    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock()))
     assert [found.status for found in await again.recover()] == [RunStatus.INTERRUPTED]
     await database.aclose()
 
@@ -341,18 +343,17 @@ async def test_closing_ends_everything_that_is_at_work(house: House, tmp_path: P
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from tests.runs.conftest import order, shell
+from tests.runs.conftest import RUN_SCHEMAS, order, shell
 from tocsin.core.time.clock import SystemClock
 from tocsin.core.storage.database import Database
-from tocsin.core.process.identity import own_identity
+from tocsin.core.process.presence import Presence
 from tocsin.runs.service import Runs
-from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.store import RunStore
 
 async def main():
     folder = Path(sys.argv[1])
-    database = Database(folder / "tocsin.db", {"runs": MIGRATIONS})
-    runs = Runs(RunStore(database), folder / "runs", SystemClock(), own_identity())
+    database = Database(folder / "tocsin.db", RUN_SCHEMAS)
+    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(database, SystemClock()))
     await runs.execute(order(), shell(f"echo up; echo $$ > {folder}/leader; sleep 60; sleep 60"))
 
 asyncio.run(main())
@@ -400,6 +401,78 @@ async def test_where_the_owners_death_is_not_proved_nothing_is_changed(house: Ho
     running = await house.process(owner).start(order(), shell("sleep 60"))
     assert await runs.recover() == []
     assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+
+
+ELSEWHERE = own_identity().rpartition(":")[0] + ":another-host"
+
+
+async def left_by(house: House, owner: str) -> Run:
+    """Record a run of a process that is not heard of again."""
+    run = await house.process(owner).record(order(), RunResult(RunStatus.SKIPPED))
+    at_work = replace(run, id=new_id(), status=RunStatus.RUNNING, started_at=run.queued_at, finished_at=None)
+    await house.store.add(at_work, owner)
+    return at_work
+
+
+async def test_a_run_is_interrupted_when_its_process_on_another_host_was_silent_for_a_minute(house: House, runs: Runs):
+    run = await left_by(house, ELSEWHERE)
+    assert await runs.recover() == []
+    house.clock.advance(SILENCE_S - 1)
+    assert await runs.recover() == []
+    house.clock.advance(1)
+    (ended,) = await runs.recover()
+    assert (ended.id, ended.status) == (run.id, RunStatus.INTERRUPTED)
+    assert ended.reason == "the program that ran it was silent for 60 seconds"
+    assert await runs.recover() == []
+
+
+async def test_a_run_goes_on_while_its_process_on_another_host_shows_that_it_lives(house: House, runs: Runs):
+    other = house.process(ELSEWHERE)
+    running = await other.start(order(), shell("sleep 60"))
+    for _ in range(12):
+        beats = await house.beats()
+        house.clock.advance(BEAT_S)
+        await eventually_differs(house, beats)
+        assert await runs.recover() == []
+    assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+
+
+async def eventually_differs(house: House, beats: dict[str, int]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            if await house.beats() != beats:
+                return
+            await asyncio.sleep(0.001)
+
+
+async def test_a_process_without_a_run_at_work_writes_no_sign_of_life(house: House, runs: Runs):
+    await runs.execute(order(), shell("true"))
+    beats = await house.beats()
+    house.clock.advance(10 * BEAT_S)
+    await runs.recover()
+    assert await house.beats() == beats
+
+
+async def test_a_run_of_a_process_that_is_stalled_here_and_alive_stays(house: House, runs: Runs):
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(house.folder)], cwd=Path(__file__).parents[2])
+    try:
+        leader = await pid_in(house.folder / "leader")
+        await until_child_is_recorded(house)
+        owner.send_signal(signal.SIGSTOP)
+        for _ in range(20):
+            assert await runs.recover() == []
+            house.clock.advance(SILENCE_S / 2)
+        assert alive(leader)
+    finally:
+        owner.kill()
+        owner.wait()
+    assert [run.status for run in await runs.recover()] == [RunStatus.INTERRUPTED]
+
+
+async def test_the_runs_of_one_process_are_ended_and_those_of_others_stay(house: House, runs: Runs):
+    ended, other = await left_by(house, ELSEWHERE), await left_by(house, ELSEWHERE + "-2")
+    assert [run.id for run in await runs.interrupt_runs_of(ELSEWHERE)] == [ended.id]
+    assert (await runs.get(other.id)).status is RunStatus.RUNNING
 
 
 async def test_a_process_that_has_the_number_of_a_dead_child_is_not_killed(house: House, runs: Runs):

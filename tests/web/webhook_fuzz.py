@@ -354,7 +354,7 @@ async def open_door(
     waiting = Unhurried(clock)
     store = InboxStore(database, clock)
     work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)
-    inbox = Inbox(store, work, app.audit, waiting)
+    inbox = Inbox(store, work, app.audit, waiting, app.presence())
     parts = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, inbox)
     watch = Watch(app, database.path, records)
     door = Door(

@@ -23,6 +23,7 @@ from tocsin.core.time.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.database_lazy import LazyDatabase
     from tocsin.delivery.store import DeliveryStore
@@ -58,6 +59,7 @@ class App:
     messenger: "Messenger"
     keys: "IdempotencyKeys"
     database: "Database | LazyDatabase"
+    presence: Callable[[], "Presence"]
     runs: Callable[[], "Runs"]
     inbox_store: Callable[[], "InboxStore"]
     triggers: Callable[[], "Triggers"]
@@ -126,17 +128,25 @@ def assemble(
     outbox = Outbox(storage.store, registry, audit, clock)
     messenger = Messenger(registry, profiles, audit, outbox)
     parts = (settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
-    runs = cache(lambda: _runs(settings, clock, redact, storage.database))
+    presence = cache(lambda: _presence(storage.database, clock))
+    runs = cache(lambda: _runs(settings, clock, redact, storage.database, presence()))
     inbox_store = cache(lambda: _inbox_store(storage.database, clock))
-    return App(*parts, storage.database, runs, inbox_store, cache(lambda: _triggers(settings)))
+    return App(*parts, storage.database, presence, runs, inbox_store, cache(lambda: _triggers(settings)))
 
 
-def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Database | LazyDatabase") -> "Runs":
-    from tocsin.core.process.identity import own_identity
+def _presence(database: "Database | LazyDatabase", clock: Clock) -> "Presence":
+    from tocsin.core.process.presence import Presence
+
+    return Presence(database, clock)
+
+
+def _runs(
+    settings: Settings, clock: Clock, redact: Redactor, database: "Database | LazyDatabase", presence: "Presence"
+) -> "Runs":
     from tocsin.runs.service import Runs
     from tocsin.runs.store import RunStore
 
-    return Runs(RunStore(database), settings.data_dir / RUNS_FOLDER, clock, own_identity(), redact=redact)
+    return Runs(RunStore(database), settings.data_dir / RUNS_FOLDER, clock, presence, redact=redact)
 
 
 def _triggers(settings: Settings) -> "Triggers":
@@ -168,6 +178,7 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
         @cache
         def runs() -> "Runs":
             made = app.runs()
+            stack.push_async_callback(app.presence().leave)
             stack.push_async_callback(made.aclose)
             return made
 
@@ -201,6 +212,7 @@ async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
 def schemas() -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
+    from tocsin.core.process import presence
     from tocsin.delivery.sqlite import schema as sqlite_schema
     from tocsin.messaging.inbound import schema as inbox_schema
     from tocsin.messaging.outbound import idempotency
@@ -210,6 +222,7 @@ def schemas() -> dict[str, Sequence[str]]:
         "delivery": sqlite_schema.MIGRATIONS,
         "idempotency": idempotency.MIGRATIONS,
         "inbox": inbox_schema.MIGRATIONS,
+        "presence": presence.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
     }

@@ -103,7 +103,7 @@ def inbox_of(
     `matches` says whether a trigger is for a message: on other channels than the bot's, nothing else answers.
     """
     from tocsin.bot.contract import CHANNEL
-    from tocsin.messaging.inbound.inbox import Inbox, PeerLiveness
+    from tocsin.messaging.inbound.inbox import Inbox
     from tocsin.messaging.inbound.loop_guard import LoopGuard
     from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 
@@ -115,13 +115,13 @@ def inbox_of(
         return matches is not None and await matches(message)
 
     async def end_its_runs(owner: str) -> None:
-        await app.runs().recover()
+        await app.runs().interrupt_runs_of(owner)
 
     brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
     duties = InboxHooks(handlers, may_acknowledge, _tell_admin(app, bot))
     work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, duties, brake)
-    others = PeerLiveness(before_taking_over=end_its_runs)
-    return Inbox(app.inbox_store(), work, app.audit, app.clock, others=others)
+    store = app.inbox_store()
+    return Inbox(store, work, app.audit, app.clock, app.presence(), before_taking_over=end_its_runs)
 
 
 def _chat_model_state(app: App, watch: "ModelWatch") -> str:

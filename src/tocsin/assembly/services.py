@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TIDY_EVERY_S = 2.0
 ANCHOR_EVERY_S = 10.0
+RECOVER_EVERY_S = 10.0
 PRUNE_EVERY_S = 3600.0
 
 
@@ -205,10 +206,10 @@ async def _anchor_audit_log(app: App) -> None:
 
 
 async def _run_maintenance(app: App) -> None:
-    """Do what the queue puts off, and once an hour forget what finished long ago."""
+    """Do what the queue puts off, end runs of processes that have ended, and once an hour prune what is old."""
     from logging import getLogger
 
-    store, prune_at = app.outbox.store, 0.0
+    store, prune_at, recover_at = app.outbox.store, 0.0, 0.0
     while True:
         try:
             await store.tidy()
@@ -216,9 +217,13 @@ async def _run_maintenance(app: App) -> None:
             await app.clock.sleep(TIDY_EVERY_S)
             continue
         try:
+            if app.clock.monotonic() >= recover_at:
+                await app.runs().recover()
+                recover_at = app.clock.monotonic() + RECOVER_EVERY_S
             if app.clock.monotonic() >= prune_at:
                 await app.inbox_store().prune()
                 await app.runs().prune()
+                await app.presence().prune()
                 await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
                 prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         except TocsinError as error:

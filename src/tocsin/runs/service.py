@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
-from tocsin.core.process.identity import identity_of, is_dead
+from tocsin.core.process.identity import identity_of
+from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
 from tocsin.runs.capture import OutputLog
@@ -26,6 +27,7 @@ POLL_S = 1.0  # how soon a run in another process hears that it is cancelled
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to write down how a run ended
 _DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
+_SILENT = RunResult(RunStatus.INTERRUPTED, f"the program that ran it was silent for {SILENCE_S:.0f} seconds")
 
 
 def _unchanged(text: str) -> str:
@@ -40,16 +42,16 @@ class Runs:
         store: RunStore,
         directory: Path,
         clock: Clock,
-        identity: str,
+        presence: Presence,
         *,
         redact: Callable[[str], str] = _unchanged,
         poll_s: float = POLL_S,
     ) -> None:
-        """Keep logs below `directory`; `identity` is that of this process, `redact` masks secrets in logs."""
+        """Keep logs below `directory`; `presence` is that of this process, `redact` masks secrets in logs."""
         self._store = store
         self._directory = directory
         self._clock = clock
-        self._identity = identity
+        self._presence = presence
         self._redact = redact
         self._poll_s = poll_s
         self._active: dict[str, ActiveRun] = {}
@@ -105,7 +107,7 @@ class Runs:
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed, or refused with an error."""
         run = replace(self._new(order, ended.status), reason=ended.reason, error=ended.error)
-        await self._store.add(run, self._identity)
+        await self._store.add(run, self._presence.identity)
         return run
 
     async def cancel(self, run_id: str, reason: str = "", grace_s: float = GRACE_S) -> Run:
@@ -154,11 +156,17 @@ class Runs:
         return await asyncio.to_thread(lambda: text_of(read_lines(path), max_chars))
 
     async def recover(self) -> list[Run]:
-        """End runs whose process is proved dead, and the children it left at work; return them.
+        """End runs whose process has ended, and the children it left at work here; return them.
 
-        Where nothing can be proved, nothing is changed.
+        To be called every few seconds: a process on another host has ended when it stays silent.
         """
-        orphans = [orphan for orphan in await self._store.at_work() if is_dead(orphan.owner)]
+        orphans = await self._store.at_work()
+        gone = await self._presence.gone({orphan.owner for orphan in orphans})
+        return [await self._take_over(orphan) for orphan in orphans if orphan.owner in gone]
+
+    async def interrupt_runs_of(self, owner: str) -> list[Run]:
+        """End the runs of one process that has ended, and the children it left at work here; return them."""
+        orphans = [orphan for orphan in await self._store.at_work() if orphan.owner == owner]
         return [await self._take_over(orphan) for orphan in orphans]
 
     async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
@@ -196,7 +204,7 @@ class Runs:
 
     async def _carry_out(self, running: ActiveRun, work: Work, recorded: asyncio.Event) -> Run:
         try:
-            await self._store.add(running.run, self._identity)
+            await self._store.add(running.run, self._presence.identity)
             self._enter(running)
         finally:
             recorded.set()
@@ -221,12 +229,13 @@ class Runs:
             self._poller = None
 
     async def _poll(self) -> None:
-        """Keep logs up to date, and hear of runs that another process wants to end."""
+        """Keep logs up to date, show that this process lives, and hear of runs that another one wants to end."""
         while True:
             await asyncio.sleep(self._poll_s)
             for running in self._active.values():
                 running.capture.refresh()
             with suppress(StoreUnavailableError):  # the next look may work; whoever needs the store tells
+                await self._presence.beat()
                 for wish in await self._store.cancelling(list(self._active)):
                     if wanted := self._active.get(wish.run_id):
                         wanted.ask_to_end(wish.grace_s)
@@ -261,7 +270,8 @@ class Runs:
         path = path_of(self._directory, run.id, run.queued_at)
         output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
-        return await self._store.finish(run.id, _DEAD, output, self._clock.now())
+        ended = _DEAD if self._presence.is_dead(orphan.owner) else _SILENT
+        return await self._store.finish(run.id, ended, output, self._clock.now())
 
 
 def _remove(paths: Sequence[Path]) -> None:

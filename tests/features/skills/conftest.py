@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.audit_entries import check_audit_log
+from tests.runs.conftest import RUN_SCHEMAS
 
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.process.identity import own_identity
+from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
 from tocsin.features.skills.model import ExecutionMode
@@ -18,7 +20,6 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
-from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.parts import FakeClock
@@ -94,9 +95,9 @@ class Workshop:
 
 @pytest.fixture
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock = FakeClock()
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, own_identity(), poll_s=0.01)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(database, clock), poll_s=0.01)
     environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
     yield Workshop(tmp_path, runs, clock, environment)
     await runs.aclose()

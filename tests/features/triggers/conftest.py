@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from tests.audit_entries import check_audit_log
+from tests.runs.conftest import RUN_SCHEMAS
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.process.identity import own_identity
+from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.triggers.actions import ActionDependencies
@@ -20,7 +21,6 @@ from tocsin.features.triggers.rules import Triggers
 from tocsin.features.triggers.service import TriggerHandler
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.runs.model import Run
-from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 
@@ -84,8 +84,9 @@ class Triggered:
 
 @pytest.fixture
 async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
-    database = Database(tmp_path / "tocsin.db", {"runs": MIGRATIONS})
-    runs = Runs(RunStore(database), tmp_path / "runs", SystemClock(), own_identity(), poll_s=0.05)
+    database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
+    clock = SystemClock()
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(database, clock), poll_s=0.05)
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     yield Triggered(tmp_path, runs, audit, database)
     await runs.aclose()

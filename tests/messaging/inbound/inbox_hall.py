@@ -25,6 +25,8 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError
+from tocsin.core.process import presence
+from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Delivery
 from tocsin.delivery.sqlite import schema as sqlite_schema
@@ -32,7 +34,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound import schema as inbox_schema
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.messaging.inbound.inbox import Inbox, PeerLiveness
+from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
@@ -40,7 +42,11 @@ from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
 
-SCHEMAS = {"delivery": sqlite_schema.MIGRATIONS, "inbox": inbox_schema.MIGRATIONS}
+SCHEMAS = {
+    "delivery": sqlite_schema.MIGRATIONS,
+    "inbox": inbox_schema.MIGRATIONS,
+    "presence": presence.MIGRATIONS,
+}
 
 Step = Callable[[InboundMessage], Awaitable[None]]
 
@@ -210,8 +216,19 @@ class Hall:
         brake = LoopGuard(limit, self.clock.monotonic)
         kept = store or self.store
         work = InboxWork(kept, self.registry, self.outbox, AuditTrail(self.log), self.clock, duty, brake)
-        others = PeerLiveness(lambda: owner, self.dead.__contains__, self.alive.__contains__, bury)
-        return Inbox(kept, work, AuditTrail(self.log), self.clock, others=others)
+        trail = AuditTrail(self.log)
+        return Inbox(kept, work, trail, self.clock, self.process(owner), before_taking_over=bury)
+
+    def process(self, identity: str) -> Presence:
+        """Return the presence of one process; `dead` and `alive` are what it can prove of others."""
+        proofs = {"is_dead": self.dead.__contains__, "is_alive": self.alive.__contains__}
+        return Presence(self.database, self.clock, identity, **proofs)
+
+    async def beats(self) -> dict[str, int]:
+        """Return the signs of life of every process."""
+        return await self.database.read(
+            lambda c: {row["identity"]: row["beat"] for row in c.execute("SELECT * FROM processes")}
+        )
 
     async def ended(self, number: int = 1) -> list[InboxEvent]:
         """Wait until so many events have ended; return all, the oldest first."""

@@ -25,9 +25,10 @@ from tests.waiting import eventually as until
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import ChannelError, StoreUnavailableError
+from tocsin.core.process.presence import SILENCE_S
 from tocsin.core.storage.database import DatabaseError
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.messaging.inbound.inbox import DRAIN_S, SILENCE_S, SWEEP_S
+from tocsin.messaging.inbound.inbox import DRAIN_S, SWEEP_S
 from tocsin.messaging.inbound.lanes import OF_ONE_CHAT
 from tocsin.messaging.inbound.work import BROKEN, GIVEN_UP, MAX_ATTEMPTS
 
@@ -791,7 +792,7 @@ async def test_of_a_process_of_which_nothing_is_known_a_minute_of_silence_is_pro
 
     async with running(inbox):
         await pass_time(SILENCE_S - 4)
-        await hall.store.beat("elsewhere")
+        await hall.process("elsewhere").beat()
         await pass_time(SILENCE_S - 4)
         assert gate.came == []
         async with asyncio.timeout(PATIENCE_S):
@@ -812,7 +813,7 @@ async def test_a_process_with_open_messages_gives_signs_of_life(hall: Hall):
             while len(beats) < 3:
                 hall.clock.advance(SWEEP_S)
                 await asyncio.sleep(0.001)
-                beats.add((await hall.store.survey()).beats.get("me"))
+                beats.add((await hall.beats()).get("me"))
         gate.open.set()
         await hall.ended()
 
@@ -856,7 +857,7 @@ async def test_work_that_does_not_end_in_time_is_left_to_whoever_comes_first(hal
         inbox.stop()
         await hall.clock.until_asleep(DRAIN_S)
         hall.clock.advance(DRAIN_S)
-    assert (await hall.store.survey()).owners == {"": 1}
+    assert await hall.store.owners() == {"": 1}
     again = Gate()
     again.open.set()
     async with running(hall.inbox(again, owner="next")):

@@ -1,21 +1,19 @@
 """The inbox: everything that is received is stored here, then worked off, also across a kill.
 
-Each process works off what it has accepted, and what it takes over from a process that has ended.
-Whether one has is proved where possible (`core/process/identity.py`); of one on another machine or in another
-container, it is believed after a minute without a sign of life.
+Each process works off what it has accepted, and what it takes over from a process that has ended
+(`core/process/presence.py`).
 """
 
 import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.core.process.identity import is_alive, is_dead, own_identity
+from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
@@ -26,8 +24,6 @@ from tocsin.messaging.inbound.work import BACK_OFF_S, InboxWork, OnEnded
 log = logging.getLogger(__name__)
 
 SWEEP_S = 2.0  # how soon the messages of a process that has ended are taken over
-BEAT_S = 10.0
-SILENCE_S = 60.0
 # At a stop, what is being worked on may finish for so long; the rest begins anew in another process.
 DRAIN_S = 5.0
 # Addresses that answer an event directly: no product lets them live longer.
@@ -43,31 +39,23 @@ async def _nothing(owner: str) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class PeerLiveness:
-    """What is known of other processes by their identity: unknown if both return False."""
-
-    own: Callable[[], str] = own_identity
-    is_dead: Callable[[str], bool] = is_dead
-    is_alive: Callable[[str], bool] = is_alive
-    # Called with the identity of a process whose messages are about to begin anew: what it left running ends.
-    before_taking_over: BeforeTakingOver = _nothing
-
-
-@dataclass(slots=True)
-class _Pulse:
-    beat: int
-    since: float  # monotonic
-
-
 class Inbox:
     """Accepts events, and works them off until it is stopped."""
 
     def __init__(
-        self, store: InboxStore, work: InboxWork, audit: AuditTrail, clock: Clock, *, others: PeerLiveness | None = None
+        self,
+        store: InboxStore,
+        work: InboxWork,
+        audit: AuditTrail,
+        clock: Clock,
+        presence: Presence,
+        *,
+        before_taking_over: BeforeTakingOver = _nothing,
     ) -> None:
-        self._others = others or PeerLiveness()
-        self.owner = self._others.own()
+        """Call `before_taking_over` with the identity of a process whose messages are about to begin anew."""
+        self.owner = presence.identity
+        self._presence = presence
+        self._before_taking_over = before_taking_over
         self.problem = ""  # why nothing is worked off now; health shows it
         self._store = store
         self._work = work
@@ -77,8 +65,7 @@ class Inbox:
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pulses: dict[str, _Pulse] = {}
-        self._sweep_at = self._beat_at = clock.monotonic()
+        self._sweep_at = clock.monotonic()
         self._wake = asyncio.Event()
         self._halt = asyncio.Event()
 
@@ -189,25 +176,23 @@ class Inbox:
 
     async def _sweep(self) -> None:
         """Take over what processes left that have ended, and show that this one has not."""
-        survey = await self._store.survey()
-        mine = survey.owners.get(self.owner, 0)
+        owners = await self._store.owners()
+        mine = owners.get(self.owner, 0)
         if mine > len(self._lanes):
             # Of an earlier inbox in this process, or stored for a caller who had gone when that was done.
             await self._take_over(self.owner)
-        for owner in survey.owners.keys() - {self.owner}:
-            if self._has_gone(owner, survey.beats.get(owner, 0)):
-                if owner:
-                    log.info("the messages of a process that has ended are taken over", extra={"ended": owner})
-                    await self._clear_up(owner)
-                await self._take_over(owner)
-        self._pulses = {owner: pulse for owner, pulse in self._pulses.items() if owner in survey.owners}
-        if mine and self._clock.monotonic() >= self._beat_at:
-            await self._store.beat(self.owner)
-            self._beat_at = self._clock.monotonic() + BEAT_S
+        if "" in owners:
+            await self._take_over("")
+        for owner in await self._presence.gone(owners.keys() - {""}):
+            log.info("the messages of a process that has ended are taken over", extra={"ended": owner})
+            await self._clear_up(owner)
+            await self._take_over(owner)
+        if mine:
+            await self._presence.beat()
 
     async def _clear_up(self, owner: str) -> None:
         try:
-            await self._others.before_taking_over(owner)
+            await self._before_taking_over(owner)
         except Exception:
             log.exception("what a process left running could not be ended", extra={"ended": owner})
 
@@ -218,18 +203,6 @@ class Inbox:
             self._lanes.add(tickets)
             if len(tickets) < ADOPTED_AT_ONCE:
                 return
-
-    def _has_gone(self, owner: str, beat: int) -> bool:
-        if not owner or self._others.is_dead(owner):
-            return True
-        if self._others.is_alive(owner):
-            return False
-        now = self._clock.monotonic()
-        pulse = self._pulses.setdefault(owner, _Pulse(beat, now))
-        if pulse.beat != beat:
-            self._pulses[owner] = _Pulse(beat, now)
-            return False
-        return now - pulse.since >= SILENCE_S
 
     async def _drain(self) -> None:
         """Let what is being worked on end; what does not is cut off and begins anew elsewhere."""

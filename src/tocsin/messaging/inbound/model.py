@@ -67,11 +67,3 @@ class Backlog:
     def open(self) -> int:
         """How many there are."""
         return sum(self.counts.values())
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerSummary:
-    """Who has open events, how many, and the last sign of life of each; released ones have the owner ''."""
-
-    owners: Mapping[str, int]
-    beats: Mapping[str, int]

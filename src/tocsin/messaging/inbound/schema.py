@@ -1,8 +1,7 @@
 """The tables of the inbox. A released migration is never edited; a new one is added.
 
 `owner` is the identity of the process that has an open event, empty when nobody has. `number` counts
-the keys of a channel, so that the oldest of too many are found at once. A `beat` is only ever compared
-with itself: no clocks.
+the keys of a channel, so that the oldest of too many are found at once.
 """
 
 _FIRST = """
@@ -42,4 +41,7 @@ CREATE TABLE inbox_cursors (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WI
 CREATE TABLE inbox_owners (identity TEXT PRIMARY KEY, beat INTEGER NOT NULL) WITHOUT ROWID;
 """
 
-MIGRATIONS = (_FIRST,)
+# Signs of life belong to a process, and not to its messages: see `core/process/presence.py`.
+_WITHOUT_BEATS = "DROP TABLE inbox_owners;"
+
+MIGRATIONS = (_FIRST, _WITHOUT_BEATS)

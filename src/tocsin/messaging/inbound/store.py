@@ -15,7 +15,7 @@ from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
-from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, OwnerSummary, QueuedEvent
+from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, QueuedEvent
 
 Cursor = tuple[str, int]
 
@@ -132,14 +132,12 @@ class InboxStore:
             [str(ending), storable(reason), self._clock.now(), seq, owner],
         )
 
-    async def survey(self) -> OwnerSummary:
-        """Return who has open events."""
-        owners_sql = "SELECT owner, count(*) AS n FROM inbox WHERE finished_at IS NULL GROUP BY owner"
-        beats_sql = "SELECT identity, beat FROM inbox_owners"
+    async def owners(self) -> dict[str, int]:
+        """Return who has open events, and how many; released ones have the owner ''."""
+        sql = "SELECT owner, count(*) AS n FROM inbox WHERE finished_at IS NULL GROUP BY owner"
 
-        def work(connection: sqlite3.Connection) -> OwnerSummary:
-            owners = {row["owner"]: row["n"] for row in connection.execute(owners_sql)}
-            return OwnerSummary(owners, {row["identity"]: row["beat"] for row in connection.execute(beats_sql)})
+        def work(connection: sqlite3.Connection) -> dict[str, int]:
+            return {row["owner"]: row["n"] for row in connection.execute(sql)}
 
         return await self._database.read(work)
 
@@ -160,8 +158,6 @@ class InboxStore:
                 " WHERE seq = ? RETURNING seq, id, channel, chat, urgent"
             )
             rows = [connection.execute(sql, [heir, seq]).fetchone() for seq in seqs]
-            if len(seqs) < limit and owner != heir:
-                connection.execute("DELETE FROM inbox_owners WHERE identity = ?", [owner])
             return [
                 QueuedEvent(row["seq"], row["id"], (row["channel"], row["chat"]), bool(row["urgent"])) for row in rows
             ]
@@ -170,21 +166,10 @@ class InboxStore:
 
     async def release(self, owner: str) -> None:
         """Leave all open events of `owner` to whoever comes first."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
-                " WHERE owner = ? AND finished_at IS NULL",
-                [owner],
-            )
-            connection.execute("DELETE FROM inbox_owners WHERE identity = ?", [owner])
-
-        await self._database.write(work)
-
-    async def beat(self, owner: str) -> None:
-        """Leave a sign of life."""
         await self._change(
-            "INSERT INTO inbox_owners VALUES (?, 1) ON CONFLICT (identity) DO UPDATE SET beat = beat + 1", [owner]
+            "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
+            " WHERE owner = ? AND finished_at IS NULL",
+            [owner],
         )
 
     async def backlog(self) -> Backlog:

@@ -1,0 +1,133 @@
+"""Which processes that share a database live: one answer for everything that a process takes and may leave behind.
+
+A process that holds work (open messages, runs) leaves a sign of life every `BEAT_S`; one that holds none writes
+nothing. That another process has ended is proved where possible (`core/process/identity.py`); of one on another host
+or in another container it is believed after `SILENCE_S` without a sign of life. A beat is only ever compared with an
+earlier one of the same process, so no two machines need to agree on the time.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.process.identity import is_alive, is_dead, own_identity
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.database_lazy import LazyDatabase
+from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 10.0
+SILENCE_S = 60.0
+# What is watched for silence is asked about every few seconds; after that the watch begins anew.
+_FORGET_S = 2 * SILENCE_S
+
+# A released migration is never edited; a new one is added.
+MIGRATIONS = ("CREATE TABLE processes (identity TEXT PRIMARY KEY, beat INTEGER NOT NULL) WITHOUT ROWID;",)
+
+_BEAT = "INSERT INTO processes VALUES (?, 1) ON CONFLICT (identity) DO UPDATE SET beat = beat + 1"
+_REMOVE = "DELETE FROM processes WHERE identity = ?"
+
+
+@dataclass(slots=True)
+class _Pulse:
+    beat: int
+    since: float  # monotonic, like the next
+    asked_at: float
+
+
+class Presence:
+    """The signs of life of this process, and what it knows of the others. Make one for each process."""
+
+    def __init__(
+        self,
+        database: Database | LazyDatabase,
+        clock: Clock,
+        identity: str = "",
+        *,
+        is_dead: Callable[[str], bool] = is_dead,
+        is_alive: Callable[[str], bool] = is_alive,
+    ) -> None:
+        """`identity` is that of this process; `is_dead` and `is_alive` say what is proved of others."""
+        self.identity = identity or own_identity()
+        self.is_dead = is_dead
+        self._is_alive = is_alive
+        self._database = database
+        self._clock = clock
+        self._beat_at: float | None = None  # monotonic; None until the first sign of life
+        self._pulses: dict[str, _Pulse] = {}
+        self._pruned: dict[str, int] = {}
+
+    async def beat(self) -> None:
+        """Leave a sign of life unless the last one is fresh; to be called often while this process holds work."""
+        now, due_at = self._clock.monotonic(), self._beat_at
+        if due_at is not None and now < due_at:
+            return
+        self._beat_at = now + BEAT_S
+        try:
+            await self._write(_BEAT, self.identity)
+        except StoreUnavailableError:
+            self._beat_at = now
+            raise
+
+    async def gone(self, identities: Collection[str]) -> set[str]:
+        """Return which of these processes have ended, as proved or because they are silent.
+
+        Silence counts from the first call that names a process: name it every few seconds. Never names this one.
+        """
+        others = set(identities) - {self.identity}
+        gone = {identity for identity in others if self.is_dead(identity)}
+        unproved = {identity for identity in others - gone if not self._is_alive(identity)}
+        return gone | await self._silent(unproved)
+
+    async def leave(self) -> None:
+        """Remove the signs of life of this process, which holds no work any more; never raises."""
+        if self._beat_at is None:
+            return
+        self._beat_at = None
+        try:
+            await self._write(_REMOVE, self.identity)
+        except StoreUnavailableError as error:  # `prune` of another process does it
+            log.debug("the signs of life of this process stay", extra={"reason": error.sentence()})
+
+    async def prune(self) -> int:
+        """Remove the signs of life of processes that ended, or were silent since the last call; return how many.
+
+        One that is taken for ended and is not begins again with its next sign of life.
+        """
+        beats, earlier = await self._beats(), self._pruned
+        self._pruned = beats
+        old = [identity for identity, beat in beats.items() if self._is_old(identity, earlier.get(identity) == beat)]
+        if old:
+            await self._write(_REMOVE, *old)
+        return len(old)
+
+    def _is_old(self, identity: str, silent: bool) -> bool:
+        if identity == self.identity:
+            return False
+        return self.is_dead(identity) or (silent and not self._is_alive(identity))
+
+    async def _silent(self, identities: Collection[str]) -> set[str]:
+        """Return which of these have given no sign of life for `SILENCE_S`."""
+        now = self._clock.monotonic()
+        self._pulses = {i: pulse for i, pulse in self._pulses.items() if now - pulse.asked_at < _FORGET_S}
+        beats = await self._beats() if identities else {}
+        for identity in identities:
+            beat, pulse = beats.get(identity, 0), self._pulses.get(identity)
+            since = pulse.since if pulse and pulse.beat == beat else now
+            self._pulses[identity] = _Pulse(beat, since, now)
+        return {identity for identity in identities if now - self._pulses[identity].since >= SILENCE_S}
+
+    async def _beats(self) -> dict[str, int]:
+        def work(connection: sqlite3.Connection) -> dict[str, int]:
+            return {row["identity"]: row["beat"] for row in connection.execute("SELECT * FROM processes")}
+
+        return await self._database.read(work)
+
+    async def _write(self, sql: str, *identities: str) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql, [[identity] for identity in identities])
+
+        await self._database.write(work)
