@@ -227,5 +227,5 @@ async def _run_maintenance(app: App) -> None:
                 await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
                 prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         except TocsinError as error:
-            getLogger(__name__).warning("old deliveries are not forgotten", extra={"reason": error.sentence()})
+            getLogger(__name__).warning("pruning old deliveries failed", extra={"reason": error.sentence()})
         await app.clock.sleep(TIDY_EVERY_S)

@@ -245,7 +245,7 @@ def _entry(pairs: Iterable[tuple[str, object]], published_key: str = "") -> BusE
         if name not in _KNOWN:
             raise EntryError(f"the entry has the unknown field {name[:50]!r}", hint=f"there are: {', '.join(_KNOWN)}")
         if name in body:
-            raise EntryError(f"the field {name} stands there more than once")
+            raise EntryError(f"the field {name} is repeated")
         if not isinstance(value, str):
             raise EntryError(f"the field {name} is not text", hint=_EXAMPLE)
         body[name] = value

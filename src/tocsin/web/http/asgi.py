@@ -163,7 +163,7 @@ class BearerToken:
             return f"There is no token: {_NEEDED}."
         scheme, _, token = values[0].partition(" ")
         if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
-            return f"The header Authorization holds no bearer token, or stands there more than once: {_NEEDED}."
+            return f"The header Authorization holds no bearer token, or is repeated: {_NEEDED}."
         given = sha256(token.strip().encode("latin-1")).digest()
         return "" if compare_digest(given, self._digest) else f"The token is wrong: {_NEEDED}."
 

@@ -118,5 +118,5 @@ def media_type(scope: Scope) -> str:
         raise HttpProblemError("unsupported-media-type", "Compressed bodies are not accepted.")
     values = header_values(scope, b"content-type")
     if len(values) > 1:
-        raise HttpProblemError("unsupported-media-type", "Content-Type stands there more than once.")
+        raise HttpProblemError("unsupported-media-type", "Content-Type is repeated.")
     return values[0].partition(";")[0].strip().lower() if values else ""
