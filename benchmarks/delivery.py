@@ -173,9 +173,15 @@ def _median_ms(town: Town, query: str) -> float:
     return statistics.median(taken)
 
 
+async def _create(path: Path) -> None:
+    database = Database(path, {"delivery": MIGRATIONS})
+    await database.read(lambda connection: connection.execute("SELECT 1").fetchone())
+    await database.aclose()
+
+
 def _fill(path: Path) -> None:
     """Write the records of a year, nearly all of them sent."""
-    asyncio.run(Database(path, {"delivery": MIGRATIONS}).aclose())
+    asyncio.run(_create(path))
     year_s = 365 * 86400
     begun = time.time() - year_s
     sql = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from report import Row, absolute
 
 from tocsin.core.text.markup import PlainText, render
+from tocsin.core.text.measures import utf16_units
 from tocsin.core.text.redaction import Redactor
-from tocsin.core.text.strings import utf16_units
 from tocsin.features.triggers.patterns import Pattern
 
 PARSED = ("*" * 100_000, "_a_*" * 25_000, "`a``b```c" * 11_000, "<a@" * 30_000, "a\n\n" * 30_000, "- a\n" * 24_000)

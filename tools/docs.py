@@ -22,7 +22,7 @@ from tocsin.cli.main import build_parser
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
 from tocsin.core.storage import redis_client
-from tocsin.core.text.strings import code_points, escaped_code_points, utf16_units
+from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.web.http.problems import PROBLEMS

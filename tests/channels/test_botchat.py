@@ -18,7 +18,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteErr
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin_standins.botchat.server import TOKEN as STANDIN_TOKEN
 from tocsin_standins.botchat.server import BotChat

@@ -19,7 +19,8 @@ from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.email import EmailAdapter
-from tocsin.channels.email.message import GENERIC_SUBJECT, Mailbox, compose, read_address, split_subject
+from tocsin.channels.email.message import Mailbox, compose, read_address
+from tocsin.channels.email.subject import GENERIC_SUBJECT, split_subject
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.testing import FakeClock, build_adapter
 from tocsin_standins import mail

@@ -13,7 +13,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed, outcome_unknown
-from tocsin.core.text.strings import escaped_code_points
+from tocsin.core.text.measures import escaped_code_points
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
 from tocsin_standins.faults import Fault
 from tocsin_standins.teamchat.server import TOKEN, TeamChat

@@ -11,7 +11,7 @@ from tests.chaos.markdown_corpus import documents
 from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, Outgoing
 from tocsin.core.text.markup import Shown
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 from tocsin.testing.parts import build_adapter
 from tocsin_standins.botchat.server import TOKEN
 from tocsin_standins.botchat.world import MAX_TEXT, formatted

@@ -11,7 +11,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.text.redaction import Redactor
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ChatProvider, Question, Turn
-from tocsin.providers.remote import CallTimeouts
+from tocsin.providers.endpoint import CallTimeouts
 from tocsin.testing import FakeClock
 from tocsin_standins.chatmodel.server import MODEL, ChatModel
 

@@ -17,7 +17,7 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import FailureKind
 from tocsin.providers.contract import ProviderError
-from tocsin.providers.remote import CallTimeouts
+from tocsin.providers.endpoint import CallTimeouts
 from tocsin_standins import Fault
 from tocsin_standins.chatmodel.server import KEY
 

@@ -21,7 +21,6 @@ from tocsin.channels.contract import Tools
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Delivery, DeliveryStatus
@@ -523,7 +522,7 @@ async def test_a_full_disk_answers_503_and_the_same_key_works_once_there_is_spac
 async def test_a_store_that_opens_later_is_used_from_then_on(make_over: MakeOver, tmp_path: Path):
     place = tmp_path / "place"
     place.write_text("a file where a directory belongs")
-    database = LazyDatabase(lambda: Database(place / "tocsin.db", SCHEMAS))
+    database = Database(place / "tocsin.db", SCHEMAS)
     gateway = make_over(database)
     check_problem(await gateway.client.send(GOOD, ASYNC), 503, "not-ready")
     place.unlink()
@@ -578,7 +577,7 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
     )
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
-    database = LazyDatabase(lambda: Database(tmp_path / "tocsin.db", SCHEMAS))
+    database = Database(tmp_path / "tocsin.db", SCHEMAS)
     storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database)
     app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
@@ -674,7 +673,7 @@ async def test_a_record_that_cannot_be_written_fails_no_send(
         await fill_disk(database)
     else:
         (tmp_path / "file").touch()
-        gateway = make_over(LazyDatabase(lambda: Database(tmp_path / "file" / "tocsin.db", SCHEMAS)))
+        gateway = make_over(Database(tmp_path / "file" / "tocsin.db", SCHEMAS))
     answer = await gateway.client.send(LONG)
     assert (answer.status, answer.json()["ok"]) == (200, True)
     assert [entry.action for entry in gateway.audit()] == ["msg.send"]

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
-    from tocsin.core.storage.database_lazy import LazyDatabase
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.skills.service import Skills
     from tocsin.features.triggers.rules import Triggers
@@ -58,7 +57,7 @@ class App:
     outbox: "Outbox"
     messenger: "Messenger"
     keys: "IdempotencyKeys"
-    database: "Database | LazyDatabase"
+    database: "Database"
     presence: Callable[[], "Presence"]
     runs: Callable[[], "Runs"]
     inbox_store: Callable[[], "InboxStore"]
@@ -70,7 +69,7 @@ class Storage(NamedTuple):
 
     store: "DeliveryStore"
     keys: "IdempotencyKeys"
-    database: "Database | LazyDatabase"
+    database: "Database"
 
 
 def load_settings(
@@ -134,15 +133,13 @@ def assemble(
     return App(*parts, storage.database, presence, runs, inbox_store, cache(lambda: _triggers(settings)))
 
 
-def _presence(database: "Database | LazyDatabase", clock: Clock) -> "Presence":
+def _presence(database: "Database", clock: Clock) -> "Presence":
     from tocsin.core.process.presence import Presence
 
     return Presence(database, clock)
 
 
-def _runs(
-    settings: Settings, clock: Clock, redact: Redactor, database: "Database | LazyDatabase", presence: "Presence"
-) -> "Runs":
+def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Database", presence: "Presence") -> "Runs":
     from tocsin.runs.service import Runs
     from tocsin.runs.store import RunStore
 
@@ -155,7 +152,7 @@ def _triggers(settings: Settings) -> "Triggers":
     return Triggers(settings.data_dir / FILE_NAME)
 
 
-def _inbox_store(database: "Database | LazyDatabase", clock: Clock) -> "InboxStore":
+def _inbox_store(database: "Database", clock: Clock) -> "InboxStore":
     from tocsin.messaging.inbound.store import InboxStore
 
     return InboxStore(database, clock)
@@ -188,10 +185,9 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
 async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
     """Open the queue where the settings keep it, and the database; have them closed with the program."""
     from tocsin.core.storage.database import Database
-    from tocsin.core.storage.database_lazy import LazyDatabase
 
     clock = SystemClock()
-    database = LazyDatabase(lambda: Database(settings.data_dir / DATABASE_FILE, schemas()))
+    database = Database(settings.data_dir / DATABASE_FILE, schemas)
     stack.push_async_callback(database.aclose)
     if settings[DELIVERY_BACKEND] == "redis":
         if not settings[REDIS_URL]:

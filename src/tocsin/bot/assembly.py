@@ -35,7 +35,6 @@ from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.store import UnknownDeliveryError
 from tocsin.messaging.inbound.handling import Reply
@@ -50,7 +49,7 @@ class BotDependencies:
     """What the bot is made of that it does not make itself."""
 
     rules: BotSettings
-    database: Database | LazyDatabase  # opened with the schemas of `bot/schema.py`
+    database: Database  # opened with the schemas of `bot/schema.py`
     clock: Clock
     audit: AuditTrail
     sessions: ChatHistory
@@ -120,7 +119,7 @@ def shown_by(outbox: Outbox) -> ShownAs:
 
 def build_access(
     rules: BotSettings,
-    database: Database | LazyDatabase,
+    database: Database,
     clock: Clock,
     audit: AuditTrail,
     tell: Tell | None = None,

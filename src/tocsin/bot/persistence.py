@@ -4,7 +4,6 @@ import sqlite3
 
 from tocsin.bot.contract import ChatMode
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 
 PREVIEWS_KEPT_S = 7 * 86400.0  # of messages whose work never ended; an answer is long out by then
@@ -13,7 +12,7 @@ PREVIEWS_KEPT_S = 7 * 86400.0  # of messages whose work never ended; an answer i
 class BotPersistence:
     """Survives a restart: the component `bot` of the database."""
 
-    def __init__(self, database: Database | LazyDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

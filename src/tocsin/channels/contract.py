@@ -15,7 +15,8 @@ from tocsin.channels.attempt import BetweenParts, Progress, failure_of
 from tocsin.core.config.variables import MAX_PARTS, Variable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import watch
-from tocsin.core.text.strings import Measure, code_points, normalise, readable, split
+from tocsin.core.text.measures import Measure, code_points
+from tocsin.core.text.strings import normalise, readable, split
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:

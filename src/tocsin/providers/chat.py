@@ -13,9 +13,9 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
-from tocsin.providers.endpoint import endpoint_of
+from tocsin.providers.endpoint import CallTimeouts, endpoint_of
 from tocsin.providers.fallback import Fallback
-from tocsin.providers.remote import CallTimeouts, RemoteChat
+from tocsin.providers.remote import RemoteChat
 from tocsin.providers.watch import ModelWatch
 
 # What skills call their models (spec 2.6, decision 22).

@@ -1,4 +1,4 @@
-"""Where a chat model is and what opens it."""
+"""Where a chat model is, what opens it, and how long a call to it may take."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from tocsin.core.config.variables import (
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.http.transport import host_of
+from tocsin.providers.contract import ProviderError
 
 _PRODUCTS = {
     "anthropic": ("Anthropic", ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL),
@@ -36,6 +37,17 @@ class ModelEndpoint:
     model_setting: str
 
 
+@dataclass(frozen=True, slots=True)
+class CallTimeouts:
+    """How long a call may take."""
+
+    connect_s: float = 5.0
+    first_piece_s: float = 60.0  # models that think before they write say nothing meanwhile
+    between_pieces_s: float = 30.0
+    whole_s: float = 120.0  # the second try included
+    longest_wait_s: float = 30.0  # for a provider that says when to come back
+
+
 def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
     """Return the endpoint that two settings name; `name` is a model that was asked for instead.
 
@@ -55,3 +67,14 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
     label = host_of(settings[base_url]) if elsewhere else product
     chosen = name or settings[model]
     return ModelEndpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)
+
+
+def refused_key(endpoint: ModelEndpoint) -> ProviderError:
+    """Return the error of a key that the provider does not take, or of a missing one."""
+    what = "refuses the key" if endpoint.key else "asks for a key"
+    return ProviderError(
+        f"{endpoint.label} {what} (401)",
+        hint=f"set {endpoint.key_setting} to a valid one",
+        provider_code="401",
+        needs_operator=True,
+    )

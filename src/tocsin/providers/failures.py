@@ -22,8 +22,7 @@ from pydantic_ai.exceptions import (
 from tocsin.core.errors import FailureKind
 from tocsin.core.http.transport import host_of, reason_of
 from tocsin.providers.contract import ProviderError
-from tocsin.providers.endpoint import ModelEndpoint
-from tocsin.providers.remote import refused_key
+from tocsin.providers.endpoint import ModelEndpoint, refused_key
 
 MAX_QUOTED_CHARS = 200
 LATER = "try again in a few minutes"

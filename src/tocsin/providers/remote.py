@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.core.errors import FailureKind
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
-from tocsin.providers.endpoint import ModelEndpoint
+from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key
 from tocsin.providers.showing import StreamRelay
 from tocsin.providers.watch import ModelWatch
 
@@ -24,17 +23,6 @@ PAUSE_S = 1.0
 REFUSED_KEY_S = 300.0
 # Certainly nothing was answered, and a second try often is.
 _PASSING = frozenset({"connect", "lost"})
-
-
-@dataclass(frozen=True, slots=True)
-class CallTimeouts:
-    """How long a call may take."""
-
-    connect_s: float = 5.0
-    first_piece_s: float = 60.0  # models that think before they write say nothing meanwhile
-    between_pieces_s: float = 30.0
-    whole_s: float = 120.0  # the second try included
-    longest_wait_s: float = 30.0  # for a provider that says when to come back
 
 
 class RemoteChat:
@@ -162,17 +150,6 @@ def _load(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTim
             provider_code="package",
             needs_operator=True,
         ) from None
-
-
-def refused_key(endpoint: ModelEndpoint) -> ProviderError:
-    """Return the error of a key that the provider does not take, or of a missing one."""
-    what = "refuses the key" if endpoint.key else "asks for a key"
-    return ProviderError(
-        f"{endpoint.label} {what} (401)",
-        hint=f"set {endpoint.key_setting} to a valid one",
-        provider_code="401",
-        needs_operator=True,
-    )
 
 
 def named(model: str, provider: str) -> str:

@@ -27,9 +27,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as SdkModel
 
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
-from tocsin.providers.endpoint import ModelEndpoint
+from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
 from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
-from tocsin.providers.remote import CallTimeouts
 from tocsin.providers.showing import StreamRelay
 from tocsin.providers.unstreamed import UnstreamedError, completion_of, was_to_stream
 

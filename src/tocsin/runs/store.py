@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.runs.model import ACTIVE, TERMINAL, Run, RunKind, RunOutput, RunResult, RunStatus, RunTrigger
 
 MAX_PAGE = 200
@@ -66,7 +65,7 @@ class Cancelling(NamedTuple):
 class RunStore:
     """The table of runs. Other processes use it at the same time."""
 
-    def __init__(self, database: Database | LazyDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, run: Run, owner: str) -> None:

@@ -31,7 +31,7 @@ from tocsin.channels.contract import OutboundAdapter, Outgoing, Part, RetryPolic
 from tocsin.channels.registry import discover
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.text.strings import widest
+from tocsin.core.text.measures import widest
 from tocsin.testing.channel_bench import (
     ACCIDENTS,
     HOSTILE_TARGETS,

@@ -12,7 +12,7 @@ from tocsin.bot.talk.preview_text import rendered
 from tocsin.channels.botchat.api import BotApiError
 from tocsin.channels.contract import COMMONMARK
 from tocsin.core.errors import FailureKind, RemoteError
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus
 
 FLOOD = BotApiError(429, "Too Many Requests", {"retry_after": 7})

@@ -9,7 +9,8 @@ from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.channels.botchat.entities import LONGEST_URL, MOST_ENTITIES, Entities
 from tocsin.core.text.markup import literal, render
-from tocsin.core.text.strings import normalise, utf16_units
+from tocsin.core.text.measures import utf16_units
+from tocsin.core.text.strings import normalise
 from tocsin_standins.botchat.entities import mistake, shown_by
 from tocsin_standins.botchat.world import formatted
 

@@ -10,7 +10,8 @@ from tests.core.text.markup.soup import markdown_soup
 from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing
 from tocsin.channels.email import EmailAdapter
 from tocsin.channels.email.markdown import mail_from
-from tocsin.channels.email.message import GENERIC_SUBJECT, Mailbox, compose
+from tocsin.channels.email.message import Mailbox, compose
+from tocsin.channels.email.subject import GENERIC_SUBJECT
 from tocsin.testing import FakeClock, build_adapter
 from tocsin_standins.mail import PASSWORD, USER, MailServer
 

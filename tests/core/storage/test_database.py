@@ -59,6 +59,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def database(path: Path) -> AsyncIterator[Database]:
     database = Database(path, SCHEMA)
+    await database.read(texts)
     yield database
     await database.aclose()
 
@@ -152,6 +153,7 @@ def test_a_loop_that_ended_before_its_write_does_not_end_the_writer(path: Path):
 
 async def test_closing_finishes_the_writes_that_wait(path: Path):
     database = Database(path, SCHEMA)
+    await database.read(texts)
     writes = [asyncio.create_task(database.write(add(str(n)))) for n in range(2 * MAX_BATCH)]
     await asyncio.sleep(0)
     await asyncio.gather(database.aclose(), database.aclose())
@@ -237,6 +239,7 @@ def test_a_disk_that_takes_no_more_bytes_loses_nothing_and_is_used_again_when_it
 
 async def test_a_database_that_another_one_keeps_locked_gives_up_with_a_hint_and_recovers(path: Path):
     database = Database(path, SCHEMA, busy_timeout_s=0.05)
+    await database.read(texts)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseError, match="locked") as caught:
@@ -248,19 +251,19 @@ async def test_a_database_that_another_one_keeps_locked_gives_up_with_a_hint_and
     await database.aclose()
 
 
-def test_a_file_that_is_no_database_is_refused_with_a_hint(tmp_path: Path):
+async def test_a_file_that_is_no_database_is_refused_with_a_hint(tmp_path: Path):
     path = tmp_path / "broken.db"
     path.write_bytes(b"not a database at all " * 1000)
     with pytest.raises(DatabaseError) as caught:
-        Database(path, SCHEMA)
+        await Database(path, SCHEMA).read(texts)
     assert "backup" in caught.value.hint
     assert path.read_bytes().startswith(b"not a database")
 
 
-def test_a_directory_that_cannot_be_made_is_refused_with_a_hint(tmp_path: Path):
+async def test_a_directory_that_cannot_be_made_is_refused_with_a_hint(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(DatabaseError) as caught:
-        Database(tmp_path / "file" / "x.db", SCHEMA)
+        await Database(tmp_path / "file" / "x.db", SCHEMA).read(texts)
     assert caught.value.hint
 
 
@@ -300,8 +303,8 @@ async def test_opening_waits_for_one_who_is_just_creating_the_tables(path: Path)
         timer = threading.Timer(0.1, other.execute, ["COMMIT"])
         timer.start()
         database = Database(path, SCHEMA)
+        await database.write(add("one"))
         timer.join()
-    await database.write(add("one"))
     await database.aclose()
     assert on_disk(path) == {"one"}
 
@@ -353,7 +356,11 @@ def columns(path: Path, table: str) -> list[str]:
 
 
 async def migrated(path: Path, *scripts: str, **others: Sequence[str]) -> None:
-    await Database(path, {"a": scripts, **others}).aclose()
+    database = Database(path, {"a": scripts, **others})
+    try:
+        await database.read(lambda c: c.execute("SELECT 1").fetchone())
+    finally:
+        await database.aclose()
 
 
 ONE = "CREATE TABLE a (x INTEGER);\nCREATE TRIGGER t AFTER INSERT ON a BEGIN\n SELECT 1;\n SELECT 2;\nEND;\n"

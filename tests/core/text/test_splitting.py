@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.text.strings import code_points, escaped_code_points, normalise, split, utf16_units
+from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
+from tocsin.core.text.strings import normalise, split
 
 MEASURES = [code_points, utf16_units, escaped_code_points]
 WIDEST = {code_points: 1, utf16_units: 2, escaped_code_points: 5}

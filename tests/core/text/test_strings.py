@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.core.text.strings import (
-    code_points,
-    escaped_code_points,
-    normalise,
-    split,
-    truncate,
-    utf16_units,
-)
+from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
+from tocsin.core.text.strings import normalise, split, truncate
 
 EMOJI = "\U0001f600"
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 
 MAX_PENDING = 1_000  # anybody may ask: strangers must not fill the disk
@@ -37,7 +36,7 @@ class Record:
 class AccessStore:
     """Decisions of run time; they survive a restart and are the same for every process."""
 
-    def __init__(self, database: Database | LazyDatabase, clock: Clock, *, max_pending: int = MAX_PENDING) -> None:
+    def __init__(self, database: Database, clock: Clock, *, max_pending: int = MAX_PENDING) -> None:
         self._database = database
         self._clock = clock
         self._max_pending = max_pending

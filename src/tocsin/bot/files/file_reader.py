@@ -85,10 +85,11 @@ def _cut(text: str) -> ExtractedText:
 def read_office(kind: str, path: Path) -> ExtractedText:
     """Return the text of a document of an office program."""
     from tocsin.bot.files import office_reader
+    from tocsin.bot.files.office_package import RefusedError
 
     try:
         text, more = office_reader.read_office(path, kind, MAX_CHARS, MAX_PAGES)
-    except office_reader.RefusedError as refusal:
+    except RefusedError as refusal:
         return {"refused": str(refusal)}
     reading = _cut(text)
     reading["cut"] = more or reading["cut"]

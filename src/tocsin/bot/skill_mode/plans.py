@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from secrets import token_hex
 
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 
 KEPT_S = 24 * 3600.0  # after that a button does nothing any more
@@ -39,7 +38,7 @@ class Plan:
 class Plans:
     """Keeps plans until they are carried out or cancelled."""
 
-    def __init__(self, database: Database | LazyDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from tocsin.channels.botchat.entities import Entities
 from tocsin.core.text.markup import Shown, completed, render
-from tocsin.core.text.strings import normalise, utf16_units
+from tocsin.core.text.measures import utf16_units
+from tocsin.core.text.strings import normalise
 
 MAX_UNITS = 4_000  # where answers are cut: the first part takes the preview's place
 # Of a longer answer the two newest pieces are shown, so that there is always something to read on from.

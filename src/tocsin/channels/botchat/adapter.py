@@ -10,7 +10,7 @@ from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAda
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ChannelError, TocsinError
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:

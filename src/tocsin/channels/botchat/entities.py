@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Renderer, Shown, TextRun
 from tocsin.core.text.markup.inline import link_of, settle, with_mark
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 
 MOST_ENTITIES = 100  # of one message take effect
 LONGEST_URL = 2_048

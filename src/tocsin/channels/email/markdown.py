@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tocsin.channels.email.message import GENERIC_SUBJECT, split_subject
+from tocsin.channels.email.subject import GENERIC_SUBJECT, split_subject
 from tocsin.core.text.markup import Block, PlainText, Shown, render
 from tocsin.core.text.markup.html import html_of
 from tocsin.core.text.markup.tables import display_width

@@ -7,13 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tocsin.core.text.strings import normalise
+from tocsin.channels.email.subject import split_subject
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
-GENERIC_SUBJECT = "Notification from Tocsin"
-MAX_SUBJECT_CHARS = 200
 # Longer bodies go out as base64: quoted-printable takes 0.12 s of pure Python for each MB.
 MAX_QUOTED_BYTES = 65_536
 
@@ -22,8 +20,6 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+"  # RFC 5322 atext; RFC
 _LOCAL_PART = rf"{_ATOM}(?:\.{_ATOM})*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAMED = r"\s*\"?([^\"<>\r\n]*?)\"?\s*<([^<>]*)>\s*"
-# Everything that Python's own header code takes for a line end is in here.
-_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +54,6 @@ def read_mailbox(text: str) -> Mailbox:
         return read_address(text.strip())
     bare = read_address(named[2].strip())
     return Mailbox(bare.local, bare.domain, named[1].strip())
-
-
-def split_subject(text: str) -> tuple[str, str]:
-    """Return subject and body: what stands before and after the first newline.
-
-    Without a newline, or with nothing visible before it, the subject is a fixed one. A line that is
-    too long for a subject is cut, and stays whole in the body.
-    """
-    line, newline, rest = normalise(text).partition("\n")
-    if not newline:
-        return GENERIC_SUBJECT, line
-    subject = re.sub(_CONTROL, "", line.replace("\t", " ")).strip()
-    if len(subject) > MAX_SUBJECT_CHARS:
-        return subject[: MAX_SUBJECT_CHARS - 1] + "…", f"{line}\n{rest}"
-    return subject or GENERIC_SUBJECT, rest
 
 
 def compose(

@@ -7,7 +7,7 @@ from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAda
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, boolean, integer, token
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.text.strings import escaped_code_points
+from tocsin.core.text.measures import escaped_code_points
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:

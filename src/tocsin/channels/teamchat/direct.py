@@ -14,7 +14,7 @@ from tocsin.core.errors import ChannelError, RemoteError
 from tocsin.core.http.transport import origin_of
 from tocsin.core.reading.untrusted import identifier
 from tocsin.core.text.markup import PlainText, literal, render
-from tocsin.core.text.strings import escaped_code_points
+from tocsin.core.text.measures import escaped_code_points
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values

@@ -12,7 +12,6 @@ from tocsin.bot.settings import BotSettings, read_chat_id
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.delivery.document import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
@@ -96,7 +95,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
 def _with_access(options: Options, out: Console, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
     async def call(app: App) -> T:
         tell = tell_through(app.outbox, CALLER)
-        database = LazyDatabase(lambda: Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS))
+        database = Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS)
         try:
             rules, shown_as = BotSettings.of(app.settings), shown_by(app.outbox)
             return await work(build_access(rules, database, app.clock, app.audit, tell, shown_as))

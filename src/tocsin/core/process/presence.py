@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ class Presence:
 
     def __init__(
         self,
-        database: Database | LazyDatabase,
+        database: Database,
         clock: Clock,
         identity: str = "",
         *,

@@ -1,7 +1,8 @@
 """SQLite for everything durable: one writer with group commit, readers beside it, numbered migrations.
 
 A thread does all writing of a process. It takes every job that waits, runs them in one transaction
-and tells each caller after the commit, so that a hundred messages share one fsync.
+and tells each caller after the commit, so that a hundred messages share one fsync. The file is opened
+at the first use: a command that sends one message must not fail because its record cannot be kept.
 """
 
 import asyncio
@@ -22,13 +23,14 @@ from tocsin.core.storage.files import make_directory
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Schemas = Mapping[str, Sequence[str]]  # component → migrations
 
 MAX_BATCH = 500  # jobs in one transaction: bounds how long the first one waits for the last
 BUSY_TIMEOUT_S = 10.0
 BUSY_RETRY_S = 0.02
 READERS = 4
 CACHE_KIB = 8 * 1024
-# What is the fault of one job; everything else is the file's or the disk's and concerns the whole batch.
+# Failures of one job; every other failure is one of the file or the disk and concerns the whole batch.
 _JOB_FAULTS = {
     sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_CONSTRAINT,
@@ -62,47 +64,38 @@ class _Job(Generic[T]):
 
 
 class Database:
-    """One database file. Other processes may have it open as well."""
+    """One database file, opened at the first use; other processes may have it open as well."""
 
     def __init__(
-        self, path: Path, schemas: Mapping[str, Sequence[str]], *, busy_timeout_s: float = BUSY_TIMEOUT_S
+        self, path: Path, schemas: Schemas | Callable[[], Schemas], *, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> None:
-        """Open or create `path` and bring each component's tables up to date.
+        """Name the file and the tables; only a read or a write opens it, and one after a failure tries again.
 
         `schemas` gives for each component its migrations in order, each a script of SQL; one that
-        was released is never edited. Raises DatabaseError.
+        was released is never edited.
         """
         self.path = path
-        self.problem = ""  # why the last commit failed; health shows it
+        self.problem = ""  # why it could not be opened, or the last commit failed; health shows it
         self.failures = 0  # commits that failed, ever
+        self._schemas = schemas
         self._busy_timeout_s = busy_timeout_s
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._gate = threading.Lock()  # after `_closed` is set, nothing is put into `_jobs`
         self._closed = False
+        self._opening = threading.Lock()
+        self._writer: threading.Thread | None = None  # runs as soon as the file is open
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
-        try:
-            make_directory(path.parent)
-            path.touch(mode=0o600)
-            connection = self._connect()
-            _use_wal(connection, busy_timeout_s)
-            _migrate(connection, schemas, path)
-        except (OSError, sqlite3.Error) as error:
-            self._close_all()
-            raise _failure(path, error) from None
-        except BaseException:
-            self._close_all()
-            raise
-        self._writer = threading.Thread(target=self._write_forever, args=[connection], name="sqlite-write", daemon=True)
-        self._writer.start()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return its result once that is on the disk.
 
         What `work` raises undoes its own changes alone and is raised here. Raises DatabaseError.
-        A cursor is no result: whoever drops it would end a statement that another thread is running.
+        The result must not be a cursor: dropping it would end a statement that another thread is running.
         """
+        if self._writer is None:
+            await self._open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._gate:
@@ -113,6 +106,8 @@ class Database:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a connection of its own; it sees everything committed before."""
+        if self._writer is None:
+            await self._open()
         if self._closed:
             raise self._is_closed()
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
@@ -126,9 +121,49 @@ class Database:
         await asyncio.get_running_loop().run_in_executor(None, self._end)
 
     def _end(self) -> None:
-        self._writer.join()
+        with self._opening:  # an opening that is under way starts the writer
+            pass
+        if self._writer:
+            self._writer.join()
         self._readers.shutdown(wait=True)
         self._close_all()
+
+    async def _open(self) -> None:
+        # Where another process keeps the file locked, this takes seconds, and the program goes on meanwhile.
+        await asyncio.to_thread(self._open_once)
+
+    def _open_once(self) -> None:
+        with self._opening:
+            if self._writer:
+                return
+            if self._closed:
+                raise self._is_closed()
+            try:
+                connection = self._prepare()
+            except DatabaseError as error:
+                self.problem = error.sentence()
+                raise
+            self.problem = ""
+            self._writer = threading.Thread(
+                target=self._write_forever, args=[connection], name="sqlite-write", daemon=True
+            )
+            self._writer.start()
+
+    def _prepare(self) -> sqlite3.Connection:
+        """Open or create the file and bring the tables of each component up to date."""
+        try:
+            make_directory(self.path.parent)
+            self.path.touch(mode=0o600)
+            connection = self._connect()
+            _use_wal(connection, self._busy_timeout_s)
+            _migrate(connection, self._schemas() if callable(self._schemas) else self._schemas, self.path)
+        except (OSError, sqlite3.Error) as error:
+            self._close_all()
+            raise _failure(self.path, error) from None
+        except BaseException:
+            self._close_all()
+            raise
+        return connection
 
     def _close_all(self) -> None:
         while self._opened:
@@ -200,7 +235,7 @@ class Database:
             for job in batch:
                 job.error = failure
         else:
-            if connection.total_changes != changes:  # a commit of nothing writes nothing, and proves nothing
+            if connection.total_changes != changes:  # an empty commit writes nothing and proves nothing
                 self.problem = ""
 
 
@@ -238,7 +273,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
     try:
         connection.rollback()
     except sqlite3.Error:
-        # The next BEGIN fails as well and tells everybody; the writer must live to see better times.
+        # The next BEGIN fails as well and tells its callers; the writer must go on until the disk works again.
         log.exception("a transaction cannot be rolled back")
 
 
@@ -250,8 +285,8 @@ def _tell(batch: Sequence[_Job[Any]]) -> None:
     for loop, jobs in loops.items():
         try:
             loop.call_soon_threadsafe(_resolve, jobs)
-        except RuntimeError:  # the loop has ended; nobody waits any more
-            log.debug("nobody waits for the end of a write")
+        except RuntimeError:  # the loop has ended and its callers with it
+            log.debug("the caller of a write has gone")
 
 
 def _resolve(jobs: Sequence[_Job[Any]]) -> None:
@@ -265,7 +300,7 @@ def _resolve(jobs: Sequence[_Job[Any]]) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
-    """Switch to write-ahead logging; where several processes do at once, SQLite does not wait by itself."""
+    """Switch to write-ahead logging; where several processes switch at once, SQLite does not wait."""
     give_up_at = time.monotonic() + patience_s
     while True:
         try:
@@ -277,7 +312,7 @@ def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
         time.sleep(BUSY_RETRY_S)
 
 
-def _migrate(connection: sqlite3.Connection, schemas: Mapping[str, Sequence[str]], path: Path) -> None:
+def _migrate(connection: sqlite3.Connection, schemas: Schemas, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from tocsin.core.text.strings import Measure, cluster_ends, reach, widest
+from tocsin.core.text.measures import Measure, cluster_ends, reach, widest
 
 # Every repetition that may fail late is possessive or bounded, so that hostile text costs linear time.
 _FENCE = r"( {0,3})(`{3,}+|~{3,}+)((?<=`)[^`\n]*+|(?<=~)[^\n]*+)"

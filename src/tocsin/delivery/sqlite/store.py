@@ -11,7 +11,6 @@ from typing import TypeVar
 from tocsin.core.process.identity import boot_id
 from tocsin.core.storage.batching import Batcher
 from tocsin.core.storage.database import Database, DatabaseError
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import (
@@ -54,7 +53,7 @@ PROBE_S = 1.0
 class SqliteStore:
     """See `DeliveryStore`."""
 
-    def __init__(self, database: Database | LazyDatabase, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
+    def __init__(self, database: Database, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
         self._database = database
         self._records = Batcher(self._record_all)
         self._failures = 0

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Sequence
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
@@ -31,9 +30,7 @@ _PRUNED_AT_ONCE = 1_000
 class InboxStore:
     """The events of this host, of all its processes."""
 
-    def __init__(
-        self, database: Database | LazyDatabase, clock: Clock, *, max_keys: int = MAX_KEYS, max_rows: int = MAX_ROWS
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, *, max_keys: int = MAX_KEYS, max_rows: int = MAX_ROWS) -> None:
         self._database = database
         self._clock = clock
         self._max_keys = max_keys

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.database_lazy import LazyDatabase
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -105,7 +104,7 @@ async def held(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> 
 class SqliteKeys:
     """Keys in the database of this host."""
 
-    def __init__(self, database: Database | LazyDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

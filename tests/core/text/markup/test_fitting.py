@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from tests.core.text.markup.soup import markdown_soup
 
 from tocsin.core.text.markup import PlainText, literal, render
-from tocsin.core.text.strings import Measure, code_points, normalise, utf16_units
+from tocsin.core.text.measures import Measure, code_points, utf16_units
+from tocsin.core.text.strings import normalise
 
 
 def cut(source: str, limit: int, measure: Measure = code_points) -> list[str]:

@@ -6,7 +6,7 @@ from tocsin.core.text.markup import BOLD, CODE, ITALIC, Block, PlainText, Render
 from tocsin.core.text.markup.inline import settle
 from tocsin.core.text.markup.parsing import MAX_BRACKETS, MAX_SOURCE, RULE, parse
 from tocsin.core.text.markup.tables import display_width
-from tocsin.core.text.strings import utf16_units
+from tocsin.core.text.measures import utf16_units
 
 
 class Aligned(PlainText):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tocsin.core.text.markup.model import Block, Shown
-from tocsin.core.text.strings import Measure, code_points
+from tocsin.core.text.measures import Measure, code_points
 
 SMALLEST_LIMIT = 10  # one character takes up to 5: &amp;
 DEEPEST_INDENT = 10  # levels of lists; what is deeper stands below the tenth

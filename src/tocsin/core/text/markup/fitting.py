@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tocsin.core.text.markup.dialect import Renderer
 from tocsin.core.text.markup.model import CODE, LINK, Block, Shown, TextRun, plain_text
-from tocsin.core.text.strings import cluster_ends
+from tocsin.core.text.measures import cluster_ends
 
 _SENTENCE_END = re.compile(
     r"[.!?…][\"'”’»)\]]{0,3}(?=\s)"
