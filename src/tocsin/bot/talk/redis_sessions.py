@@ -2,39 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from tocsin.bot.talk.sessions import MAX_IDS, SessionEntry
-from tocsin.core.storage.redis_client import RedisClient, Script
+from tocsin.core.storage.redis_client import RedisClient, load_script
 
 # A repeat may come after a restart, when the window has long ended.
 IDS_TTL_S = 86400
 
-_APPEND = Script(
-    f"""
-local window, ids = KEYS[1], KEYS[2]
-if redis.call('LPOS', ids, ARGV[1]) then return 0 end
-for place = 5, #ARGV do redis.call('RPUSH', window, ARGV[place]) end
-redis.call('LTRIM', window, -tonumber(ARGV[2]), -1)
-redis.call('EXPIRE', window, ARGV[3])
-redis.call('LPUSH', ids, ARGV[1])
-redis.call('LTRIM', ids, 0, {MAX_IDS - 1})
-redis.call('EXPIRE', ids, ARGV[4])
-return 1
-"""
-)
-_EDIT = Script(
-    """
-for place, raw in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-  local known, entry = pcall(cjson.decode, raw)
-  if known and type(entry) == 'table' and entry.message_id == ARGV[1] and entry.role == ARGV[2] then
-    redis.call('LSET', KEYS[1], place - 1, ARGV[3])
-    redis.call('EXPIRE', KEYS[1], ARGV[4])
-    return 1
-  end
-end
-return 0
-"""
-)
+_LUA = Path(__file__).parent / "lua"
+_APPEND = load_script(_LUA, "append", MAX_IDS=MAX_IDS)
+_EDIT = load_script(_LUA, "edit")
 
 
 class RedisSessions:

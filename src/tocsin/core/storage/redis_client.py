@@ -1,4 +1,4 @@
-"""Redis, for whoever needs it: one pool of connections, Lua scripts, and errors in plain sentences.
+"""Redis: one pool of connections, Lua scripts, and errors in plain sentences.
 
 Nothing here blocks on the server's side: a reader that waits for messages opens a client of its own
 without a read time-out (redis-py ends blocking reads after its `socket_timeout`).
@@ -6,9 +6,11 @@ without a read time-out (redis-py ends blocking reads after its `socket_timeout`
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -36,6 +38,22 @@ class Script:
     def sha(self) -> str:
         """Return the name under which the server knows the script."""
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def load_script(folder: Path, name: str, *libraries: str, **constants: str | int) -> Script:
+    """Return the script of the file `<name>.lua` in `folder`, behind its libraries, `.lua` files as well.
+
+    `constants` become locals before all of them. A shebang with flags in the first line of the script stays the first.
+    """
+    text = _lua(folder, name)
+    shebang, body = text.split("\n", 1) if text.startswith("#!") else ("", text)
+    values = (f"local {constant} = {json.dumps(value, ensure_ascii=False)}" for constant, value in constants.items())
+    parts = (shebang, *values, *(_lua(folder, library) for library in libraries), body)
+    return Script("\n".join(part for part in parts if part))
+
+
+def _lua(folder: Path, name: str) -> str:
+    return (folder / f"{name}.lua").read_text(encoding="utf-8")
 
 
 class RedisClient:

@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import Argument, RedisClient, Script, failure
+from tocsin.core.storage.redis_client import Argument, RedisClient, failure, load_script
 from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, BusConsumer, Enqueue, Prepare, explain
 
 if TYPE_CHECKING:
@@ -37,60 +38,13 @@ HAND_OVER_S = 0.5
 STOP_S = 0.8
 LEAVE_S = 0.1
 
-# KEYS: streams. ARGV: group, consumer, age, count. Makes missing groups, takes over what was abandoned; the
-# answer names the keys that are no streams.
-_LOOK_BACK = Script("""#!lua flags=allow-oom
-local refused = {}
-for _, stream in ipairs(KEYS) do
-  local claimed = redis.pcall('XAUTOCLAIM', stream, ARGV[1], ARGV[2], ARGV[3], '0-0', 'COUNT', ARGV[4], 'JUSTID')
-  if claimed.err then
-    local made = redis.pcall('XGROUP', 'CREATE', stream, ARGV[1], '0', 'MKSTREAM')
-    if made.err then table.insert(refused, {stream, made.err}) end
-  end
-end
-return refused
-""")
-# KEYS: a stream. ARGV: group, count. The entries of a stream that nobody serves; removes an empty one.
-_STRAY = Script("""
-if redis.call('TYPE', KEYS[1]).ok ~= 'stream' or #redis.call('XINFO', 'GROUPS', KEYS[1]) > 0 then return {} end
-if redis.call('XLEN', KEYS[1]) > 0 then return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2]) end
-redis.call('DEL', KEYS[1])
-return {}
-""")
-# KEYS: streams. ARGV: group, idle milliseconds, a consumer that leaves now. One with entries stays.
-_FORGET = Script("""
-for _, stream in ipairs(KEYS) do
-  local consumers = redis.pcall('XINFO', 'CONSUMERS', stream, ARGV[1])
-  for _, c in ipairs(consumers.err and {} or consumers) do
-    if c[4] == 0 and (c[2] == ARGV[3] or c[6] > tonumber(ARGV[2])) then
-      redis.call('XGROUP', 'DELCONSUMER', stream, ARGV[1], c[2])
-    end
-  end
-end
-""")
-# KEYS: a stream for each message. ARGV: two fields' names, then text and key of each. Answers what failed.
-_FORWARD = Script("""#!lua
-local refused = {}
-for i, stream in ipairs(KEYS) do
-  local done = redis.pcall('XADD', stream, '*', ARGV[1], ARGV[2 * i + 1], ARGV[2], ARGV[2 * i + 2])
-  if type(done) == 'table' then table.insert(refused, {i - 1, done.err}) end
-end
-return refused
-""")
-# KEYS: the lease. ARGV: who, for how long, where to announce it (or ''), whether whoever holds it is dead.
-_CLAIM = Script("""
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] and ARGV[4] == '0' then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], ARGV[1]) end
-return 1
-""")
-# KEYS: the lease. ARGV: who, where to announce that it is free. Answers how many heard it.
-_RESIGN = Script("""
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
-return redis.call('PUBLISH', ARGV[2], '')
-""")
+_LUA = Path(__file__).parent / "lua"
+_LOOK_BACK = load_script(_LUA, "look_back")
+_STRAY = load_script(_LUA, "stray")
+_FORGET = load_script(_LUA, "forget")
+_FORWARD = load_script(_LUA, "forward")
+_CLAIM = load_script(_LUA, "claim")
+_RESIGN = load_script(_LUA, "resign")
 _GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis was emptied
 
 

@@ -7,10 +7,11 @@ import time
 from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.storage.redis_client import RedisClient, Script
+from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.delivery.document import seconds_of
 from tocsin.delivery.model import Delivery, NewDelivery, Policy
 
@@ -35,23 +36,9 @@ REJECTED = "outbound:rejected"
 MAX_REJECTED = 1_000
 MAX_SHOWN = 4_000  # characters of a rejected entry that are kept
 
-_LIST = f"""#!lua flags=allow-oom
-local function reject(list, record)
-  local kind = redis.call('TYPE', list).ok
-  if kind ~= 'list' and kind ~= 'none' then redis.call('RENAME', list, list .. ':aside') end
-  redis.call('LPUSH', list, record)
-  redis.call('LTRIM', list, 0, {MAX_REJECTED - 1})
-end
-"""
-# KEYS: stream, list. ARGV: group, then for each entry its id and, when it is rejected, the record of it, or ''.
-_SETTLE = Script(f"""{_LIST}
-for i = 2, #ARGV, 2 do
-  redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
-  if redis.call('XDEL', KEYS[1], ARGV[i]) == 1 and ARGV[i + 1] ~= '' then reject(KEYS[2], ARGV[i + 1]) end
-end
-""")
-# KEYS: list. ARGV: a record.
-_REJECT = Script(f"{_LIST}\nreject(KEYS[1], ARGV[1])\n")
+_LUA = Path(__file__).parent / "lua"
+_SETTLE = load_script(_LUA, "settle", "reject_list", MAX_REJECTED=MAX_REJECTED)
+_REJECT = load_script(_LUA, "reject", "reject_list", MAX_REJECTED=MAX_REJECTED)
 
 
 class EntryError(TocsinError):

@@ -1,4 +1,4 @@
-"""The delivery queue in Redis: for many hosts. Every step is one Lua script; see redis_scripts.py."""
+"""The delivery queue in Redis: for many hosts. Every step is one Lua script of `lua/`."""
 
 import json
 import math
@@ -23,9 +23,8 @@ from tocsin.delivery.model import (
     Policy,
     Rate,
 )
-from tocsin.delivery.redis.claim import CLAIM, NEXT, PACE
+from tocsin.delivery.redis import scripts
 from tocsin.delivery.redis.health import health_of
-from tocsin.delivery.redis.reading import COUNT, GET, MATCHING, SCAN, WHY
 from tocsin.delivery.redis.records import (
     MICRO,
     changing,
@@ -36,19 +35,6 @@ from tocsin.delivery.redis.records import (
     plain,
     to_delivery,
     to_hold,
-)
-from tocsin.delivery.redis.scripts import (
-    CANCEL,
-    ENQUEUE,
-    FINISH,
-    HOLD,
-    PROGRESS,
-    PRUNE,
-    RECORD,
-    RELEASE,
-    RENEW,
-    REPLAY,
-    RETRY,
 )
 from tocsin.delivery.store import (
     ONLY_RETRIES,
@@ -99,7 +85,7 @@ class RedisStore:
             ]
         if not args:
             return []
-        answers = await self._run(ENQUEUE, args, now=now)
+        answers = await self._run(scripts.ENQUEUE, args, now=now)
         return [to_delivery(known) if known else own for own, known in zip(accepted, answers[0], strict=True)]
 
     async def record(self, delivery: Delivery) -> None:
@@ -113,14 +99,14 @@ class RedisStore:
             *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status, plain(key)),
             *(micro(delivery.created_at), micro(finished_at), fixed(delivery), changing(delivery)),
         ]
-        await self._run(RECORD, args)
+        await self._run(scripts.RECORD, args)
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
         """See `DeliveryStore.claim_due`."""
         token, lost = new_id(), self._lost_claims
         self._lost_claims = []
         try:
-            answers = await self._run(CLAIM, [_rules(rules), worker, limit, micro(LEASE_S), token, *lost])
+            answers = await self._run(scripts.CLAIM, [_rules(rules), worker, limit, micro(LEASE_S), token, *lost])
         except BaseException:
             self._lost_claims += [*lost, token]
             raise
@@ -128,27 +114,27 @@ class RedisStore:
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
         """See `DeliveryStore.renew`."""
-        answers = await self._run(RENEW, [worker, micro(LEASE_S), *ids])
+        answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
         return {mine.decode() for mine in answers[0]}
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
         """See `DeliveryStore.progress`."""
-        answers = await self._run(PROGRESS, [worker, id, parts_sent, parts_total])
+        answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total])
         return bool(answers[0])
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
         """See `DeliveryStore.pace`."""
         args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
-        return int((await self._run(PACE, args))[0]) / MICRO
+        return int((await self._run(scripts.PACE, args))[0]) / MICRO
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
         """See `DeliveryStore.hold`."""
-        await self._run(HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
+        await self._run(scripts.HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
         """See `DeliveryStore.account_holds`."""
         lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
-        rows = await self._client.run(WHY, [self._prefix], lanes)
+        rows = await self._client.run(scripts.WHY, [self._prefix], lanes)
         holds = {
             kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
         }
@@ -161,22 +147,22 @@ class RedisStore:
             *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
             *outcome_fields(outcome),
         ]
-        answers = await self._run(FINISH, args)
+        answers = await self._run(scripts.FINISH, args)
         return bool(answers[0])
 
     async def release(self, worker: str, ids: Sequence[str]) -> None:
         """See `DeliveryStore.release`."""
-        await self._run(RELEASE, [worker, *ids])
+        await self._run(scripts.RELEASE, [worker, *ids])
 
     async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
         """See `DeliveryStore.seconds_to_next`."""
-        answers = await self._run(NEXT, [_rules(rules)])
+        answers = await self._run(scripts.NEXT, [_rules(rules)])
         wait = int(answers[0])
         return None if wait < 0 else wait / MICRO
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.get`."""
-        pairs = await self._client.run(GET, [self._prefix], [plain(id)])
+        pairs = await self._client.run(scripts.GET, [self._prefix], [plain(id)])
         if not pairs:
             raise unknown_delivery(id)
         return (await self._explained([to_delivery(pairs)]))[0]
@@ -188,7 +174,7 @@ class RedisStore:
         rank = 0
         while any(len(ids) < limit for ids in found.values()):
             args: list[Argument] = [rank, MATCHING_CHUNK, *map(plain, found)]
-            count, pairs = await self._client.run(MATCHING, [self._prefix], args)
+            count, pairs = await self._client.run(scripts.MATCHING, [self._prefix], args)
             for text, id_ in zip(pairs[::2], pairs[1::2], strict=True):
                 found[text.decode()][id_.decode()] = None
             if count < MATCHING_CHUNK:
@@ -200,7 +186,7 @@ class RedisStore:
         """Return the deliveries with why they wait, where they do."""
         waiting = [delivery for delivery in found if delivery.status in WAITING]
         lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
-        rows = await self._client.run(WHY, [self._prefix], lanes) if lanes else []
+        rows = await self._client.run(scripts.WHY, [self._prefix], lanes) if lanes else []
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
             ahead = to_delivery(first) if first else None
@@ -233,33 +219,33 @@ class RedisStore:
     async def _scan(self, query: DeliveryFilter, seen: "_Place") -> list[tuple["_Place", Sequence[bytes]]]:
         oldest = "" if query.since is None else micro(query.since)
         args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
-        rows = await self._client.run(SCAN, [self._prefix], args)
+        rows = await self._client.run(scripts.SCAN, [self._prefix], args)
         return [(_Place(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.replay`."""
         hint = "only a finished one that was not sent can be replayed"
-        return _changed(id, await self._run(REPLAY, [plain(id), *sorted(REPLAYABLE)]), hint)
+        return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), hint)
 
     async def retry(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.retry`."""
-        hurried = _changed(id, await self._run(RETRY, [plain(id)]), ONLY_RETRIES)
+        hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
         return (await self._explained([hurried]))[0]
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002
         """See `DeliveryStore.cancel`."""
-        return _changed(id, await self._run(CANCEL, [plain(id)]), "only one that waits can be cancelled")
+        return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), "only one that waits can be cancelled")
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         """See `DeliveryStore.counts`."""
         statuses = list(DeliveryStatus)
-        answer = await self._client.run(COUNT, [self._prefix], statuses)
+        answer = await self._client.run(scripts.COUNT, [self._prefix], statuses)
         return dict(zip(statuses, answer, strict=True))
 
     async def prune(self, before: float) -> int:
         """See `DeliveryStore.prune`."""
         forgotten = 0
-        while count := int((await self._run(PRUNE, [micro(before), PRUNE_BATCH]))[0]):
+        while count := int((await self._run(scripts.PRUNE, [micro(before), PRUNE_BATCH]))[0]):
             forgotten += count
         return forgotten
 

@@ -1,32 +1,16 @@
 """Idempotency keys in Redis, shared by every host."""
 
-from tocsin.core.storage.redis_client import RedisClient, Script
+from pathlib import Path
+
+from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, StillRunningError, StoredResponse
 
 PREFIX = "tocsin:idempotency:"
 LEASE = "tocsin:idempotency-lease:"  # not below the other one: a caller's key may end in anything
 
-# The lease is a key of its own, so that the server's clock ends it whoever has died.
-_BEGIN = Script("""
-local digest = redis.call('hget', KEYS[1], 'digest')
-if not digest then
-    redis.call('hset', KEYS[1], 'digest', ARGV[1])
-    redis.call('expire', KEYS[1], ARGV[2])
-    redis.call('set', KEYS[2], '1', 'PX', ARGV[3])
-    return {'new'}
-end
-if digest ~= ARGV[1] then return {'reused'} end
-local status = redis.call('hget', KEYS[1], 'status')
-if status then return {'known', status, redis.call('hget', KEYS[1], 'body')} end
-if redis.call('exists', KEYS[2]) == 1 then return {'running'} end
-redis.call('set', KEYS[2], '1', 'PX', ARGV[3])
-return {'abandoned'}
-""")
-# A key that is gone (24 h, FLUSHALL) stays so: without its digest an answer would fit any body.
-_FINISH = Script("""
-if redis.call('exists', KEYS[1]) == 1 then redis.call('hset', KEYS[1], 'status', ARGV[1], 'body', ARGV[2]) end
-redis.call('del', KEYS[2])
-""")
+_LUA = Path(__file__).parent / "lua"
+_BEGIN = load_script(_LUA, "begin")
+_FINISH = load_script(_LUA, "finish")
 
 
 class RedisKeys:

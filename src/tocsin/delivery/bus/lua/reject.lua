@@ -1,0 +1,3 @@
+#!lua flags=allow-oom
+-- KEYS: list. ARGV: a record.
+reject(KEYS[1], ARGV[1])

@@ -1,0 +1,127 @@
+-- What every step of the queue is made of; each script is one step that happens wholly or not at all.
+--
+-- Keys, all below the prefix `KEYS[1]`, here `P`:
+--
+--     d:<id>                   hash: one delivery
+--     lane:<channel>:<target>  sorted set of waiting ids by acceptance; scheduled ones are not in it yet
+--     due:<channel>            sorted set of targets by when their lane may go; lanes in flight are not in it
+--     busy                     hash: lane → the delivery that is in flight
+--     leases                   sorted set: deliveries in flight by the end of their lease
+--     pace                     sorted set: buckets by when they are level again (GCRA), blocks by their end
+--     why:<block>              JSON: until when (wall time), and what the provider said; only to be shown
+--     scheduled, mortal        sorted sets: waiting ids by `not_before`, by `expires_at` (wall time)
+--     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
+--     done                     sorted set: finished ids by when they finished
+--     keys                     hash: idempotency key → id
+--     clock                    hash: the queue's own time, and the server's clock when that was
+--
+-- All times are whole microseconds, which a double holds exactly until the year 2255. The queue's own
+-- time is not the server's clock, which may jump: every client says how far the time must be by its own
+-- monotonic clock, and the furthest wins (see docs/decisions/0010-redis-store.md).
+
+-- ARGV[1]: how far the time is, or empty; ARGV[2]: the caller's wall time.
+local P, call = KEYS[1], redis.call
+local hint, wall = tonumber(ARGV[1]), tonumber(ARGV[2])
+local known, time = call('HMGET', P .. 'clock', 'at', 'server'), call('TIME')
+local server, last = time[1] * 1000000 + time[2], tonumber(known[1])
+local at
+if not last then
+  at = hint or server
+elseif hint then
+  at = math.max(last, hint)
+else
+  at = last + math.max(0, server - known[2]) -- nobody has told yet: a client's first call
+end
+local function keep_time()
+  call('HSET', P .. 'clock', 'at', at, 'server', server)
+end
+
+local function load(id)
+  local v = call('HMGET', P .. 'd:' .. id, 'channel', 'target', 'status', 'seq', 'created', 'worker', 'attempts',
+    'failures', 'once', 'repeats', 'due', 'not_before', 'expires_at')
+  if not v[1] then return nil end
+  return {id = id, channel = v[1], target = v[2], status = v[3], seq = v[4], created = v[5], worker = v[6],
+    attempts = tonumber(v[7]) or 0, failures = tonumber(v[8]) or 0, once = v[9], repeats = v[10],
+    due = tonumber(v[11]), not_before = tonumber(v[12]), expires_at = tonumber(v[13]), lane = v[1] .. ':' .. v[2]}
+end
+
+-- Sorts deliveries of one moment by acceptance.
+local function member(d)
+  return string.format('%012x', d.seq) .. d.id
+end
+
+local function set(d, ...)
+  call('HSET', P .. 'd:' .. d.id, ...)
+end
+
+local function move(d, status)
+  call('ZREM', P .. 'status:' .. d.status, member(d))
+  call('ZADD', P .. 'status:' .. status, d.created, member(d))
+  set(d, 'status', status)
+  d.status = status
+end
+
+-- Compute when a lane may go next, unless it is in flight; `earliest` is a bound from the pace.
+local function settle(channel, target, earliest)
+  local lane = channel .. ':' .. target
+  if call('HEXISTS', P .. 'busy', lane) == 1 then return end
+  local first = call('ZRANGE', P .. 'lane:' .. lane, 0, 0)[1]
+  if not first then
+    call('ZREM', P .. 'due:' .. channel, target)
+    return
+  end
+  local due = tonumber(call('HGET', P .. 'd:' .. first, 'due')) or at
+  call('ZADD', P .. 'due:' .. channel, math.max(due, earliest or due), target)
+end
+
+-- A delivery waits from now on; `due` is set for one that waits for its retry. One that is scheduled for
+-- later goes to the others of its kind when its turn comes.
+local function wait(d, due)
+  if due then set(d, 'due', due) else call('HDEL', P .. 'd:' .. d.id, 'due') end
+  if d.expires_at then call('ZADD', P .. 'mortal', d.expires_at, d.id) end
+  call('ZADD', P .. 'lane:' .. d.lane, d.seq, d.id)
+end
+
+local function wait_no_more(d)
+  call('ZREM', P .. 'lane:' .. d.lane, d.id)
+  call('ZREM', P .. 'scheduled', d.id)
+  call('ZREM', P .. 'mortal', d.id)
+end
+
+local function close(d, status)
+  move(d, status)
+  set(d, 'finished_at', wall)
+  call('HDEL', P .. 'd:' .. d.id, 'due', 'next_at')
+  call('ZADD', P .. 'done', wall, d.id)
+end
+
+local function free_lane(d, earliest)
+  call('ZREM', P .. 'leases', d.id)
+  call('HDEL', P .. 'busy', d.lane)
+  call('HDEL', P .. 'd:' .. d.id, 'worker', 'claim')
+  settle(d.channel, d.target, earliest)
+end
+
+local function held(worker, id)
+  local d = load(id)
+  if d and d.status == 'sending' and d.worker == worker then return d end
+  return nil, d
+end
+
+local function pace_key(kind, channel, target)
+  return kind .. ':' .. channel .. ':' .. (target or '')
+end
+
+local function block(key, until_)
+  call('ZADD', P .. 'pace', 'GT', until_, key)
+end
+
+-- The provider wants nothing for so long; the longest hold tells its reason, for people, in `why:<key>`.
+local function hold(key, pause, reason)
+  block(key, at + pause)
+  local known = call('GET', P .. 'why:' .. key)
+  if not known or tonumber(cjson.decode(known)[1]) < wall + pause then
+    local told = cjson.encode({string.format('%.0f', wall + pause), reason})
+    call('SET', P .. 'why:' .. key, told, 'PX', math.max(1, math.ceil(pause / 1000)))
+  end
+end
