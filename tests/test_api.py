@@ -1,4 +1,4 @@
-"""The Python interface: asynchronous and blocking, in any program (spec 1.2, 2.2, 2.10)."""
+"""The Python interface: asynchronous and blocking, in any program."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The commands (spec 4.4) and modes (spec 3.1)."""
+"""The commands and modes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The concurrency gate (spec 4.4, 7, 8)."""
+"""The concurrency gate."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""What buttons carry: four prefixes, at most 64 bytes (spec 4.4)."""
+"""What buttons carry: four prefixes, at most 64 bytes."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""botchat sends texts through the Bot API (spec 2.1, 2.2, 7 and 8; channel fact book, section 2)."""
+"""botchat sends texts through the Bot API (docs/facts/botchat.md)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -487,7 +487,7 @@ async def test_an_unknown_refusal_is_shown_as_it_is():
     assert (await send(Wire().refuses(400, "Bad Request: NEW_RULE"))).error == "400 Bad Request: NEW_RULE"
 
 
-# Retries: 3, exponential, on 429/500/502/503/504, honouring Retry-After (spec 2.1)
+# Retries: 3, exponential, on 429/500/502/503/504, honouring Retry-After
 
 
 async def test_a_429_is_waited_out_exactly_as_told():

@@ -1,4 +1,4 @@
-"""The Bot API client: what goes over the wire and what an answer means (channel fact book, "Calls")."""
+"""The Bot API client: what goes over the wire and what an answer means (docs/facts/botchat.md)."""
 
 import asyncio
 import json

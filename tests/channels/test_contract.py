@@ -1,4 +1,4 @@
-"""What the base class of all channels does around the author's two methods (spec 2.2, 2.10; decision 9)."""
+"""What the base class of all channels does around the author's two methods."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""teamchat: what goes over the wire, and what each answer of the provider means (fact book, section 1)."""
+"""teamchat: what goes over the wire, and what each answer of the provider means (docs/facts/teamchat.md)."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What providers do to messages, and what must become of these (delivery.md, "Faults it must survive")."""
+"""What providers do to messages, and what must become of these."""
 
 import time
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""audit tail, search and verify (spec 2.8, decision 20)."""
+"""audit tail, search and verify."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""bot access list, approve, deny and remove (decision 31)."""
+"""bot access list, approve, deny and remove."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""deliveries, publish, worker, and what `--queue` does (delivery.md, "Interfaces"; decisions 30 and 31)."""
+"""deliveries, publish, worker, and what `--queue` does."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""doctor finds what is wrong, and names cause and fix (decision 2)."""
+"""doctor finds what is wrong, and names cause and fix."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""doctor looks at everything that receiving needs, and names cause and fix (spec 5.4 to 5.6)."""
+"""doctor looks at everything that receiving needs, and names cause and fix."""
 
 import os
 import sys

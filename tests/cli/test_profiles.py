@@ -1,4 +1,4 @@
-"""profiles and notify (spec 2.4, 4.3; decision 30)."""
+"""profiles and notify."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Every serving process takes in what products report, and works off what is there (decisions 14 and 15)."""
+"""Every serving process takes in what products report, and works off what is there."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""channels, test and send, against the stand-ins (spec 4.3, 2.1, 2.2 and 7)."""
+"""channels, test and send, against the stand-ins."""
 
 import subprocess
 

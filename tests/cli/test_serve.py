@@ -1,4 +1,4 @@
-"""up and gateway: starting, refusing to start, stopping (decisions 2 and 4)."""
+"""up and gateway: starting, refusing to start, stopping."""
 
 import json
 import signal

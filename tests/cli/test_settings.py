@@ -1,4 +1,4 @@
-"""Where settings come from, config show, init and completion (spec 5; decisions 2, 5 and 6)."""
+"""Where settings come from, config show, init and completion."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""On a terminal: drawn tables, colours, progress after a second; elsewhere none of it (decision 31)."""
+"""On a terminal: drawn tables, colours, progress after a second; elsewhere none of it."""
 
 import asyncio
 import os

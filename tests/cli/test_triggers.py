@@ -1,4 +1,4 @@
-"""triggers list and test (spec 2.5, decision 31)."""
+"""triggers list and test."""
 
 import pytest
 from tests.cli.conftest import Cli

@@ -1,4 +1,4 @@
-"""How the command is called: help, options, and mistakes told in a sentence (decisions 30 and 31)."""
+"""How the command is called: help, options, and mistakes told in a sentence."""
 
 import re
 

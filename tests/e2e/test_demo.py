@@ -1,4 +1,4 @@
-"""`tocsin demo` as a newcomer meets it: start it, copy what it prints, watch the messages arrive (decision 1)."""
+"""`tocsin demo` as a newcomer meets it: start it, copy what it prints, watch the messages arrive."""
 
 import base64
 import json

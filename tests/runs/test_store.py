@@ -1,4 +1,4 @@
-"""Runs in the database: what has ended stays as it is (HTTP API, section 2)."""
+"""Runs in the database: what has ended stays as it is."""
 
 from dataclasses import replace
 

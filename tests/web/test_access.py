@@ -1,4 +1,4 @@
-"""Who may ask, how often, and over what. Source: decisions 4 and 18, spec 7 and 8."""
+"""Who may ask, how often, and over what."""
 
 import pytest
 from tests.web.asgi_client import Answer, Client

@@ -1,4 +1,4 @@
-"""POST /send by the durable queue, and once with an Idempotency-Key. Source: delivery.md "Interfaces", decision 8."""
+"""POST /send by the durable queue, and once with an Idempotency-Key."""
 
 import asyncio
 import json

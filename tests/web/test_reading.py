@@ -1,4 +1,4 @@
-"""GET /health, /channels, /metrics and /openapi.json. Source: HTTP API, section 15."""
+"""GET /health, /channels, /metrics and /openapi.json."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""No secret leaves the program, whatever a provider sends back. Source: channel fact book, section 0."""
+"""No secret leaves the program, whatever a provider sends back. Source: docs/facts/calls.md."""
 
 import json
 import logging

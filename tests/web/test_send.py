@@ -1,4 +1,4 @@
-"""POST /send. Source: HTTP API, sections 0, 1, 15; decision 8."""
+"""POST /send."""
 
 import json
 import re

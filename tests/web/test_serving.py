@@ -1,4 +1,4 @@
-"""The gateway on a real socket, and the installed command. Source: decision 4; HTTP API, section 0."""
+"""The gateway on a real socket, and the installed command."""
 
 import asyncio
 import json

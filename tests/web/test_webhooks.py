@@ -1,4 +1,4 @@
-"""POST /webhook/{channel}: verified, stored, answered (spec 5.4; decisions 14, 15 and 18)."""
+"""POST /webhook/{channel}: verified, stored, answered."""
 
 import gzip
 import json

@@ -18,7 +18,7 @@ from tocsin.providers.fallback import Fallback
 from tocsin.providers.remote import RemoteChat
 from tocsin.providers.watch import ModelWatch
 
-# What skills call their models (spec 2.6, decision 22).
+# What skills call their models (docs/skills.md, "Instructions for the assistant").
 ALIASES = {"vendor-fast-4": CHAT_MODEL_FAST, "vendor-capable-4": CHAT_MODEL_CAPABLE}
 
 NOT_CONFIGURED = "no chat model is configured"

@@ -1,1 +1,1 @@
-"""What ran, when, and how it ended: one record for everything that is executed (HTTP API, section 2)."""
+"""What ran, when, and how it ended: one record for everything that is executed."""

@@ -1,4 +1,4 @@
-"""A run as people and programs see it: in the HTTP interface, with `--json` (HTTP API, section 2)."""
+"""A run as people and programs see it: in the HTTP interface, with `--json`."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""The record of one execution, its states, and what is asked for. Source: HTTP API, section 2."""
+"""The record of one execution, its states, and what is asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -22,7 +22,7 @@ from tocsin.runs.store import Orphan, RunFilter, RunPage, RunStore
 
 log = logging.getLogger(__name__)
 
-GRACE_S = 10.0  # between SIGTERM and SIGKILL; HTTP API, section 2
+GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon a run in another process hears that it is cancelled
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to write down how a run ended

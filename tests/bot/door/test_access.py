@@ -1,4 +1,4 @@
-"""Who may talk to the bot (spec 3.2, 5.5; decision 15)."""
+"""Who may talk to the bot."""
 
 import asyncio
 import logging

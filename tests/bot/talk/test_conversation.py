@@ -1,4 +1,4 @@
-"""Chat mode: history, gate, provider, answer (spec 4.4)."""
+"""Chat mode: history, gate, provider, answer."""
 
 import asyncio
 from collections.abc import AsyncIterator

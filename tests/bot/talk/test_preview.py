@@ -1,4 +1,4 @@
-"""An answer while it is being written (spec 4.4; decision 12: one sealed final text)."""
+"""An answer while it is being written."""
 
 import asyncio
 

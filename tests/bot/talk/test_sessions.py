@@ -1,4 +1,4 @@
-"""The history of each chat (spec 2.9, 4.4): in memory, in a real Redis, and on the way between the two."""
+"""The history of each chat: in memory, in a real Redis, and on the way between the two."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Markdown on botchat: text and entities (channel fact book, "Parse modes" and "Rendering Markdown")."""
+"""Markdown on botchat: text and entities (docs/facts/botchat.md)."""
 
 import pytest
 from hypothesis import example, given, settings

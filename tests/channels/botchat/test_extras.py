@@ -1,4 +1,4 @@
-"""Answers on botchat: the message they belong to, buttons, and taking the place of a message (fact book, section 2)."""
+"""Answers on botchat: the message they answer, buttons, and replacing a message (docs/facts/botchat.md)."""
 
 from typing import Any
 

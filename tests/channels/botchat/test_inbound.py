@@ -1,4 +1,4 @@
-"""botchat receives: who may call, what is asked of the provider, what is answered (spec 5.4; fact book, 2, 8, 9)."""
+"""botchat receives: who may call, what is asked of the provider, what is answered (docs/facts/botchat.md)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What an update says (channel fact book, sections 2 and 8; decision 15)."""
+"""What an update says (docs/facts/botchat.md)."""
 
 import json
 from typing import Any

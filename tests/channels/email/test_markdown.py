@@ -1,4 +1,4 @@
-"""Markdown as mail: subject, plain text and HTML (channel fact book, section 4 and "Rendering Markdown")."""
+"""Markdown as mail: subject, plain text and HTML (docs/facts/email.md)."""
 
 from email import message_from_bytes, policy
 from email.message import EmailMessage

@@ -1,4 +1,4 @@
-"""Markdown on guildchat (channel fact book, section 3 and "Rendering Markdown"). A border is U+200B."""
+"""Markdown on guildchat (docs/facts/guildchat.md). A border is U+200B."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What guildchat makes of interactions and events (fact book, sections 3 and 8)."""
+"""What guildchat makes of interactions and events (docs/facts/guildchat.md)."""
 
 import json
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""Who may call as guildchat (spec 5.4; fact book, section 3)."""
+"""Who may call as guildchat (docs/facts/guildchat.md)."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What teamchat makes of events: whom it hears, what they said, where the answer goes (fact book, 1 and 8)."""
+"""What teamchat makes of events: whom it hears, what they said, where the answer goes (docs/facts/teamchat.md)."""
 
 from typing import Any
 

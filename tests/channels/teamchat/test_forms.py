@@ -1,4 +1,4 @@
-"""What teamchat makes of slash commands, buttons, menus and dialogues (fact book, sections 1 and 8)."""
+"""What teamchat makes of slash commands, buttons, menus and dialogues (docs/facts/teamchat.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Markdown on teamchat: mrkdwn (channel fact book, section 1 and "Rendering Markdown"). A border is U+200B."""
+"""Markdown on teamchat: mrkdwn (docs/facts/teamchat.md). A border is U+200B."""
 
 import re
 

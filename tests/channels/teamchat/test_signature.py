@@ -1,4 +1,4 @@
-"""Who may call as teamchat (spec 5.4; fact book, sections 1 and 9)."""
+"""Who may call as teamchat (docs/facts/teamchat.md)."""
 
 from urllib.parse import urlencode
 

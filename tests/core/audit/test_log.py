@@ -1,4 +1,4 @@
-"""The audit log: spec 2.8 and decision 20."""
+"""The audit log: its lines, its chain, and what it masks."""
 
 import json
 import os

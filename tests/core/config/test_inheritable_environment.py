@@ -1,4 +1,4 @@
-"""What a program that we start may have of our environment: all but our secrets (decision 17)."""
+"""What a program that we start may have of our environment: all but our secrets."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Both transports keep one contract, against a server that does everything wrong. Source: fact book, section 0."""
+"""Both transports keep one contract, against a server that does everything wrong. Source: docs/facts/calls.md."""
 
 import asyncio
 import gzip

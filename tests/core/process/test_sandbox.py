@@ -1,4 +1,4 @@
-"""The sandbox: what a program in it tries to reach outside, it does not reach (decision 24)."""
+"""The sandbox: what a program in it tries to reach outside, it does not reach."""
 
 import asyncio
 import contextlib

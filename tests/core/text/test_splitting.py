@@ -1,4 +1,4 @@
-"""Where a long text is cut: the six rules and the properties of the fact book, "Splitting text"."""
+"""Where a long text is cut: the rules and properties of docs/facts/splitting.md."""
 
 import re
 

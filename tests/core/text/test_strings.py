@@ -1,4 +1,4 @@
-"""Lengths, normalising, shortening, and splitting as its callers see it: fact book, "Splitting text"."""
+"""Lengths, normalising, shortening, and splitting as its callers see it: docs/facts/splitting.md."""
 
 import subprocess
 import sys

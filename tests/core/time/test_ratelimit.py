@@ -1,4 +1,4 @@
-"""Token buckets refill continuously, and idle ones are forgotten after ten minutes (spec 8)."""
+"""Token buckets refill continuously, and idle ones are forgotten after ten minutes."""
 
 from fractions import Fraction
 

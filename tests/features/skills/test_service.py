@@ -1,4 +1,4 @@
-"""Running skills: dependencies, modes, limits, and one audit entry each (spec 2.7, 5.8)."""
+"""Running skills: dependencies, modes, limits, and one audit entry each."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What goes back to the chat: combined output, at most 4,000 characters (spec 4.4, 8)."""
+"""What goes back to the chat: combined output, at most 4,000 characters."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Trigger rules: `triggers.yaml` is a list of rules of which the first that matches wins (spec 2.5)."""
+"""Trigger rules: `triggers.yaml` is a list of rules of which the first that matches wins."""
 
 from collections.abc import Callable
 from pathlib import Path

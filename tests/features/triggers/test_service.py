@@ -1,4 +1,4 @@
-"""A matching message runs its rule's action and is answered with what that says (spec 2.5, 4.4)."""
+"""A matching message runs its rule's action and is answered with what that says."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

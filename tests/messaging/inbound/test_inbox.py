@@ -1,4 +1,4 @@
-"""What was accepted is worked off, also across a kill, and nobody waits for somebody else (delivery.md, "Inbox")."""
+"""What was accepted is worked off, also across a kill, and nobody waits for somebody else."""
 
 import asyncio
 import logging

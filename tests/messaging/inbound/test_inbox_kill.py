@@ -1,4 +1,4 @@
-"""What was accepted is answered once, although the process is killed in the middle of it (decision 15)."""
+"""What was accepted is answered once, although the process is killed in the middle of it."""
 
 import os
 import signal

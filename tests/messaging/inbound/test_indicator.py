@@ -1,4 +1,4 @@
-"""The indicator is shown for as long as somebody works, and never costs the answer (spec 4.4)."""
+"""The indicator is shown for as long as somebody works, and never costs the answer."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A chat where a program answers a program is muted (channel fact book, section 8)."""
+"""A chat where a program answers a program is muted (docs/facts/webhooks.md)."""
 
 from tocsin.messaging.inbound import loop_guard as brake
 from tocsin.messaging.inbound.loop_guard import LoopGuard

@@ -1,4 +1,4 @@
-"""Events are stored once, with the place to go on from, and are worked on by one owner (delivery.md, "Inbox")."""
+"""Events are stored once, with the place to go on from, and are worked on by one owner."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Keys of requests that may be repeated: one suite over both places they are kept in (delivery.md, "Interfaces")."""
+"""Keys of requests that may be repeated: one suite over both places they are kept in."""
 
 import asyncio
 import contextlib

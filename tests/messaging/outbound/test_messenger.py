@@ -1,4 +1,4 @@
-"""Everything that leaves goes through the messenger, which writes one entry a call (spec 2.4, 2.8, 6)."""
+"""Everything that leaves goes through the messenger, which writes one entry a call."""
 
 import asyncio
 from collections.abc import AsyncIterator

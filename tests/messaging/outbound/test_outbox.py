@@ -1,4 +1,4 @@
-"""Queueing, the record of direct sends, and one audit entry for each change (delivery.md, "Interfaces")."""
+"""Queueing, the record of direct sends, and one audit entry for each change."""
 
 import asyncio
 import logging

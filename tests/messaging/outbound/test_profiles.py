@@ -1,4 +1,4 @@
-"""Notification profiles: `profiles.yaml` is a mapping from name to a list of entries (spec 2.4)."""
+"""Notification profiles: `profiles.yaml` is a mapping from name to a list of entries."""
 
 import json
 from collections.abc import Callable

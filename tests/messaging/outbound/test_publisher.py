@@ -1,4 +1,4 @@
-"""Publishing: durably on the bus where Redis answers, else straight into the queue (delivery.md, "The bus")."""
+"""Publishing: durably on the bus where Redis answers, else straight into the queue."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Append to the audit log: one JSON line a `write`, chained, in order across processes (spec 2.8).
+"""Append to the audit log: one JSON line a `write`, chained, in order across processes.
 
 Beside the log stands a head file: the end of the chain, and where the log then ended. It is locked
 for each append and survives rotation, so no append reads the log, the chain goes on in the next

@@ -1,6 +1,6 @@
 """Read an audit log: its lines and links, the newest first, and search. `audit_chain` checks the chain.
 
-A line is one JSON object (spec 2.8) whose last bytes are its link of the chain:
+A line is one JSON object whose last bytes are its link of the chain:
 
     …,"metadata":{…,"chain":{"seq":7,"hash":"<64 hex digits>"}}}
 
@@ -40,7 +40,7 @@ _HEAD = re.compile(rb"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]+) ([0-9]+)\n")
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the audit log (spec 2.8); `metadata["chain"]` holds its place in the chain."""
+    """One line of the audit log; `metadata["chain"]` holds its place in the chain."""
 
     ts: str
     action: str

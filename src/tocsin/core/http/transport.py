@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tocsin.core.errors import FailureKind, RemoteError, told_wait_s
 
-# Source of all four: channel fact book, section 0.
+# Source of all four: docs/facts/calls.md, "Timeouts".
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 15.0
 CALL_TIMEOUT_S = 25.0

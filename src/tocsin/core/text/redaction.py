@@ -19,7 +19,7 @@ class _Shape(NamedTuple):
     mask: str
 
 
-# Source: channel fact book, section 0. They are compiled when a text first needs them.
+# Source: docs/facts/calls.md, "Secrets". They are compiled when a text first needs them.
 _SHAPES = (
     _Shape("bot", r"bot\d{4,}:[A-Za-z0-9_-]{10,}", f"bot{MASK}"),
     _Shape(":", r"\b\d{6,}:[A-Za-z0-9_-]{30,}", MASK),

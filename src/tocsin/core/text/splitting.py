@@ -2,7 +2,7 @@
 
 `tocsin.core.text.strings.split` is the way in. Every position is an index into the whole text; a *cut*
 is where a part ends, and the rest begins after the blanks that the cut drops.
-Source of the rules: channel fact book, "Splitting text".
+Source of the rules: docs/facts/splitting.md.
 """
 
 import re

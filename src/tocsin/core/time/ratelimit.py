@@ -1,10 +1,10 @@
-"""Token buckets that refill continuously. Source: spec 8."""
+"""Token buckets that refill continuously."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# An unused bucket is full again long before, so forgetting it changes nothing. Source: spec 8.
+# A bucket is full again long before this, so forgetting an unused one changes no limit.
 IDLE_S = 600.0
 # 20 MB. A flood from more addresses within ten minutes pushes out the bucket unused for longest.
 MAX_BUCKETS = 100_000

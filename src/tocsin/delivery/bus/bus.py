@@ -1,4 +1,4 @@
-"""The bus: what others publish to `outbound:{channel}` becomes a delivery (spec 4.1, 6.1).
+"""The bus: what others publish to `outbound:{channel}` becomes a delivery.
 
 Everything comes in by streams. `XADD` writes to them; what is merely `PUBLISH`ed is passed on to them by
 one elected process. A consumer group shares the entries of a stream, and each leaves it only when it is

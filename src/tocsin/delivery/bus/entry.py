@@ -1,4 +1,4 @@
-"""What one entry of the bus says (spec 2.3), and how it leaves its stream: into the queue, or rejected."""
+"""What one entry of the bus says, and how it leaves its stream: into the queue, or rejected."""
 
 import asyncio
 import json

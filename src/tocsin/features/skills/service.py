@@ -174,7 +174,7 @@ class Skills:
         )
 
     async def document(self, skill: Skill, *, now: float) -> dict[str, object]:
-        """Return the record of a skill (HTTP API, section 9)."""
+        """Return the record of a skill."""
         manifest = skill.manifest
         last = await self._runs.search(RunKind.SKILL, skill.name, limit=1)
         return {

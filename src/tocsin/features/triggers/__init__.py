@@ -1,1 +1,1 @@
-"""Rules that run something when a message matches (spec 2.5)."""
+"""Rules that run something when a message matches."""

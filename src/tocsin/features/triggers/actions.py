@@ -1,4 +1,4 @@
-"""What rules run: a shell command, a question to the chat provider, or a skill (spec 2.5).
+"""What rules run: a shell command, a question to the chat provider, or a skill.
 
 Words of strangers reach a program as arguments, variables or standard input, never as code.
 """
@@ -23,7 +23,7 @@ from tocsin.runs.service import Runs
 
 log = logging.getLogger(__name__)
 
-SHELL_TIMEOUT_S = 120.0  # spec 2.5
+SHELL_TIMEOUT_S = 120.0  # docs/triggers.md, "Shell"
 # Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
 MAX_VALUE_BYTES = 100_000
 MAX_CAPTURES_BYTES = 400_000

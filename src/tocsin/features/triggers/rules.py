@@ -1,4 +1,4 @@
-"""Trigger rules: a pattern and what runs when a message matches, kept in `triggers.yaml` (spec 2.5).
+"""Trigger rules: a pattern and what runs when a message matches, kept in `triggers.yaml`.
 
 A list of rules, each with `pattern`, `action`, `command` and `reply`. The first that matches wins.
 """

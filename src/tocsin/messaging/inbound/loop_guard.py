@@ -1,6 +1,6 @@
 """The brake on replies: a chat where a program answers a program is muted before it fills up.
 
-Source: channel fact book, section 8. Each process brakes for itself.
+Each process counts only its own replies. Source: docs/facts/webhooks.md, "Loops".
 """
 
 from collections import OrderedDict, deque

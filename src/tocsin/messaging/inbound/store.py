@@ -18,10 +18,10 @@ from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxSta
 
 Cursor = tuple[str, int]
 
-# Source: channel fact book, section 8.
+# Source: docs/facts/webhooks.md, "Keys".
 KEYS_KEPT_S = 24 * 3600.0
 MAX_KEYS = 50_000  # of a channel
-BODIES_KEPT_S = 30 * 86400.0  # source: durable delivery, "Inbox"
+BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
 _PRUNED_AT_ONCE = 1_000

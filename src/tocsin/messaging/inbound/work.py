@@ -1,6 +1,6 @@
 """The work on one received event: acknowledge it, ask the handlers, queue what they reply, write it down.
 
-Source: durable delivery, "Inbox". The work is repeated after a crash, its replies are not: they are kept
+The work is repeated after a crash, its replies are not: they are kept
 with the outcome before the first is queued, and queued under keys that the queue recognises.
 """
 

@@ -1,4 +1,4 @@
-"""Notification profiles: a name for a list of targets, kept in `profiles.yaml` (spec 2.4).
+"""Notification profiles: a name for a list of targets, kept in `profiles.yaml`.
 
 A mapping from name to entries, each with `channel` (a kind or an alias) and `target`.
 """

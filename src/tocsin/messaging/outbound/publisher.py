@@ -1,4 +1,4 @@
-"""Publishing: to the bus where Redis answers, else straight into the queue (delivery.md, "The bus")."""
+"""Publishing: to the bus where Redis answers, else straight into the queue."""
 
 import logging
 from collections.abc import Callable, Sequence

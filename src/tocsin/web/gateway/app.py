@@ -1,4 +1,4 @@
-"""The message gateway: sending and receiving over HTTP (spec 4.1), in plain Starlette: both are hot paths."""
+"""The message gateway: sending and receiving over HTTP, in plain Starlette (docs/decisions/0004-plain-asgi.md)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """POST /webhook/{channel}: verified, stored, answered; the work on it begins afterwards.
 
-Sources: spec 5.4, decisions 14, 15 and 18, channel fact book sections 0, 8 and 9.
+Source: docs/facts/webhooks.md.
 """
 
 import logging
@@ -26,7 +26,7 @@ from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
-# How long a signed call that comes again is recognised. Source: channel fact book, section 9.
+# How long a repeated signed call is recognised. Source: docs/facts/webhooks.md, "Keys".
 REPLAYED_S = 600.0
 MAX_REPLAYS = 50_000
 # A call signed later than this is not of now, whatever our clock has been through. Teamchat allows as much.

@@ -179,7 +179,7 @@ def require_token(scope: Scope) -> None:
 
 
 class RateLimits:
-    """One bucket an authenticated user, one an address for everybody else (decision 18).
+    """Limit requests: one bucket per authenticated user, one per address for all others.
 
     A webhook call takes from it only when it was refused: whoever is verified has a limit of another kind.
     """
@@ -212,7 +212,7 @@ class RateLimits:
             raise HttpProblemError(
                 "rate-limited",
                 f"More than {limiter.per_minute} requests a minute. Wait a minute, or raise the limit.",
-                headers={"Retry-After": "60"},  # fixed by spec 7
+                headers={"Retry-After": "60"},  # docs/http.md, "Limits"
             )
 
 

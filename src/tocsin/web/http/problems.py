@@ -1,4 +1,4 @@
-"""Error bodies: RFC 9457 problem documents. Source: HTTP API, section 1."""
+"""Error bodies: RFC 9457 problem documents."""
 
 import json
 from collections.abc import Mapping, Sequence

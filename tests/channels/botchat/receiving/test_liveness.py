@@ -1,4 +1,4 @@
-"""How receiving is going, and who is told of it (fact book, "Updates")."""
+"""How receiving is going, and who is told of it (docs/facts/botchat.md)."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What a failure of receiving means, and how long is waited (fact book, "Calls" and "Updates")."""
+"""What a failure of receiving means, and how long is waited (docs/facts/botchat.md)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Updates are fetched and lose nothing, whatever fails (spec 5.6; decision 15; fact book, "Updates")."""
+"""Updates are fetched and lose nothing, whatever fails (docs/facts/botchat.md)."""
 
 import asyncio
 import json

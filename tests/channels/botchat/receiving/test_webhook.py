@@ -1,4 +1,4 @@
-"""The webhook is registered and looked after (spec 5.6; fact book, "Updates")."""
+"""The webhook is registered and looked after (docs/facts/botchat.md)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Parts of a parsed document: where they are cut (channel fact book, "Splitting text")."""
+"""Parts of a parsed document: where they are cut (docs/facts/splitting.md)."""
 
 import pytest
 from hypothesis import given, settings

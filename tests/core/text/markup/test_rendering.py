@@ -1,4 +1,4 @@
-"""Markdown as blocks and runs, shown without formatting (channel fact book, "Rendering Markdown")."""
+"""Markdown as blocks and runs, shown without formatting (docs/facts/markdown.md)."""
 
 import pytest
 

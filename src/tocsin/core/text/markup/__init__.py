@@ -1,7 +1,7 @@
 """Markdown, parsed once and shown as each channel can: cut into parts by its structure, never by its source.
 
 `parsing` makes blocks of the source, a channel's `Renderer` shows one block, `fitting` packs them into parts.
-Source: channel fact book, "Rendering Markdown" and "Splitting text".
+Source: docs/facts/markdown.md and docs/facts/splitting.md.
 """
 
 from tocsin.core.text.markup.dialect import Renderer
