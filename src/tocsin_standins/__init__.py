@@ -1,6 +1,6 @@
-"""Stand-ins of the providers on loopback, for the demo and the tests; faults included.
+"""Stand-ins of the providers on loopback, with faults on request, for the demo and the tests.
 
-Imports nothing else of the package: an independent counterpart of the adapters.
+This package imports nothing from `tocsin`, so that it checks the adapters independently.
 """
 
 from tocsin_standins.cluster import StandinCluster, open_standins

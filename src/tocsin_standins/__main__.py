@@ -1,4 +1,4 @@
-"""Run the stand-ins as a process of their own: `python -m tocsin_standins --page-port 8300`.
+"""Run the stand-ins as a separate process: `python -m tocsin_standins --page-port 8300`.
 
 The first line on standard output is JSON: `environment` for Tocsin, `control` with one base URL per stand-in.
 Ends on SIGINT or SIGTERM.
@@ -33,7 +33,7 @@ def main() -> None:
     """Read the ports and serve."""
     parser = argparse.ArgumentParser(prog="python -m tocsin_standins", description=__doc__)
     for name in NAMES:
-        parser.add_argument(f"--{name}-port", type=int, default=0, help="0, the default, takes a free one")
+        parser.add_argument(f"--{name}-port", type=int, default=0, help="0, the default, chooses a free one")
     parser.add_argument("--paced", action="store_true", help="enforce the products' rate limits")
     given = parser.parse_args()
     ports = {name: getattr(given, f"{name}_port") for name in NAMES}

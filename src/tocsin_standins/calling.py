@@ -1,4 +1,4 @@
-"""How a provider calls a webhook: signed, with a deadline, again and again until it is answered."""
+"""Call a webhook as a provider does: signed, with a deadline, repeated until it is answered."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import aiohttp
 
-DEADLINE_S = 3.0  # Slack, Discord: an answer that comes later counts as none
+DEADLINE_S = 3.0  # Slack, Discord: a later answer does not count
 
 Sleep = Callable[[float], Awaitable[Any]]
-Headers = Callable[[int, str], Mapping[str, str]]  # of the attempt with this number, after this failure
+Headers = Callable[[int, str], Mapping[str, str]]  # headers of the attempt with this number, after this failure
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookAttempt:
-    """One attempt. `status` is 0 where no answer came; `failure` is empty, or the product's word for it."""
+    """One attempt. `status` is 0 if no answer came; `failure` is the product's word for it, or empty."""
 
     attempt: int
     status: int
@@ -29,7 +29,7 @@ class WebhookAttempt:
 
     @property
     def ok(self) -> bool:
-        """Whether the webhook took it."""
+        """Whether the webhook accepted it."""
         return not self.failure
 
 
@@ -42,7 +42,7 @@ async def call(
     deadline_s: float = DEADLINE_S,
     sleep: Sleep = asyncio.sleep,
 ) -> list[WebhookAttempt]:
-    """Post `body` until it is answered 2xx in time, once more after each of `waits_s`; return all attempts."""
+    """Post `body`, with a retry after each of `waits_s` until one is answered with 2xx in time; return all attempts."""
     made: list[WebhookAttempt] = []
     timeout = aiohttp.ClientTimeout(total=deadline_s)
     async with aiohttp.ClientSession(timeout=timeout) as session:

@@ -1,4 +1,4 @@
-"""All stand-ins at once: `async with open_standins() as town:`."""
+"""All stand-ins at once: `async with open_standins() as cluster:`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRODUCTS = {"teamchat": "slack", "botchat": "telegram", "guildchat": "discord"}
 
 @dataclass(frozen=True, slots=True)
 class StandinCluster:
-    """The running stand-ins, what they received, and the page that shows it."""
+    """The running stand-ins, their recorder, and the demo page."""
 
     recorder: Recorder
     teamchat: TeamChat
@@ -41,7 +41,7 @@ class StandinCluster:
 
     @property
     def ca_file(self) -> Path:
-        """The certificate authority that the mail server's certificate comes from."""
+        """The certificate authority of the mail server."""
         return self.mail.ca_file
 
     def control(self) -> dict[str, str]:
@@ -55,7 +55,7 @@ class StandinCluster:
         return {"teamchat": "#ops", "botchat": "1001", "guildchat": OPS, "email": "ops@example.org"}
 
     def product(self, channel: str) -> str:
-        """Give the name of the product that a channel leads to."""
+        """Return the product's name of a channel."""
         return PRODUCTS.get(channel, channel)
 
     def environment(self) -> dict[str, str]:
@@ -88,7 +88,7 @@ class StandinCluster:
         }
 
     def access(self) -> dict[str, str]:
-        """Give the variables that let Alice and her group talk to the bot, and make her the one who lets others in."""
+        """Return the variables that allow Alice and her group, and make her chat the admin chat."""
         return {
             "ALLOWED_CHAT_IDS": f"{ALICE},{GROUP_CHAT}",
             "BOTCHAT_DEFAULT_CHAT_ID": str(ALICE),
@@ -96,11 +96,11 @@ class StandinCluster:
         }
 
     def connect(self, gateway: str, texts: Sequence[str] = ()) -> None:
-        """Tell the page where the products' calls go, and which texts do something there."""
+        """Tell the page the gateway's address, and texts that trigger an action there."""
         self.page.people.gateway, self.page.people.texts = gateway, tuple(texts)
 
     def say_command(self, text: str) -> str:
-        """Give a command line that writes to the bot as Alice."""
+        """Return a command line that writes to the bot as Alice."""
         body = json.dumps({"chat_id": ALICE, "text": text})
         return f"curl {self.page.url}/_standin/say -H 'Content-Type: application/json' -d {shlex.quote(body)}"
 

@@ -1,4 +1,4 @@
-"""Faults on request: a queue of misbehaviours that the next requests meet."""
+"""Faults on request: a queue that the next requests consume."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One misbehaviour. Make it with the class methods; `only(operation)` narrows it to one operation.
+    """One fault, made by the class methods; `only(operation)` restricts it to one operation.
 
-    `accept` says whether the provider takes the message in before it misbehaves; where it does, the sender
-    cannot know the outcome.
+    `accept` says whether the provider accepts the message before the fault, which leaves the outcome unknown to the
+    sender.
     """
 
     kind: str
@@ -44,22 +44,22 @@ class Fault:
 
     @classmethod
     def status(cls, http_status: int, body: str = BAD_GATEWAY_PAGE, *, accept: bool = False) -> Fault:
-        """Answer with this status and page, as a proxy in front of the provider would."""
+        """Answer with this status and page, as a proxy would."""
         return cls("status", http_status=http_status, body=body, accept=accept)
 
     @classmethod
     def html_200(cls, body: str = LOGIN_PAGE) -> Fault:
-        """Answer 200 with a web page, as a captive portal would."""
+        """Answer 200 with a web page, as a captive portal does."""
         return cls("html_200", body=body)
 
     @classmethod
     def redirect(cls, location: str, http_status: int = 302) -> Fault:
-        """Send the caller elsewhere; a client that follows carries its token away."""
+        """Redirect; a client that follows it discloses its token."""
         return cls("redirect", http_status=http_status, location=location)
 
     @classmethod
     def error(cls, code: str | int, text: str = "", *, http_status: int = 0) -> Fault:
-        """Refuse with the provider's own error of this code, in the provider's own shape."""
+        """Refuse with the provider's error of this code, in its own form."""
         return cls("error", code=str(code), text=text, http_status=http_status)
 
     @classmethod
@@ -69,47 +69,47 @@ class Fault:
 
     @classmethod
     def reset(cls) -> Fault:
-        """Reset the connection (TCP RST) before anything is taken in."""
+        """Reset the connection (TCP RST) before accepting anything."""
         return cls("reset")
 
     @classmethod
     def reset_after_accept(cls) -> Fault:
-        """Take the message in, then reset the connection instead of answering."""
+        """Accept the message, then reset the connection instead of answering."""
         return cls("reset_after_accept", accept=True)
 
     @classmethod
     def stall(cls, seconds: float, *, accept: bool = True) -> Fault:
-        """Stay silent, then answer; without `accept` nothing is taken in unless the caller waits."""
+        """Wait, then answer; without `accept`, the message is accepted only if the caller waits."""
         return cls("stall", seconds=seconds, accept=accept)
 
     @classmethod
     def drip(cls, seconds: float = 0.5) -> Fault:
-        """Answer rightly, one byte every `seconds`."""
+        """Answer correctly, one byte every `seconds`."""
         return cls("drip", seconds=seconds, accept=True)
 
     @classmethod
     def endless_body(cls) -> Fault:
-        """Start a right answer and never end it."""
+        """Begin a correct answer and never end it."""
         return cls("endless_body", accept=True)
 
     @classmethod
     def broken_json(cls) -> Fault:
-        """Answer 200 with the right JSON cut in the middle."""
+        """Answer 200 with the correct JSON cut in the middle."""
         return cls("broken_json", accept=True)
 
     @classmethod
     def answer(cls, kind: str, seconds: float = 0.0) -> Fault:
-        """Let the chat model's answer go wrong, everybody else's end in a reset.
+        """Spoil the stream of the chat model; other stand-ins reset the connection.
 
-        In the middle it is `cut` (the connection is lost), `unfinished` (it ends without saying why), `hang`
-        (silence for `seconds`), `broken_event` or `error_event` (overloaded). `slow` waits `seconds` before each
-        piece, `empty` has no text, `shortened` ends at the length limit.
+        The stream is `cut` (connection lost), `unfinished` (ends without a reason), `hang` (a pause of `seconds`),
+        `broken_event` or `error_event` (overloaded). `slow` waits `seconds` before each piece, `empty` has no text,
+        `shortened` ends at the length limit.
         """
         return cls(kind, seconds=seconds, accept=True)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
-        """Make a fault from `{"kind": …, <its fields>}` with the defaults of that kind's class method.
+        """Make a fault from `{"kind": …, <fields>}` with the defaults of that kind's class method.
 
         Raises `ValueError` for an unknown kind or field.
         """
@@ -123,11 +123,11 @@ class Fault:
         return replace(_DEFAULTS[kind], **{**data, **code})
 
     def only(self, operation: str) -> Fault:
-        """Let only this operation meet the fault (a method name, `POST messages`, an SMTP verb)."""
+        """Restrict the fault to an operation (a method name, `POST messages`, an SMTP verb)."""
         return replace(self, operation=operation)
 
     def meets(self, operation: str) -> bool:
-        """Say whether a request for `operation` meets this fault; letter case does not matter."""
+        """Whether the fault applies to `operation`, ignoring letter case."""
         return self.operation.casefold() in ("", operation.casefold())
 
 
@@ -144,7 +144,7 @@ _DEFAULTS = {
 
 
 class FaultScript:
-    """The faults the next requests meet, first in first out; a held fault meets every request after those."""
+    """The queue of faults, first in, first out; a held fault applies to every later request."""
 
     def __init__(self) -> None:
         self._queue: deque[Fault] = deque()
@@ -154,20 +154,20 @@ class FaultScript:
         return len(self._queue)
 
     def push(self, *faults: Fault, times: int = 1) -> None:
-        """Queue the faults, the whole sequence `times` over."""
+        """Queue the faults `times` times."""
         self._queue.extend(faults * times)
 
     def hold(self, fault: Fault | None) -> None:
-        """Let every request meet `fault` until it is replaced or, with None, lifted: an outage."""
+        """Apply `fault` to every request until it is replaced, or lifted with `None`: an outage."""
         self._held = fault
 
     def clear(self) -> None:
-        """Forget queue and held fault."""
+        """Remove all faults."""
         self._queue.clear()
         self._held = None
 
     def take(self, operation: str) -> Fault | None:
-        """Give the fault this request meets, taking it from the queue."""
+        """Return the fault for this request, removing it from the queue."""
         for fault in self._queue:
             if fault.meets(operation):
                 self._queue.remove(fault)
@@ -194,7 +194,7 @@ class FaultScript:
         self.push(*made, times=times)
 
     def as_json(self) -> dict[str, Any]:
-        """Give what is still to come."""
+        """Return the remaining faults."""
         return {
             "faults": [asdict(fault) for fault in self._queue],
             "hold": asdict(self._held) if self._held else None,

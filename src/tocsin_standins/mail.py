@@ -1,4 +1,4 @@
-"""A mail server that takes everything in and delivers nothing: STARTTLS, implicit TLS or neither."""
+"""A mail server that accepts all mail and delivers none: STARTTLS, implicit TLS or neither."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Mode = Literal["starttls", "implicit", "plain"]
 USER, PASSWORD = "tocsin@mail.example", "stand-in-password"
 BAD_LOGIN = "535 5.7.8 Authentication credentials invalid"
 
-# Ready faults, for `MailServer.faults.push`. `Fault.error(code=…).only(verb)` makes any other.
+# Predefined faults for `MailServer.faults.push`; `Fault.error(code=…).only(verb)` makes any other.
 NO_SUCH_USER = Fault.error("550 5.1.1 No such user here").only("RCPT")
 TRY_LATER = Fault.error("451 4.3.0 Try again later").only("MAIL")
 LOGIN_REFUSED = Fault.error(BAD_LOGIN).only("AUTH")
@@ -80,7 +80,7 @@ class MailServer:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen; after a `stop`, on the same port and with the same certificates again."""
+        """Listen; after a `stop`, with the same port and certificates."""
         self._closing.clear()
         await asyncio.to_thread(self._prepare_certificates)
         implicit = self._tls if self.mode == "implicit" else None
@@ -88,7 +88,7 @@ class MailServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Drop open sessions and stop listening; connecting is then refused."""
+        """Drop open sessions and stop listening."""
         self._closing.set()
         if self._server is not None:
             self._server.close()
@@ -111,18 +111,18 @@ class MailServer:
         return _Smtp(self, self._tls if self.mode == "starttls" else None)
 
     def admits(self, login: bytes, password: bytes) -> bool:
-        """Say whether user and password are right."""
+        """Whether user and password are correct."""
         given, right = (login, password), (self.user.encode(), self.password.encode())
         return all(hmac.compare_digest(*pair) for pair in zip(given, right, strict=True))
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but not beyond the end of the server."""
+        """Wait, at most until the server stops."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
 
     def record(self, envelope: Envelope, login: str, fault: str) -> None:
-        """Keep one message per recipient, raw and parsed."""
+        """Record one message per recipient, raw and parsed."""
         raw = envelope.original_content or b""
         mail = message_from_bytes(raw, policy=policy.default)
         for recipient in envelope.rcpt_tos:
@@ -140,7 +140,7 @@ class MailServer:
 
 
 class _Session(Session):
-    """A session whose deprecated attribute does not fill the log: aiosmtpd itself sets it at every login."""
+    """A session without the deprecation warning that aiosmtpd causes itself at every login."""
 
     login_data: Any = None
 
@@ -207,7 +207,7 @@ class _Hooks:
         self._fault: Fault | None = None
 
     async def meet(self, verb: str) -> str:
-        """Meet the next fault of this verb; the text given is the answer to make, "" means go on."""
+        """Apply the next fault of this verb; return the answer to send, or `""` to continue."""
         self._fault = fault = self._server.faults.take(verb)
         if fault is None:
             return ""
@@ -221,7 +221,7 @@ class _Hooks:
         return self._fault is not None and self._fault.kind == kind
 
     async def gone(self) -> str:
-        """Drop the connection, whose end then cancels this; the text never leaves."""
+        """Drop the connection, which cancels this task; the returned text is never sent."""
         self._drop()
         await asyncio.sleep(1)
         return "421 4.3.2 Gone"
@@ -267,11 +267,11 @@ class _Hooks:
 
 
 def line_of(fault: Fault) -> str:
-    """Make the reply line of an `error`: `code` may hold all of it, or `text` the rest."""
+    """Return the reply line of an `error`: `code` holds all of it, or `text` the rest."""
     return f"{fault.code} {fault.text}".strip()
 
 
 def body_of(mail: EmailMessage) -> str:
-    """Give the plain text a reader sees, line ends as newlines."""
+    """Return the plain text of a mail, with newlines as line ends."""
     part = mail.get_body(("plain", "html"))
     return part.get_content().replace("\r\n", "\n").rstrip("\n") if part else ""

@@ -1,4 +1,4 @@
-"""Sliding windows and buckets: the rate limits the stand-ins enforce when asked to."""
+"""Rate limits of the stand-ins: sliding windows and buckets."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections import defaultdict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-# What lets a short burst pass; the products do not say how short.
+# Short bursts pass; the products do not document how short.
 BURST = 5
 
 
 @dataclass(slots=True)
 class Bucket:
-    """One use per key every `per_s` seconds, and `BURST` at once after a while without any."""
+    """One use per key every `per_s` seconds, and `BURST` at once after a pause."""
 
     per_s: float
     _full_at: dict[Hashable, float] = field(default_factory=dict)
 
     def take(self, key: Hashable, now: float) -> float:
-        """Use one and return 0.0, or return the seconds until the next is free and use none."""
+        """Use one and return 0.0, or use none and return the seconds until the next is free."""
         full_at = max(now, self._full_at.get(key, now)) + self.per_s
         wait_s = full_at - BURST * self.per_s - now
         if wait_s > 0:
@@ -36,7 +36,7 @@ class SlidingWindow:
     _uses: defaultdict[Hashable, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
     def take(self, key: Hashable, now: float) -> float:
-        """Use one and return 0.0, or return the seconds until the next is free and use none."""
+        """Use one and return 0.0, or use none and return the seconds until the next is free."""
         uses = self._fresh(key, now)
         if len(uses) >= self.limit:
             return uses[0] + self.per_s - now

@@ -1,4 +1,4 @@
-"""What the stand-ins received: one append-only list shared by all of them."""
+"""Record what the stand-ins received, in one append-only list."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Body = dict[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One thing a provider took in.
+    """One request that a provider accepted.
 
     `n` counts from 1 over all stand-ins and is never reused. `text` is what the reader sees: entities parsed,
     escapes undone. `body` is the raw call (mail: the raw message as str). `kind` is `message` for what a
     person would get once; everything else has its own word: `edit`, `action`, `reaction`, `callback`,
-    `response`, `duplicate` (refused by nonce), `inbound` (somebody wrote to the bot). `fault` names the fault
-    that met the request, e.g. `reset_after_accept`.
+    `response`, `duplicate` (refused by nonce), `inbound` (a person wrote to the bot). `fault` names the fault
+    of the request, such as `reset_after_accept`.
     """
 
     n: int
@@ -39,14 +39,14 @@ class RecordedRequest:
     body: Body = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the fields as a dictionary that `json.dumps` takes."""
+        """Return the fields as a dictionary for JSON."""
         return asdict(self)
 
 
 class Recorder:
-    """Keep every `RecordedRequest` in order; wake those who wait for more.
+    """Keep every `RecordedRequest` in order, and wake the tasks that wait for more.
 
-    Belongs to one event loop: `add` is called from it only.
+    Only the event loop's thread may call `add`.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -61,7 +61,7 @@ class Recorder:
 
     @property
     def last(self) -> int:
-        """The number of the newest entry ever, 0 for none."""
+        """The number of the newest entry, 0 if there was none."""
         return self._count
 
     @property
@@ -83,7 +83,7 @@ class Recorder:
         return received
 
     def of(self, channel: str = "", *, kind: str = "message", target: str = "") -> list[RecordedRequest]:
-        """List the entries of one kind; an empty word matches everything."""
+        """List the entries of one kind; an empty argument matches all."""
         return [
             item
             for item in self._items
@@ -102,7 +102,7 @@ class Recorder:
     async def after(self, n: int, *, timeout_s: float) -> list[RecordedRequest]:
         """Return the entries numbered above `n`, waiting up to `timeout_s` for the first.
 
-        Does not wait for a number that is yet to come: `n` then belongs to an earlier recorder.
+        Does not wait if `n` is higher than any number so far: it then belongs to an earlier recorder.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -111,7 +111,7 @@ class Recorder:
         return [item for item in self._items if item.n > n]
 
     def wake(self) -> None:
-        """End every wait of `after`; those of `wait_for` go on."""
+        """End every wait of `after`, but not those of `wait_for`."""
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -121,5 +121,5 @@ class Recorder:
         return lambda: self._callbacks.remove(callback)
 
     def clear(self) -> None:
-        """Forget the entries; numbers go on."""
+        """Remove the entries; numbering continues."""
         self._items.clear()

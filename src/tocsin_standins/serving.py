@@ -1,4 +1,4 @@
-"""What every HTTP stand-in shares: its server, its faults, its control endpoints."""
+"""The common part of the HTTP stand-ins: server, faults, control endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CURRENT_FAULT = web.RequestKey("fault", str)
 
 
 class RefusalError(Exception):
-    """The provider says no; carries the answer to give."""
+    """The provider refuses; carries the answer."""
 
     def __init__(self, response: web.Response) -> None:
         super().__init__(response.status)
@@ -36,9 +36,9 @@ class RefusalError(Exception):
 
 
 class HttpStandIn(ABC):
-    """One provider on one loopback port: `async with`, then `url` answers.
+    """One provider on one loopback port, listening inside `async with`.
 
-    `port` 0 takes a free one. `clock` (unix time) and `sleep` free tests from waiting.
+    `port` 0 chooses a free one. Tests replace `clock` (Unix time) and `sleep`.
     """
 
     channel: ClassVar[str]
@@ -61,7 +61,7 @@ class HttpStandIn(ABC):
 
     @property
     def url(self) -> str:
-        """Address without a trailing slash, known once started."""
+        """The address without a trailing slash; known after `start`."""
         return f"http://{self._host}:{self._port}"
 
     @abstractmethod
@@ -70,10 +70,10 @@ class HttpStandIn(ABC):
 
     @abstractmethod
     def refusal(self, fault: Fault) -> web.Response:
-        """Give the provider's own answer to an `error` or `rate_limited` fault."""
+        """Return the provider's answer for an `error` or `rate_limited` fault."""
 
     def operation(self, request: web.Request) -> str:
-        """Name what the request asks for, as `Fault.only` is given it."""
+        """Name the operation of a request, for `Fault.only`."""
         return request.path.rsplit("/", 1)[-1]
 
     async def __aenter__(self) -> Self:
@@ -86,7 +86,7 @@ class HttpStandIn(ABC):
         await self.stop()
 
     async def start(self) -> None:
-        """Listen; after a `stop`, on the same port again."""
+        """Listen; after a `stop`, on the same port."""
         self._closing.clear()
         app = web.Application(middlewares=[self._answer], client_max_size=MAX_BODY_BYTES)
         app.add_routes(self._control_routes())
@@ -99,18 +99,18 @@ class HttpStandIn(ABC):
         self._port = runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """End what runs and stop listening; connecting is then refused. State and recorder stay."""
+        """End open requests and stop listening; state and recorder stay."""
         self._closing.set()
         await self._stack.aclose()
 
     def record(self, request: web.Request, target: str, text: str, **fields: Any) -> RecordedRequest:
-        """Add to the recorder what this request brought, with the fault it met."""
+        """Record this request with its fault."""
         headers = {name: request.headers[name] for name in SHOWN_HEADERS if name in request.headers}
         fault = request.get(CURRENT_FAULT, "")
         return self.recorder.add(self.channel, target, text, headers=headers, fault=fault, **fields)
 
     async def pause(self, seconds: float) -> bool:
-        """Wait, but not beyond the end of the stand-in; say whether the time was waited out."""
+        """Wait, at most until the stand-in stops; return whether the time passed."""
         try:
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -121,7 +121,7 @@ class HttpStandIn(ABC):
     @web.middleware
     async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith("/_standin/"):
-            # JSON only: a web page the user happens to visit cannot send that here (CORS preflight).
+            # JSON only: a foreign web page cannot send it here without a CORS preflight.
             if request.method == "POST" and request.content_type != "application/json":
                 return web.json_response({"error": "send application/json"}, status=415)
             return await handler(request)
@@ -215,7 +215,7 @@ class HttpStandIn(ABC):
 
 
 async def script_faults(script: FaultScript, request: web.Request) -> web.Response:
-    """Apply the request's JSON to the script; 400 with the reason if it does not fit."""
+    """Apply the request's JSON to the script; 400 with the reason if it is invalid."""
     try:
         script.script(await request.json())
     except (ValueError, TypeError) as error:
@@ -224,18 +224,18 @@ async def script_faults(script: FaultScript, request: web.Request) -> web.Respon
 
 
 def reset(request: web.Request) -> web.Response:
-    """Close the connection with a TCP RST; what is returned never leaves."""
+    """Close the connection with a TCP RST; the returned response is never sent."""
     if request.transport is not None:
         abort(request.transport)
     return web.Response()
 
 
 def abort(transport: asyncio.WriteTransport) -> None:
-    """Drop a transport so that the peer sees a reset instead of an orderly end."""
+    """Close a transport so that the peer sees a reset."""
     known = transport.get_extra_info("socket")
     if known is not None and known.fileno() >= 0:
-        # Linger on, 0 seconds: closing then sends RST (socket(7)). Set on a duplicate: uvloop lends a socket
-        # without setters.
+        # SO_LINGER with 0 seconds makes close send RST (socket(7)). Set on a duplicate, because uvloop's socket has no
+        # setters.
         with socket.fromfd(known.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
             same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
@@ -247,5 +247,5 @@ def whole_seconds(seconds: float) -> str:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Decode JSON text; raise `ValueError` if it is none."""
+    """Decode JSON text; raise ValueError if it is invalid."""
     return json.loads(raw.decode("utf-8"))

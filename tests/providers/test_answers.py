@@ -74,7 +74,7 @@ async def test_sides_alternate_and_the_user_begins_whatever_the_window_holds(cha
 
 
 @pytest.mark.parametrize("turns", [(), (Turn("user", " \n"),), (Turn("user", "a"), Turn("assistant", "b"))])
-async def test_without_a_question_nobody_is_called(chat, model, turns):
+async def test_no_call_is_made_without_a_question(chat, model, turns):
     with pytest.raises(ProviderError, match="no question"):
         await chat.ask(Question(turns))
     assert model.requests == 0

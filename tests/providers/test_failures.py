@@ -75,7 +75,7 @@ async def test_a_service_that_asks_for_a_key_nobody_set_says_so(desk, model):
         (Fault.error("x", http_status=402), "has no credit left", "top it up"),
         (Fault.error("x", "region", http_status=403), "does not allow this (403): region", "check what the key in "),
         (Fault.error("x", http_status=404), "does not know the model standin-chat-1 (404)", "correct CHAT_MODEL or "),
-        (Fault.error("x", http_status=413), "finds the question too large (413)", "send fewer"),
+        (Fault.error("x", http_status=413), "rejects the question as too large (413)", "send fewer"),
         (Fault.error("x", http_status=418), "refuses (418)", "correct "),
         (Fault.redirect("/elsewhere", 307), "answers with a redirect, which is not followed (307)", "correct "),
     ],
@@ -102,7 +102,7 @@ async def test_a_refusal_is_told_with_a_remedy_and_not_repeated(chat, desk, mode
         ),
     ],
 )
-async def test_what_a_status_hides_is_told(desk, model, provider, fault, said):
+async def test_error_explains_a_misleading_status(desk, model, provider, fault, said):
     model.faults.push(fault)
     failure = await failure_of(desk.open(provider).ask(question()))
     assert said in str(failure)
@@ -117,7 +117,7 @@ async def test_what_a_provider_says_is_shortened_to_one_line_without_control_cha
     assert len(text) < 300
 
 
-async def test_a_page_is_not_repeated(chat, model):
+async def test_error_does_not_quote_an_html_page(chat, model):
     model.faults.push(Fault.status(400, "<html>a long page</html>"))
     assert "page" not in str(await failure_of(chat.ask(question())))
 
@@ -168,7 +168,7 @@ async def test_a_provider_that_does_not_listen_is_tried_twice_and_named(chat, de
     assert (failure.provider_code, desk.clock.slept) == ("connect", [1.0])
 
 
-async def test_a_name_that_nobody_knows_is_told(desk):
+async def test_error_names_a_host_that_cannot_be_resolved(desk):
     chat = desk.open(OPENAI_BASE_URL="https://nowhere.invalid/v1")
     failure = await failure_of(chat.ask(question()))
     assert str(failure).startswith("could not connect to nowhere.invalid: ")
@@ -211,10 +211,10 @@ async def test_an_answer_that_breaks_off_in_the_middle_is_an_error_and_not_an_an
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("cut", "broke the connection off before the answer was whole"),
+        ("cut", "closed the connection before the answer was complete"),
         ("unfinished", "stopped in the middle of its answer"),
-        ("hang", "has fallen silent"),
-        ("broken_event", "sends something that is no answer"),
+        ("hang", "stopped sending"),
+        ("broken_event", "sent an unreadable answer"),
     ],
 )
 async def test_how_it_broke_off_is_told(desk, provider, model, kind, said):
@@ -224,7 +224,7 @@ async def test_how_it_broke_off_is_told(desk, provider, model, kind, said):
     assert said in str(failure)
 
 
-async def test_what_was_shown_is_taken_back_before_the_answer_begins_anew(chat, model):
+async def test_shown_pieces_are_voided_before_the_answer_starts_over(chat, model):
     model.will_answer("one two three four", "all of it")
     model.faults.push(Fault.answer("error_event"))
     shown = []
@@ -232,7 +232,7 @@ async def test_what_was_shown_is_taken_back_before_the_answer_begins_anew(chat, 
     assert answer.text == "".join(shown) == "all of it"
 
 
-async def test_nobody_is_asked_to_take_back_what_was_never_shown(chat, model):
+async def test_on_restart_is_not_called_if_no_piece_was_shown(chat, model):
     model.faults.push(Fault.status(500))
     restarts = []
     await chat.ask(question(), lambda _: None, lambda: restarts.append(1))
@@ -245,7 +245,7 @@ async def test_nobody_is_asked_to_take_back_what_was_never_shown(chat, model):
 async def test_a_provider_that_never_begins_is_given_up(desk, provider, model):
     model.faults.push(Fault.stall(60))
     failure = await failure_of(desk.open(provider, limits=CallTimeouts(first_piece_s=0.2)).ask(question()))
-    assert "has fallen silent" in str(failure)
+    assert "stopped sending" in str(failure)
     assert (failure.kind, failure.provider_code) == (FailureKind.TRANSIENT, "stalled")
 
 
@@ -286,7 +286,7 @@ async def test_cancelling_ends_the_request_at_once(chat, model):
 # Lies
 
 
-async def test_an_answer_of_nothing_is_an_error(chat, model):
+async def test_empty_answer_is_an_error(chat, model):
     model.faults.push(Fault.answer("empty"))
     failure = await failure_of(chat.ask(question()))
     assert (failure.provider_code, failure.kind) == ("empty", FailureKind.TRANSIENT)
@@ -295,7 +295,7 @@ async def test_an_answer_of_nothing_is_an_error(chat, model):
 
 
 @pytest.mark.parametrize("fault", [Fault.html_200(), Fault.broken_json(), Fault.status(200, "[1, 2")])
-async def test_what_is_no_answer_of_a_model_is_told_as_such(chat, model, fault):
+async def test_response_that_is_not_a_models_is_reported_as_unreadable(chat, model, fault):
     model.faults.push(fault)
     failure = await failure_of(chat.ask(question()))
     assert failure.provider_code in {"unreadable", "cut"}
@@ -303,7 +303,7 @@ async def test_what_is_no_answer_of_a_model_is_told_as_such(chat, model, fault):
 
 
 @pytest.mark.parametrize("fault", [Fault.html_200(), Fault.broken_json(), Fault.answer("empty")])
-async def test_structure_that_is_none_is_told_as_such(chat, model, fault):
+async def test_malformed_structured_answer_is_reported_as_unreadable(chat, model, fault):
     model.faults.push(fault, times=2)
     assert (await failure_of(chat.extract(question(), Anything))).provider_code == "unreadable"
 
@@ -356,13 +356,13 @@ LIES = [
 
 
 @pytest.mark.parametrize("lie", LIES)
-async def test_nonsense_in_a_stream_is_a_provider_error_and_nothing_else(desk, provider, lie):
+async def test_malformed_stream_raises_provider_error_only(desk, provider, lie):
     async with lying(lie) as env:
         failure = await failure_of(desk.open(provider, **env).ask(question()))
     assert failure.provider_code in {"unreadable", "broken", "empty", "cut"}
 
 
-async def test_who_answers_and_what_it_costs_is_not_believed_blindly(desk):
+async def test_model_name_and_token_counts_of_the_provider_are_validated(desk):
     usage = {"prompt_tokens": -7, "completion_tokens": -1, "total_tokens": 0}
     async with lying(chunk(model="m\x1b[31m"), piece("hi", "stop"), chunk(usage=usage)) as env:
         answer = await desk.open(**env).ask(question())
@@ -382,9 +382,9 @@ async def test_an_answer_without_end_is_given_up(desk):
     assert failure.provider_code == "endless"
 
 
-async def test_what_a_filter_stopped_is_told_or_marked(desk):
+async def test_filtered_answer_is_an_error_or_marked_truncated(desk):
     async with lying(piece("", "content_filter")) as env:
-        assert "declines to answer" in str(await failure_of(desk.open(**env).ask(question())))
+        assert "declined to answer" in str(await failure_of(desk.open(**env).ask(question())))
     async with lying(piece("half of"), piece("", "content_filter")) as env:
         answer = await desk.open(**env).ask(question())
     assert (answer.text, answer.truncated) == ("half of", True)

@@ -27,7 +27,7 @@ def chat(desk, second):
     return desk.open("openai", ANTHROPIC_BASE_URL=second.anthropic_url, **SECOND)
 
 
-async def test_while_the_first_answers_the_second_is_not_asked(chat, second):
+async def test_fallback_is_not_called_while_the_primary_answers(chat, second):
     answer = await chat.ask(question())
     assert (answer.provider, answer.model) == ("openai", MODEL) == (chat.name, chat.model)
     assert second.requests == 0
@@ -45,16 +45,16 @@ async def test_while_the_first_answers_the_second_is_not_asked(chat, second):
         Fault.html_200(),
     ],
 )
-async def test_whatever_fails_at_the_first_is_asked_of_the_second(chat, model, fault, caplog):
+async def test_fallback_answers_when_the_primary_fails(chat, model, fault, caplog):
     model.faults.hold(fault)
     answer = await chat.ask(question())
     assert (answer.provider, answer.model) == ("anthropic", CAPABLE)
-    [told] = [r for r in caplog.records if r.message == "the chat provider fails, its fallback is asked"]
+    [told] = [r for r in caplog.records if r.message == "chat provider failed, asking its fallback"]
     assert (told.provider, told.fallback) == ("openai", "anthropic")
     assert told.reason
 
 
-async def test_once_a_piece_was_shown_the_second_does_not_write_over_it(chat, model, second):
+async def test_fallback_is_not_called_after_a_piece_was_shown(chat, model, second):
     model.faults.push(Fault.answer("unfinished"))
     pieces = []
     with pytest.raises(ProviderError, match="in the middle"):
@@ -63,7 +63,7 @@ async def test_once_a_piece_was_shown_the_second_does_not_write_over_it(chat, mo
     assert second.requests == 0
 
 
-async def test_with_a_way_to_take_it_back_the_second_begins_anew(chat, model, second):
+async def test_fallback_starts_over_if_shown_pieces_can_be_voided(chat, model, second):
     model.faults.hold(Fault.answer("cut"))
     second.will_answer("the second one's answer")
     shown, voided = [], []
@@ -77,7 +77,7 @@ async def test_with_a_way_to_take_it_back_the_second_begins_anew(chat, model, se
     assert voided
 
 
-async def test_when_both_fail_both_are_told(chat, model, second):
+async def test_error_names_both_failures_when_the_fallback_fails_too(chat, model, second):
     model.faults.hold(Fault.error("x", http_status=401))
     await second.stop()
     with pytest.raises(ProviderError) as caught:
@@ -89,7 +89,7 @@ async def test_when_both_fail_both_are_told(chat, model, second):
     assert caught.value.kind == "transient"
 
 
-async def test_structure_falls_back_too(chat, model, second):
+async def test_structured_answers_use_the_fallback_too(chat, model, second):
     model.faults.hold(Fault.status(500))
     second.will_answer({"text": "from the second"})
     assert (await chat.extract(question(), Anything)).text == "from the second"
@@ -104,7 +104,7 @@ async def test_the_same_provider_may_be_its_own_fallback_with_another_model(desk
     assert (await chat.ask(question())).model == CAPABLE
 
 
-async def test_closing_closes_both_even_where_the_first_cannot(desk):
+async def test_closing_closes_both_even_if_the_first_fails(desk):
     class Stuck:
         name = model = "stuck"
         closed = 0

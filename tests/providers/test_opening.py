@@ -19,7 +19,7 @@ def opened(**env: str):
     return open_chat(Settings.load(environ={"TOCSIN_DATA_DIR": "/nonexistent", **env}), FakeClock(), str)
 
 
-def test_without_a_provider_there_is_none():
+def test_no_chat_is_opened_without_a_provider():
     assert opened() is None
     assert opened(OPENAI_API_KEY="k", CHAT_MODEL="m") is None
 
@@ -59,7 +59,7 @@ def test_an_address_that_would_send_the_key_in_clear_over_the_internet_is_refuse
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "https://user:pass@host", "https://host/?key=1", "host"])
-def test_an_address_that_is_none_is_refused_with_what_is_accepted(url):
+def test_malformed_address_is_refused_with_what_is_accepted(url):
     with pytest.raises(ConfigError) as caught:
         opened(ANTHROPIC_BASE_URL=url)
     assert "ANTHROPIC_BASE_URL" in str(caught.value)

@@ -68,7 +68,7 @@ async def test_an_answer_that_comes_in_one_piece_although_a_stream_was_asked_for
         {"openai": {"choices": "x"}, "anthropic": {"content": "x"}},
     ],
 )
-async def test_one_piece_without_an_answer_is_none(desk, provider, change):
+async def test_unstreamed_body_without_an_answer_is_unreadable(desk, provider, change):
     async with service(web.json_response(WHOLE[provider] | change[provider])) as env:
         with pytest.raises(ProviderError) as failure:
             await desk.open(provider, **env).ask(question())

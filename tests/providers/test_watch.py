@@ -48,7 +48,7 @@ async def test_the_operator_is_told_once_and_again_after_it_worked_in_between(wa
     assert len(told) == 2
 
 
-async def test_a_failure_that_passes_by_itself_is_no_problem_and_ends_none(watch, told):
+async def test_temporary_failure_neither_records_nor_clears_a_problem(watch, told):
     passing = ProviderError("no answer", kind=FailureKind.TRANSIENT)
     await watch.failed("m (example)", passing)
     assert (watch.problems, told) == ({}, [])
@@ -102,14 +102,14 @@ async def test_what_only_the_operator_can_mend_is_told_and_ends_with_the_next_an
 
 
 @pytest.mark.parametrize("status", [400, 413, 422, 503])
-async def test_what_is_about_the_question_or_passes_is_not_told(desk, model, watch, told, status):
+async def test_operator_is_not_told_of_refused_questions_and_temporary_failures(desk, model, watch, told, status):
     model.faults.push(*[Fault.error("x", http_status=status)] * 2)
     with pytest.raises(ProviderError) as failure:
         await watched(desk, watch).ask(question())
     assert (failure.value.needs_operator, told) == (False, [])
 
 
-async def test_a_model_whose_fallback_answers_is_told_all_the_same(desk, model, watch, told):
+async def test_operator_is_told_even_if_the_fallback_answers(desk, model, watch, told):
     fallback = {"CHAT_FALLBACK_PROVIDER": "anthropic", "CHAT_FALLBACK_MODEL": MODEL}
     model.faults.push(Fault.error("x", http_status=404))
     assert (await watched(desk, watch, **fallback).ask(question())).text

@@ -1,1 +1,1 @@
-"""Chat models: Anthropic and whatever speaks the interface of OpenAI."""
+"""Chat models: Anthropic, and any service that speaks OpenAI's interface."""

@@ -1,4 +1,4 @@
-"""The way to a chat model: settings in, `ChatProvider` out; nothing heavy is imported and nobody called."""
+"""Make a `ChatProvider` from the settings, without importing an SDK or opening a connection."""
 
 from collections.abc import Callable
 
@@ -37,11 +37,10 @@ def open_chat(
     limits: CallTimeouts | None = None,
     watch: ModelWatch | None = None,
 ) -> ChatProvider | None:
-    """Return the configured chat provider with its fallback, or nothing where none is configured.
+    """Return the configured chat provider with its fallback, or `None` if none is configured.
 
-    `model` is a name or an alias of skills to take instead of CHAT_MODEL. Raises ConfigError where a
-    setting is missing or an address would send the key in clear. The caller closes what it gets. `watch` learns how
-    each of the two models fares.
+    `model`, a name or an alias used by skills, replaces CHAT_MODEL. The caller closes the provider. `watch` is told
+    when either model fails or works. Raises ConfigError if a setting is missing, or if the key would be sent in clear.
     """
     if not settings[CHAT_PROVIDER]:
         return None

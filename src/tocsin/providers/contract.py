@@ -1,4 +1,4 @@
-"""What a chat provider is: it answers a conversation, in one piece or as it writes."""
+"""The contract of a chat provider: it answers a conversation, whole or streamed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ T = TypeVar("T")
 
 
 class ProviderError(RemoteError):
-    """The chat provider refused, failed, or ended in the middle of an answer; never names a key."""
+    """The chat provider refused, failed, or broke off its answer; the message never names a key."""
 
     code = "provider-failed"
 
     def __init__(self, message: str, *, needs_operator: bool = False, **facts: Any) -> None:
         super().__init__(message, **facts)
-        self.needs_operator = needs_operator  # a key, an account or a setting is wrong: asking again cannot help
+        self.needs_operator = needs_operator  # a key, an account or a setting is wrong, so a retry cannot help
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture that belongs to a turn."""
+    """An image that belongs to a turn."""
 
     media_type: str  # image/jpeg, image/png, image/gif, image/webp
     data: bytes
@@ -29,7 +29,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said."""
+    """One message of the conversation."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -38,7 +38,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A conversation whose last turn is the user's, and how it is to be answered."""
+    """A conversation whose last turn is the user's, and instructions for the answer."""
 
     turns: tuple[Turn, ...]
     instructions: str = ""
@@ -46,14 +46,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer."""
+    """A complete answer."""
 
     text: str
     model: str
     provider: str
     input_tokens: int = 0
     output_tokens: int = 0
-    truncated: bool = False  # the model reached its length limit, or was stopped by its provider's filter
+    truncated: bool = False  # by the model's length limit or the provider's filter
 
 
 class ChatProvider(Protocol):
@@ -68,17 +68,16 @@ class ChatProvider(Protocol):
         on_text: Callable[[str], None] | None = None,
         on_restart: Callable[[], None] | None = None,
     ) -> Completion:
-        """Return the answer; `on_text` gets it piece by piece as it is written.
+        """Return the answer; `on_text` receives its pieces as they arrive.
 
-        Raises ProviderError; an answer that was cut off in the middle is one. An answer that fails before
-        its first piece is asked for again where that may help, at this provider or at the fallback. Once a
-        piece was shown that happens only with `on_restart`: it is called first, and means that all pieces
-        so far are void and the answer begins anew.
+        A call that fails before its first piece is retried where that may help, here or at the fallback. After
+        the first piece it is retried only with `on_restart`, which is called first: all pieces so far are void.
+        Raises ProviderError, also for an answer that broke off.
         """
         ...
 
     async def extract(self, question: Question, shape: type[T]) -> T:
-        """Return what the model finds in the conversation, as a pydantic model; raises ProviderError."""
+        """Return what the model extracts from the conversation, as the pydantic model `shape`; raises ProviderError."""
         ...
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a chat model is, what opens it, and how long a call to it may take."""
+"""The address, model, key and time limits of a chat model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,31 +25,31 @@ _PRODUCTS = {
 
 @dataclass(frozen=True, slots=True, repr=False)  # no repr: it would show the key
 class ModelEndpoint:
-    """One model at one provider; `label` is what people call the provider."""
+    """One model at one provider; `label` is the provider's name in messages."""
 
-    provider: str  # anthropic or openai: which interface it speaks
+    provider: str  # anthropic or openai: the interface it speaks
     model: str
-    key: str  # empty where the service asks for none
+    key: str  # empty if the service needs none
     base_url: str
     label: str
-    key_setting: str  # what these come from, for hints
+    key_setting: str  # the settings behind these values, for hints
     url_setting: str
     model_setting: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallTimeouts:
-    """How long a call may take."""
+    """Time limits of a call."""
 
     connect_s: float = 5.0
-    first_piece_s: float = 60.0  # models that think before they write say nothing meanwhile
+    first_piece_s: float = 60.0  # a reasoning model sends nothing while it thinks
     between_pieces_s: float = 30.0
-    whole_s: float = 120.0  # the second try included
-    longest_wait_s: float = 30.0  # for a provider that says when to come back
+    whole_s: float = 120.0  # including the retry
+    longest_wait_s: float = 30.0  # the longest Retry-After that is waited for
 
 
 def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
-    """Return the endpoint that two settings name; `name` is a model that was asked for instead.
+    """Return the endpoint that two settings name; `name` replaces the model.
 
     Raises ConfigError with every setting that is missing.
     """
@@ -57,7 +57,7 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
     product, key, base_url = _PRODUCTS[kind]
     elsewhere = settings[base_url] != base_url.default
     needed: list[Variable[Any]] = [] if name else [model]
-    # What speaks the interface of OpenAI on one's own machine seldom asks for a key.
+    # A self-hosted service with OpenAI's interface seldom needs a key.
     if kind != "openai" or not elsewhere:
         needed.append(key)
     if missing := [variable.name for variable in needed if not settings[variable]]:
@@ -70,7 +70,7 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
 
 
 def refused_key(endpoint: ModelEndpoint) -> ProviderError:
-    """Return the error of a key that the provider does not take, or of a missing one."""
+    """Return the error for a missing key, or one that the provider refused."""
     what = "refuses the key" if endpoint.key else "asks for a key"
     return ProviderError(
         f"{endpoint.label} {what} (401)",

@@ -1,4 +1,4 @@
-"""What an SDK raises, as one sentence with a remedy; never a key, never a body as it came.
+"""Turn what an SDK raises into one sentence with a remedy, without keys and raw bodies.
 
 Imported together with the SDKs, in a thread.
 """
@@ -26,28 +26,29 @@ from tocsin.providers.endpoint import ModelEndpoint, refused_key
 
 MAX_QUOTED_CHARS = 200
 LATER = "try again in a few minutes"
-# What a status means, and what to do. Sources: the error pages of both providers.
+# The meaning of a status, and the remedy. Sources: https://docs.claude.com/en/api/errors and
+# https://platform.openai.com/docs/guides/error-codes
 _MEANINGS = {
-    400: ("refuses the question", "change it; see what the provider says"),
+    400: ("refuses the question", "change it; see the provider's message"),
     402: ("has no credit left for this account", "top it up, or set CHAT_FALLBACK_PROVIDER"),
     403: ("does not allow this", "check what the key in {key} may use"),
     404: ("does not know the model {model}", "correct {setting} or {url}"),
-    413: ("finds the question too large", "send fewer or smaller pictures, or begin a new conversation"),
-    422: ("refuses the question", "change it; see what the provider says"),
-    429: ("gets too many requests", "wait a little, or raise the limit of the account"),
+    413: ("rejects the question as too large", "send fewer or smaller pictures, or begin a new conversation"),
+    422: ("refuses the question", "change it; see the provider's message"),
+    429: ("received too many requests", "wait a little, or raise the account's limit"),
     529: ("is overloaded", LATER),
 }
 
-# The key, the account, the model's name or the address: no question can mend these.
+# The key, the account, the model's name or the address is wrong; another question fails too.
 _OPERATORS = frozenset({401, 402, 403, 404, 405, 410})
-# With 400, where others answer 402. Source: Anthropic's error for an account without credit.
+# Anthropic's message with status 400 for an account without credit, where others answer 402.
 _NO_CREDIT = "credit balance is too low"
 
 log = logging.getLogger(__name__)
 
 
 def failure_of(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
-    """Return the ProviderError that says what `error` of an SDK means."""
+    """Return the ProviderError for an exception of an SDK."""
     if own := next((cause for cause in chain_of(error) if isinstance(cause, ProviderError)), None):
         return own
     if isinstance(error, ModelHTTPError):
@@ -57,42 +58,38 @@ def failure_of(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str]
     if isinstance(error, ContentFilterError):
         return declined(endpoint)
     if isinstance(error, OutputTokenLimitExceeded):
-        sentence = f"{endpoint.label} reached its length limit before the answer was whole"
+        sentence = f"{endpoint.label} reached its length limit before the answer was complete"
         return ProviderError(sentence, hint="ask for less", provider_code="length")
     if isinstance(error, ModelAPIError) and error.in_stream:
         said = _quoted(error.body, redact)
         return failed(endpoint, "broken", f"reports an error in its answer{said}", LATER)
     if not isinstance(error, ModelAPIError | UnexpectedModelBehavior | httpx2.HTTPError):
-        # A server that answers nonsense makes the SDKs stumble in many ways; so would a bug of ours. What they
-        # say repeats the answer, which belongs to whoever asked.
+        # A malformed answer makes the SDKs raise many exceptions, as would a bug here. Their text repeats the
+        # answer, which is private.
         log.warning("a chat provider's answer cannot be read", extra={"error": type(error).__name__})
         log.debug("a chat provider's answer cannot be read", exc_info=error)
     return unreadable(endpoint)
 
 
 def failed(endpoint: ModelEndpoint, code: str, what: str, hint: str = "") -> ProviderError:
-    """Return the error of an answer that did not come, or not whole; asking again later may help."""
+    """Return the error for a missing or incomplete answer; a later retry may help."""
     return ProviderError(f"{endpoint.label} {what}", hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
 
 
 def unreadable(endpoint: ModelEndpoint) -> ProviderError:
-    """Return the error of something that is no answer of a chat model."""
-    return failed(
-        endpoint, "unreadable", "sends something that is no answer", f"check {endpoint.url_setting}, or {LATER}"
-    )
+    """Return the error for a response that is not a chat model's."""
+    return failed(endpoint, "unreadable", "sent an unreadable answer", f"check {endpoint.url_setting}, or {LATER}")
 
 
 def declined(endpoint: ModelEndpoint) -> ProviderError:
-    """Return the error of a question that the provider's filter stopped."""
-    return ProviderError(
-        f"{endpoint.label} declines to answer that", hint="put it in other words", provider_code="declined"
-    )
+    """Return the error for a question that the provider's filter stopped."""
+    return ProviderError(f"{endpoint.label} declined to answer", hint="rephrase the question", provider_code="declined")
 
 
 def refused(
     status: int, endpoint: ModelEndpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
 ) -> ProviderError:
-    """Return the error of an HTTP status; `means` is the one that says better what is wrong."""
+    """Return the error for an HTTP status; `means` is a status that describes the problem better."""
     means = means or status
     what, hint = _meaning(means)
     names = {"key": endpoint.key_setting, "url": endpoint.url_setting}
@@ -136,7 +133,7 @@ def _kind(status: int) -> FailureKind:
 
 
 def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderError | None:
-    """Return what happened to the connection, or nothing when it was not that."""
+    """Return the error of the connection, or `None` if the connection did not fail."""
     causes = list(chain_of(error))
     if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):
         host, reason = host_of(endpoint.base_url), _reason(causes)
@@ -147,9 +144,9 @@ def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderErr
             provider_code="connect",
         )
     if any(isinstance(cause, httpx2.TimeoutException) for cause in causes):
-        return failed(endpoint, "stalled", "has fallen silent", LATER)
+        return failed(endpoint, "stalled", "stopped sending", LATER)
     if any(isinstance(cause, httpx2.TransportError | httpx2.StreamError) for cause in causes):
-        return failed(endpoint, "lost", "broke the connection off before the answer was whole", LATER)
+        return failed(endpoint, "lost", "closed the connection before the answer was complete", LATER)
     return None
 
 
@@ -165,7 +162,7 @@ def _reason(causes: list[BaseException]) -> str:
 
 
 def _quoted(body: object, redact: Callable[[str], str]) -> str:
-    """Return what the provider's error object says, short and on one line; a page is not repeated."""
+    """Return the message of the provider's error object, shortened to one line; `""` for any other body."""
     error = body.get("error", body) if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
     if not isinstance(message, str) or not message.strip():
@@ -176,7 +173,7 @@ def _quoted(body: object, redact: Callable[[str], str]) -> str:
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, what it came from, what that came from."""
+    """Yield the error and its causes, the nearest first."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

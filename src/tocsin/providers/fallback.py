@@ -1,11 +1,11 @@
-"""Two chat models that look like one: the second is asked when the first fails."""
+"""Two chat models behind one interface: the second answers when the first fails."""
 
 import logging
 from collections.abc import Callable
 from typing import TypeVar
 
 from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question
-from tocsin.providers.showing import StreamRelay
+from tocsin.providers.stream_relay import StreamRelay
 
 T = TypeVar("T")
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Fallback:
-    """A chat provider made of two; it goes by the name of the first."""
+    """A chat provider made of two; its name is the first one's."""
 
     def __init__(self, first: ChatProvider, second: ChatProvider) -> None:
         self.name = first.name
@@ -27,13 +27,12 @@ class Fallback:
         on_text: Callable[[str], None] | None = None,
         on_restart: Callable[[], None] | None = None,
     ) -> Completion:
-        """See `ChatProvider.ask`."""
-        showing = StreamRelay(on_text, on_restart)
-        show = showing if on_text else None
+        relay = StreamRelay(on_text, on_restart)
+        show = relay if on_text else None
         try:
             return await self._first.ask(question, show, on_restart)
         except ProviderError as failure:
-            if not showing.may_restart():
+            if not relay.may_restart():
                 raise
             first = failure
         self._tell(first)
@@ -43,7 +42,6 @@ class Fallback:
             raise _both(first, second) from None
 
     async def extract(self, question: Question, shape: type[T]) -> T:
-        """See `ChatProvider.extract`."""
         try:
             return await self._first.extract(question, shape)
         except ProviderError as failure:
@@ -55,7 +53,6 @@ class Fallback:
             raise _both(first, second) from None
 
     async def aclose(self) -> None:
-        """Close the connections of both."""
         try:
             await self._first.aclose()
         finally:
@@ -63,13 +60,13 @@ class Fallback:
 
     def _tell(self, failure: ProviderError) -> None:
         log.warning(
-            "the chat provider fails, its fallback is asked",
+            "chat provider failed, asking its fallback",
             extra={"provider": self.name, "fallback": self._second.name, "reason": failure.sentence()},
         )
 
 
 def _both(first: ProviderError, second: ProviderError) -> ProviderError:
-    """Return the error of two failures; what it means for a later try is what the second one means."""
+    """Return the error for two failures; kind and retry time are those of the second."""
     return ProviderError(
         f"{first.sentence()}; the fallback fails too: {second}",
         hint=second.hint,

@@ -1,4 +1,4 @@
-"""A chat model behind an API: started at first use, with one further try where that may help, bounded in time."""
+"""A chat model behind an API: loaded at first use, retried once where that may help, with a deadline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key
-from tocsin.providers.showing import StreamRelay
+from tocsin.providers.stream_relay import StreamRelay
 from tocsin.providers.watch import ModelWatch
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# After a failure that says nothing of when to come back.
+# Before a retry, if the provider named no time.
 PAUSE_S = 1.0
-# A key that was refused is not shown again for so long: whoever corrects it restarts the program anyway.
+# A refused key is not sent again for this long; correcting it restarts the program anyway.
 REFUSED_KEY_S = 300.0
-# Certainly nothing was answered, and a second try often is.
+# No answer was begun, and a retry often succeeds.
 _PASSING = frozenset({"connect", "lost"})
 
 
@@ -54,17 +54,15 @@ class RemoteChat:
         on_text: Callable[[str], None] | None = None,
         on_restart: Callable[[], None] | None = None,
     ) -> Completion:
-        """See `ChatProvider.ask`."""
         asked = askable(question)
-        showing = StreamRelay(on_text, on_restart)
+        relay = StreamRelay(on_text, on_restart)
 
         async def call() -> Completion:
-            return await (await self._start()).answer(asked, showing)
+            return await (await self._start()).answer(asked, relay)
 
-        return await self._watched(call, showing)
+        return await self._watched(call, relay)
 
     async def extract(self, question: Question, shape: type[T]) -> T:
-        """See `ChatProvider.extract`."""
         asked = askable(question)
 
         async def call() -> T:
@@ -78,18 +76,18 @@ class RemoteChat:
             await self._started.aclose()
             self._started = None
 
-    async def _watched(self, call: Callable[[], Awaitable[T]], showing: StreamRelay) -> T:
+    async def _watched(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
         model = named(self.model, self.name)
         try:
-            answer = await self._patiently(call, showing)
+            answer = await self._patiently(call, relay)
         except ProviderError as failure:
             await self._watch.failed(model, failure)
             raise
         self._watch.worked(model)
         return answer
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]], showing: StreamRelay) -> T:
-        """Call once, and once more where that may help, all within the deadline."""
+    async def _patiently(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
+        """Call, and retry once where that may help, all within the deadline."""
         self._check_key()
         deadline = asyncio.timeout(self._limits.whole_s)
         try:
@@ -98,7 +96,7 @@ class RemoteChat:
                     return await call()
                 except ProviderError as failure:
                     wait_s = self._wait_s(failure)
-                    if wait_s is None or not showing.may_restart():
+                    if wait_s is None or not relay.may_restart():
                         raise
                 await self._clock.sleep(wait_s)
                 return await call()
@@ -117,7 +115,7 @@ class RemoteChat:
             raise
 
     def _wait_s(self, failure: ProviderError) -> float | None:
-        """Return how long to wait before the second try, or nothing when it cannot help."""
+        """Return the wait before the retry, or `None` if a retry cannot help."""
         passing = failure.provider_code in _PASSING or failure.provider_code.startswith("5")
         if not passing and failure.kind is not FailureKind.RATE_LIMITED:
             return None
@@ -129,7 +127,7 @@ class RemoteChat:
             raise refused_key(self._endpoint)
 
     async def _start(self) -> "Model":
-        """Return the model; importing what speaks to it takes a second, which the event loop does not wait for."""
+        """Return the model; the SDK is imported in a thread, because that takes a second."""
         async with self._starting:
             if self._started is None:
                 self._started = await asyncio.to_thread(_load, self._endpoint, self._redact, self._limits)
@@ -153,12 +151,12 @@ def _load(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTim
 
 
 def named(model: str, provider: str) -> str:
-    """Return a model's name for people."""
     return f"{model} ({provider})"
 
 
 def askable(question: Question) -> Question:
-    """Return the question as every provider takes it: sides alternate, the user begins and ends, nothing is blank.
+    """Return the question as every provider accepts it: roles alternate, the user's turns are first and last, none
+    is blank.
 
     A window of a longer conversation may begin with an answer, and people write twice in a row.
     """

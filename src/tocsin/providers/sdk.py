@@ -1,4 +1,4 @@
-"""The SDKs of the model providers, through pydantic-ai. Imported in a thread at the first use: it takes a second."""
+"""The SDKs of the model providers, through pydantic-ai. Importing this module takes a second."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ from pydantic_ai.models import Model as SdkModel
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
 from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
-from tocsin.providers.showing import StreamRelay
+from tocsin.providers.stream_relay import StreamRelay
 from tocsin.providers.unstreamed import UnstreamedError, completion_of, was_to_stream
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ T = TypeVar("T")
 # A megabyte of text is 250,000 tokens, more than any model writes in two minutes.
 MAX_ANSWER_CHARS = 1024 * 1024
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-# They log what was asked and answered at level DEBUG, and every call at INFO.
+# The SDKs log questions and answers at DEBUG, and every call at INFO.
 _TALKATIVE = ("httpx2", "httpcore2", "anthropic", "openai")
 
 
@@ -45,9 +45,9 @@ def open_model(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: Ca
     """Return the model of an endpoint; only its own SDK is imported. No connection is made."""
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # What an answer cost is told as well as it is known; nobody can act on more.
+    # The cost of an answer is informational, so a failure to read it is ignored.
     warnings.filterwarnings("ignore", message="Failed to extract usage")
-    # What keeps silent is noticed by `Model.answer`; the client's own limit ends the calls that do not stream.
+    # `Model.answer` limits the pauses of a stream; the client's own limit ends calls that do not stream.
     timeout = httpx2.Timeout(limits.whole_s, connect=limits.connect_s, pool=limits.connect_s)
     http = httpx2.AsyncClient(
         timeout=timeout,
@@ -87,7 +87,7 @@ def _openai(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> SdkModel:
 
 
 class Model:
-    """One call at a time or many; every failure is a ProviderError, but those of whoever is shown the pieces."""
+    """Make calls, also concurrently; every failure is a ProviderError, except those of the caller's `on_text`."""
 
     def __init__(
         self,
@@ -103,26 +103,26 @@ class Model:
         self._model = model
         self._http = http
 
-    async def answer(self, question: Question, showing: StreamRelay) -> Completion:
-        """Stream one answer; every event, shown or not, is a sign of life."""
+    async def answer(self, question: Question, relay: StreamRelay) -> Completion:
+        """Stream one answer; every event, shown or not, restarts the pause limit."""
         patience = asyncio.timeout(self._limits.first_piece_s)
         try:
             async with patience:
-                return await self._stream(question, showing, patience)
+                return await self._stream(question, relay, patience)
         except ProviderError:
             raise
         except TimeoutError as error:
             if not patience.expired():
-                raise self._failure(error, showing) from None
-            raise failed(self._endpoint, "stalled", "has fallen silent", "try again in a few minutes") from None
+                raise self._failure(error, relay) from None
+            raise failed(self._endpoint, "stalled", "stopped sending", "try again in a few minutes") from None
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
             if whole := next((cause for cause in chain_of(error) if isinstance(cause, UnstreamedError)), None):
-                showing(whole.completion.text)
+                relay(whole.completion.text)
                 return whole.completion
-            raise self._failure(error, showing) from None
+            raise self._failure(error, relay) from None
 
     async def extract(self, question: Question, shape: type[T]) -> T:
-        """Have the model fill in `shape`; it may correct itself once."""
+        """Have the model fill in `shape`, with one correction allowed."""
         before = messages_of(question)[:-1]
         agent = Agent(self._model, output_type=shape, instructions=question.instructions or None, retries=1)
         try:
@@ -135,7 +135,7 @@ class Model:
         """Close all connections."""
         await self._http.aclose()
 
-    async def _stream(self, question: Question, showing: StreamRelay, patience: asyncio.Timeout) -> Completion:
+    async def _stream(self, question: Question, relay: StreamRelay, patience: asyncio.Timeout) -> Completion:
         clock = asyncio.get_running_loop().time
         pieces: list[str] = []
         length = 0
@@ -147,22 +147,22 @@ class Model:
                 if piece := _text_of(event):
                     length += len(piece)
                     if length > MAX_ANSWER_CHARS:
-                        raise failed(self._endpoint, "endless", "does not stop writing")
+                        raise failed(self._endpoint, "endless", "exceeded the maximum answer length")
                     pieces.append(piece)
-                    showing(piece)
+                    relay(piece)
             return self._completion("".join(pieces), stream.get(), is_whole=ending.seen)
 
     def _completion(self, text: str, response: ModelResponse, *, is_whole: bool) -> Completion:
-        """Return the answer; raises ProviderError where it is not whole or there is none."""
+        """Return the answer; raises ProviderError if it is empty or incomplete."""
         endpoint = self._endpoint
         filtered = response.finish_reason == "content_filter"
-        # Both interfaces say why they stop; pydantic-ai supposes a reason where there was none, but not here.
+        # Both interfaces give a reason for stopping. `response.finish_reason` may be pydantic-ai's guess; this is not.
         reason = (response.provider_details or {}).get("finish_reason")
         if not filtered and not reason and not (is_whole and text):
             cut = failed(endpoint, "cut", "stopped in the middle of its answer", "try again")
             raise cut if text else unreadable(endpoint)
         if not text.strip():
-            raise declined(endpoint) if filtered else failed(endpoint, "empty", "answers with nothing", "try again")
+            raise declined(endpoint) if filtered else failed(endpoint, "empty", "sent an empty answer", "try again")
         return Completion(
             text,
             _name(response.model_name) or endpoint.model,
@@ -172,14 +172,14 @@ class Model:
             truncated=filtered or response.finish_reason == "length",
         )
 
-    def _failure(self, error: Exception, showing: StreamRelay) -> Exception:
-        if showing.failure is error:
+    def _failure(self, error: Exception, relay: StreamRelay) -> Exception:
+        if relay.failure is error:
             return error
         return failure_of(error, self._endpoint, self._redact)
 
 
 def messages_of(question: Question) -> list[ModelMessage]:
-    """Return the conversation as pydantic-ai wants it; the instructions go with the last message."""
+    """Return the conversation as pydantic-ai messages; the instructions go with the last one."""
     messages: list[ModelMessage] = [
         ModelRequest(parts=[UserPromptPart(_content(turn))])
         if turn.role == "user"
@@ -193,7 +193,7 @@ def messages_of(question: Question) -> list[ModelMessage]:
 
 
 def _content(turn: Turn) -> str | list[UserContent]:
-    """Return words as a text, which every service takes; some take no lists."""
+    """Return text without images as a string, because some services accept no lists."""
     if not turn.images:
         return turn.text
     text: list[UserContent] = [turn.text] if turn.text.strip() else []
@@ -201,7 +201,7 @@ def _content(turn: Turn) -> str | list[UserContent]:
 
 
 def _text_of(event: ModelResponseStreamEvent) -> str:
-    """Return what an event adds to the answer; thoughts and tools add nothing."""
+    """Return the text that an event adds to the answer; reasoning and tool calls add none."""
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
         return event.part.content
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
@@ -210,24 +210,24 @@ def _text_of(event: ModelResponseStreamEvent) -> str:
 
 
 def _name(told: object) -> str:
-    """Return the name under which the provider answered, where it is one."""
+    """Return the model's name as reported by the provider, or `""` if it is malformed."""
     return told if isinstance(told, str) and told.isprintable() and len(told) <= 200 else ""
 
 
 @dataclass(slots=True)
 class _Ending:
-    """Whether a stream said that it is over; some services leave it at that and give no reason."""
+    """Whether the end of the stream was seen; some services give no other reason for stopping."""
 
     seen: bool = False
 
 
-# Of the call that is made in this task: the hooks of the client are the same for all calls.
+# Per task, because the client's hooks are shared by all calls.
 _ENDING: ContextVar[_Ending | None] = ContextVar("ending", default=None)
 _OVER = b"\ndata: [DONE]"
 
 
 class _Bounds:
-    """Refuses a redirect, and what unpacks to more than it seems; bounds the rest."""
+    """Refuse redirects and compressed bodies; bound all other responses."""
 
     def __init__(self, endpoint: ModelEndpoint) -> None:
         self._endpoint = endpoint
@@ -245,7 +245,7 @@ class _Bounds:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body of which only so much is read, and whose end is looked for."""
+    """A body that is read up to a maximum, and searched for its end mark."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, ending: _Ending) -> None:
         self._stream = stream

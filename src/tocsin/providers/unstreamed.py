@@ -1,4 +1,4 @@
-"""An answer in one piece, from a service that does not stream although it was asked to. Both interfaces have such."""
+"""Read an answer that a service sent in one piece although a stream was requested."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ import httpx2
 from tocsin.providers.contract import Completion
 from tocsin.providers.endpoint import ModelEndpoint
 
-# Why an answer ended too early, in the words of both.
+# Reasons for an early end, in either interface.
 _TRUNCATED = frozenset({"length", "max_tokens", "content_filter"})
 
 
 class UnstreamedError(Exception):
-    """Carries the whole answer past the SDK, which only waits for pieces."""
+    """Carries the complete answer past the SDK, which expects pieces."""
 
     def __init__(self, completion: Completion) -> None:
         super().__init__("the answer came in one piece")
@@ -22,7 +22,7 @@ class UnstreamedError(Exception):
 
 
 def was_to_stream(response: httpx2.Response) -> bool:
-    """Whether a stream was asked for and JSON came."""
+    """Whether a stream was requested and JSON arrived."""
     if response.status_code != 200 or "application/json" not in response.headers.get("content-type", ""):
         return False
     asked = _object(response.request.content)
@@ -30,7 +30,7 @@ def was_to_stream(response: httpx2.Response) -> bool:
 
 
 def completion_of(body: bytes, endpoint: ModelEndpoint) -> Completion | None:
-    """Return the answer that a whole body has, or nothing where there is none."""
+    """Return the answer in a complete body, or `None` if it has none."""
     document = _object(body)
     text, ending = _openai(document) if endpoint.provider == "openai" else _anthropic(document)
     if not text.strip():

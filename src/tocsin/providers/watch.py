@@ -1,4 +1,4 @@
-"""Which chat models fail until the operator acts. The operator is told once, and again only after the model worked."""
+"""Track chat models that fail until the operator acts. The operator is told once per outage."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,10 +12,10 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class ModelWatch:
-    """Keeps one problem per model, for this process. Failures that may pass by themselves are none."""
+    """Keep one problem per model, in this process; temporary failures do not count."""
 
     def __init__(self) -> None:
-        self.problems: dict[str, str] = {}  # by model: what is wrong, and the remedy
+        self.problems: dict[str, str] = {}  # by model: reason and remedy
         self._told: set[str] = set()
         self._tell: list[Tell] = []
 
@@ -24,7 +24,7 @@ class ModelWatch:
         self._tell.append(tell)
 
     async def failed(self, model: str, error: TocsinError) -> None:
-        """Note why `model` gave no answer."""
+        """Record the failure of `model`, and tell the operator unless that was done."""
         if not needs_operator(error):
             return
         self.problems[model] = error.sentence()
@@ -37,14 +37,14 @@ class ModelWatch:
                 await tell(f"The chat model {model} fails until you act: {error.sentence()}.")
         except TocsinError as failure:
             self._told.discard(model)
-            log.warning("the operator is not told of a chat model", extra={"reason": failure.sentence()})
+            log.warning("telling the operator about a chat model failed", extra={"reason": failure.sentence()})
 
     def worked(self, model: str) -> None:
-        """Note that `model` has answered."""
+        """Record an answer of `model`, which ends its problem."""
         self.problems.pop(model, None)
         self._told.discard(model)
 
 
 def needs_operator(error: TocsinError) -> bool:
-    """Whether trying again is useless until somebody changes a setting or the account."""
+    """Whether retries are useless until the operator changes a setting or the account."""
     return isinstance(error, ConfigError) or (isinstance(error, ProviderError) and error.needs_operator)

@@ -84,7 +84,6 @@ class ScriptedTransport:
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
-        """See `Transport.request`."""
         self.sent.append(SentRequest(method, url, dict(headers), body))
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, RemoteError):

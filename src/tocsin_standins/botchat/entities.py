@@ -1,7 +1,6 @@
-"""Entities as the Bot API takes them: what it cleans away in silence, and what nobody should send in the first place.
+"""Check entities more strictly than the Bot API, which repairs crossing and nested ones silently.
 
-Written from the behaviour of the published server (tdlib, MessageEntity): it repairs crossing and nested
-entities instead of refusing them, so that only a stricter reader than the product finds a client's mistakes.
+Written from the behaviour of the published server (tdlib, MessageEntity).
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from typing import Any
 
 Entity = dict[str, Any]
 
-MOST_ENTITIES = 100  # of one message take effect
+MOST_ENTITIES = 100  # entities of one message that take effect
 VERBATIM = frozenset({"code", "pre"})
 HOLD_CODE = frozenset({"pre", "blockquote"})
 KINDS = VERBATIM | {"bold", "italic", "underline", "strikethrough", "spoiler", "text_link", "blockquote"}
 
 
 def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
-    """Take blanks out of the start of entities but blocks of code, drop those without anything else.
+    """Strip blanks at the start of entities other than `pre`, and drop entities that are blank.
 
-    That the product also makes a blank of every tab is left out: tests shall see what was sent.
+    Unlike the product, it keeps tabs, so that tests see what was sent.
     """
     kept = []
     for entity in entities:
@@ -33,13 +32,13 @@ def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
 
 
 def shown_by(text: str, entity: Entity) -> str:
-    """Give the part of the text that an entity is about."""
+    """Return the part of the text that an entity covers."""
     begin, end = entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2
     return text.encode("utf-16-le", "surrogatepass")[begin:end].decode("utf-16-le", "surrogatepass")
 
 
 def mistake(text: str, entities: Sequence[Entity]) -> str:
-    """Say what the product would repair or ignore in these entities, or nothing."""
+    """Return what the product would repair or ignore in these entities, or `""`."""
     if text != text.strip(" \n"):
         return "the text has blanks around it"
     if len(entities) > MOST_ENTITIES:
@@ -60,7 +59,7 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
     if not shown.strip():
         return "blank"
     if entity["type"] == "text_link" and not str(entity.get("url", "")).startswith(("http://", "https://")):
-        return "no web address"
+        return "not a web address"
     if any(end_of(outer) < end_of(entity) for outer in around):
         return "crosses another one"
     if entity["type"] in kinds:
@@ -71,5 +70,5 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
 
 
 def end_of(entity: Entity) -> int:
-    """Give the position behind an entity."""
+    """Return the position after an entity."""
     return int(entity["offset"] + entity["length"])

@@ -1,4 +1,4 @@
-"""The files that somebody sends to the bot: what the Bot API shows of each kind."""
+"""Files sent to the bot, as the Bot API describes each kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDERS = {"photo": "photos", "voice": "voice", "audio": "music", "document": "d
 
 
 def kind_of(name: str, mime: str) -> tuple[str, str]:
-    """Return as what an app sends a file (photo, voice, audio or document), and its media type."""
+    """Return the kind that an app sends a file as (photo, voice, audio or document), and its media type."""
     mime = mime.partition(";")[0].strip().lower()
     if mime in ("", "application/octet-stream"):
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -35,7 +35,7 @@ def fields_of(kind: str, file_id: str, name: str, mime: str, size: int) -> dict[
 
 
 def label_of(message: Mapping[str, Any]) -> str:
-    """Return what a reader sees of a message's file: its name, or its kind."""
+    """Return the text that stands for a file in a message: its name or kind."""
     for kind in FOLDERS:
         if file := message.get(kind):
             return str(file.get("file_name") or kind) if isinstance(file, Mapping) else kind

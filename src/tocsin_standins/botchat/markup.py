@@ -1,7 +1,7 @@
-"""Markup as the Bot API parses it: Markdown, MarkdownV2 and HTML to text and entities, with its complaints.
+"""Parse Markdown, MarkdownV2 and HTML to text and entities as the Bot API does, with its error messages.
 
-Written from the documented grammar (core.telegram.org/bots/api#formatting-options) and the known error texts;
-shares nothing with the product's own renderer, so that the two check each other.
+Written from the documented grammar (https://core.telegram.org/bots/api#formatting-options) and the known error
+texts; shares no code with Tocsin's renderer, so that each checks the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHARACTER_REFERENCE = re.compile(r"&(?:lt|gt|amp|quot|#\d{1,7}|#[xX][0-9a-fA-F]
 
 
 class MarkupError(Exception):
-    """The text does not parse; the message is the Bot API's."""
+    """The text does not parse; carries the Bot API's message."""
 
 
 def parse(text: str, mode: str) -> ParsedText:
@@ -89,14 +89,14 @@ class _Parser:
             self.entities.append({"type": kind, "offset": opened.start, "length": length, **opened.extra, **extra})
 
     def result(self) -> ParsedText:
-        # Inner entities end first, and outer ones are listed first, also where both cover the same.
+        # Inner entities end first; outer ones are listed first, even if both have the same range.
         self.entities.reverse()
         self.entities.sort(key=lambda e: (e["offset"], -e["length"]))
         return "".join(self.out), self.entities
 
 
 class _Legacy(_Parser):
-    """The old Markdown: four markers, no nesting, escapes outside entities only."""
+    """Legacy Markdown: four markers, no nesting, escapes outside entities only."""
 
     def run(self) -> ParsedText:
         while self.i < len(self.source):
@@ -198,7 +198,7 @@ class _V2(_Parser):
 
     def _quote(self) -> bool:
         at_line_start = self.i == 0 or self.source[self.i - 1] == "\n"
-        width = 3 if self.at("**>") else 1  # "**" parts two quotations that follow each other
+        width = 3 if self.at("**>") else 1  # "**" separates two adjacent quotations
         if not at_line_start or not (self.at(">") or self.at("**>")):
             return False
         if not self.open:

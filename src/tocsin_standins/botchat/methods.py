@@ -1,4 +1,4 @@
-"""The Bot API methods the stand-in answers, one function each."""
+"""The Bot API methods that the stand-in implements, one function each."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ async def control(request: web.Request, act: Callable[..., dict[str, Any]]) -> w
 
 
 def sender_of(chat: Chat, sender_id: int, name: str, *, is_bot: bool) -> dict[str, Any]:
-    """Make the Bot API's User of whoever writes in the chat."""
+    """Return the Bot API's User of the person who writes in the chat."""
     default = chat.id if chat.type == "private" else 1001
     username = re.sub(r"\W", "", name).lower()
     return {"id": sender_id or default, "is_bot": is_bot, "first_name": name, "username": username}
 
 
 def detected(text: str) -> list[Entity]:
-    """Find what the server marks by itself: commands, mentions, links."""
+    """Return the entities that the server adds itself: commands, mentions, links."""
     patterns = {
         "bot_command": r"(?<![\w/<>])/[A-Za-z0-9_]{1,32}(?:@\w+)?(?![\w/<>])",
         "mention": r"(?<!\w)@[A-Za-z]\w{3,31}",
@@ -97,7 +97,7 @@ def detected(text: str) -> list[Entity]:
 
 
 def send_message(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
-    """Parse and measure the text, find chat, thread and replied message, keep the message."""
+    """Validate and store a message."""
     text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit, strict=bot.strict_entities)
     chat = bot.world.chat(args.get("chat_id"))
     thread = _thread(chat, args)
@@ -125,7 +125,7 @@ def _thread(chat: Chat, args: Arguments) -> int:
     thread = integer(args.get("message_thread_id"))
     if thread is None or thread == 0:
         return 0
-    # The General topic is addressed by leaving the thread out; 1 is refused.
+    # The General topic is addressed without a thread ID; 1 is refused.
     if thread == GENERAL_TOPIC or thread not in chat.topics:
         raise refuse("Bad Request: message thread not found")
     return thread
@@ -153,7 +153,7 @@ def _own_message(bot: BotChat, args: Arguments, missing: str) -> dict[str, Any]:
 
 
 def edit_message_text(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
-    """Replace text and keyboard of an own message."""
+    """Replace text and keyboard of one of the bot's messages."""
     text, entities = formatted(args, max_chars=MAX_TEXT, utf16=bot.utf16_limit, strict=bot.strict_entities)
     keyboard = check_keyboard(args.get("reply_markup"))
     message = _own_message(bot, args, "message to edit not found")
@@ -174,14 +174,14 @@ def edit_message_text(bot: BotChat, request: web.Request, args: Arguments) -> di
 
 
 def edit_message_reply_markup(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
-    """Replace the keyboard of an own message; without one it is removed."""
+    """Replace or remove the keyboard of one of the bot's messages."""
     message = _own_message(bot, args, "message to edit not found")
     given = {"text": message["text"], "entities": message.get("entities", []), "parse_mode": ""}
     return edit_message_text(bot, request, {**args, **given})
 
 
 def send_chat_action(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Show "typing" and its like for five seconds."""
+    """Show a chat action for five seconds."""
     chat = bot.world.chat(args.get("chat_id"))
     _thread(chat, args)
     if args.get("action") not in ACTIONS:
@@ -194,7 +194,7 @@ def send_chat_action(bot: BotChat, request: web.Request, args: Arguments) -> boo
 
 
 def set_message_reaction(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Put at most one of the allowed emoji under a message; an empty list takes it away."""
+    """Set or remove the one reaction of the bot to a message."""
     message = _own_message(bot, args, "message to react not found")
     reactions = decoded(args.get("reaction"), "reaction") or []
     if len(reactions) > 1:
@@ -208,7 +208,7 @@ def set_message_reaction(bot: BotChat, request: web.Request, args: Arguments) ->
 
 
 def answer_callback_query(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Stop the button's spinner, once per press."""
+    """End the progress bar of a button, once per press."""
     callback_id, text = str(args.get("callback_query_id", "")), str(args.get("text") or "")
     if callback_id not in bot.world.callbacks:
         raise refuse("Bad Request: query is too old and response timeout expired or query ID is invalid")
@@ -220,7 +220,7 @@ def answer_callback_query(bot: BotChat, request: web.Request, args: Arguments) -
 
 
 def set_my_commands(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Keep the command menu."""
+    """Store the command menu."""
     commands = decoded(args.get("commands"), "commands")
     if not isinstance(commands, list):
         raise refuse("Bad Request: can't parse commands: expected an Array of BotCommand")
@@ -236,7 +236,7 @@ def set_my_commands(bot: BotChat, request: web.Request, args: Arguments) -> bool
 
 
 async def get_updates(bot: BotChat, request: web.Request, args: Arguments) -> list[dict[str, Any]]:
-    """Hand out updates, waiting up to `timeout` seconds for the first."""
+    """Return updates, waiting up to `timeout` seconds for the first."""
     allowed = decoded(args.get("allowed_updates"), "allowed updates")
     limit = integer(args.get("limit"))
     return await bot.updates.poll(
@@ -248,20 +248,20 @@ async def get_updates(bot: BotChat, request: web.Request, args: Arguments) -> li
 
 
 def set_webhook(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Send updates to a URL from now on."""
+    """Deliver updates to a URL from now on."""
     allowed = decoded(args.get("allowed_updates"), "allowed updates")
     bot.updates.set_webhook({**args, "allowed_updates": allowed}, insecure=bot.insecure_webhooks)
     return True
 
 
 def delete_webhook(bot: BotChat, request: web.Request, args: Arguments) -> bool:
-    """Give updates to polls again."""
+    """Deliver updates to polls again."""
     bot.updates.delete_webhook(drop_pending=args.get("drop_pending_updates") in (True, "true", "True"))
     return True
 
 
 def get_file(bot: BotChat, request: web.Request, args: Arguments) -> dict[str, Any]:
-    """Say where a file can be downloaded."""
+    """Return where a file can be downloaded."""
     file_id = str(args.get("file_id", ""))
     if file_id not in bot.world.files:
         raise refuse("Bad Request: invalid file_id")

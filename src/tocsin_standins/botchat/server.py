@@ -25,15 +25,15 @@ Method = Callable[["BotChat", web.Request, dict[str, Any]], Awaitable[Any] | Any
 
 
 class BotChat(HttpStandIn):
-    """Telegram's side of a bot.
+    """The Bot API of one bot.
 
-    `paced` enforces 30 messages a second, 1 a second per chat but for short bursts, and 20 a minute per group.
-    `utf16_limit` counts the 4,096 in UTF-16 units. `insecure_webhooks` allows http URLs, as a
+    `paced` enforces 30 messages per second, 1 per second per chat apart from short bursts, and 20 per minute per group.
+    `utf16_limit` measures the limit of 4,096 in UTF-16 units. `insecure_webhooks` allows http URLs, as a
     self-hosted Bot API server does.
     """
 
     channel = "botchat"
-    strict_entities = False  # set it, and entities are refused that the product would repair
+    strict_entities = False  # refuse entities that the product would repair
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class BotChat(HttpStandIn):
 
     @property
     def api_url(self) -> str:
-        """What `BOTCHAT_API_URL` is set to."""
+        """The value for `BOTCHAT_API_URL`."""
         return self.url
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
@@ -75,7 +75,7 @@ class BotChat(HttpStandIn):
         ]
 
     async def start(self) -> None:
-        """Listen, and deliver to a webhook if there is one."""
+        """Listen, and deliver to the webhook if one is set."""
         await super().start()
         deliveries = asyncio.create_task(self.updates.deliver(self.pause, self._closing), name="webhook")
 
@@ -86,7 +86,7 @@ class BotChat(HttpStandIn):
         self._stack.push_async_callback(join)
 
     def refusal(self, fault: Fault) -> web.Response:
-        """Say no in the Bot API's words: `code` is a description or a number with `text` as description."""
+        """Return a refusal in the Bot API's form; `code` is a description, or a number with `text` as description."""
         if fault.kind == "rate_limited":
             return too_many_requests(fault.seconds)
         if fault.code.isdigit():
@@ -94,7 +94,7 @@ class BotChat(HttpStandIn):
         return refusal(fault.code or "Bad Request", fault.http_status)
 
     def check_pace(self, chat: Chat) -> None:
-        """Refuse with 429 what comes too fast, if `paced`."""
+        """Raise a 429 for a message that exceeds a rate limit, if `paced`."""
         if not self.paced:
             return
         group = chat.id if chat.id < 0 else None
@@ -115,10 +115,10 @@ class BotChat(HttpStandIn):
         edit_of: int = 0,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Let somebody write to the bot; give the update.
+        """Queue a message from a person to the bot; return the update.
 
-        `fields` go into the message (`photo=[…]`, `voice={…}`). `edit_of` makes it an edit of that message.
-        `sender_id` defaults to the chat's id in private, 1001 in groups.
+        `fields` are added to the message (`photo=[…]`, `voice={…}`). `edit_of` is the ID of the message that this edits.
+        `sender_id` defaults to the chat's ID in private chats, else to 1001.
         """
         chat = self.world.chats.get(chat_id) or self.world.visitor(chat_id)
         sender = methods.sender_of(chat, sender_id, sender_name, is_bot=is_bot)
@@ -155,7 +155,7 @@ class BotChat(HttpStandIn):
         caption: str = "",
         sender_name: str = "Alice",
     ) -> dict[str, Any]:
-        """Let somebody send the bot a file as an app does: as photo, voice message, audio or document."""
+        """Queue a file from a person, as an app sends it: photo, voice message, audio or document."""
         if not data:
             raise ValueError("the file is empty")
         kind, mime = kind_of(name, mime)
@@ -168,7 +168,7 @@ class BotChat(HttpStandIn):
     def press(
         self, chat_id: int, message_id: int, data: str, *, sender_id: int = 0, sender_name: str = "Alice"
     ) -> dict[str, Any]:
-        """Let somebody press an inline button; give the update. An unknown message is left out of it."""
+        """Queue the press of an inline button; return the update, without the message if that is unknown."""
         chat = self.world.chats.get(chat_id) or self.world.visitor(chat_id)
         callback_id = str(secrets.randbelow(10**18))
         self.world.callbacks.add(callback_id)
@@ -183,7 +183,7 @@ class BotChat(HttpStandIn):
         return self.updates.add(callback_query=query)
 
     def add_file(self, data: bytes, *, path: str = "documents/file_1.bin", size: int = 0) -> str:
-        """Offer a file for download; `size` may claim another length than `data` has. Gives the file id."""
+        """Offer a file for download and return its ID; `size` overrides the reported length."""
         file_id = f"file-{secrets.token_urlsafe(12)}"
         self.world.files[file_id] = (path, data, size or len(data))
         return file_id

@@ -1,4 +1,4 @@
-"""How the Telegram stand-in hands out updates: long polling, or a webhook."""
+"""Deliver the updates of the Telegram stand-in: by long polling or a webhook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import aiohttp
 
 from tocsin_standins.botchat.world import refuse
 
-# An offset beyond that, of another server or another time, counts as none (TDLib, TQueue::get).
+# A larger offset, such as one from another server, is ignored (TDLib, TQueue::get).
 FARTHEST_OFFSET = 10
 MAX_TIMEOUT_S = 50  # getUpdates: the server caps `timeout`
 DEFAULT_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member", "channel_post")
@@ -43,7 +43,7 @@ class Updates:
         self._clock = clock
 
     def add(self, **update: Any) -> dict[str, Any]:
-        """Queue an update (`message=…`) unless its kind is not asked for; give it with its id."""
+        """Queue an update (`message=…`) if its kind is subscribed; return it with its ID."""
         made = {"update_id": self._next_id, **update}
         self._next_id += 1
         if next(iter(update)) in self._allowed:
@@ -53,7 +53,7 @@ class Updates:
         return made
 
     def skip_ids(self, count: int) -> None:
-        """Let the next update ids jump, as they may after quiet times."""
+        """Skip update IDs, as the product does after a quiet week."""
         self._next_id += count
 
     async def poll(self, offset: int, limit: int, timeout_s: float, allowed: list[str] | None) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Updates:
             self._poller.set_result(conflict)
 
     def set_webhook(self, args: dict[str, Any], *, insecure: bool) -> None:
-        """Take a webhook over from polling; an empty URL removes it."""
+        """Switch from polling to a webhook; an empty URL removes it."""
         url, secret = str(args.get("url") or ""), str(args.get("secret_token") or "")
         if not url:
             self.delete_webhook(drop_pending=False)
@@ -119,18 +119,18 @@ class Updates:
             self.queue.clear()
 
     def webhook_info(self) -> dict[str, Any]:
-        """Give the Bot API's WebhookInfo."""
+        """Return the Bot API's WebhookInfo."""
         info = {"url": "", "has_custom_certificate": False, "pending_update_count": len(self.queue)}
         shown = {name: value for name, value in self.webhook.items() if name != "secret"}
         return info | shown
 
     def end(self) -> None:
-        """Let waiting polls answer now, empty."""
+        """End waiting polls with an empty answer."""
         self._wake("")
         self._news.set()
 
     async def deliver(self, pause: Callable[[float], Any], closing: asyncio.Event) -> None:
-        """Post queued updates to the webhook, one after the other, each until it is answered 2xx."""
+        """Post queued updates to the webhook in order, each until it is answered with 2xx."""
         timeout = aiohttp.ClientTimeout(total=10)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             delay_s = self._retry_s

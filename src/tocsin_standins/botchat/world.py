@@ -1,4 +1,4 @@
-"""The chats, messages, buttons and files a Telegram stand-in knows, and how it says no."""
+"""The state of the Telegram stand-in (chats, messages, files), and its refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tocsin_standins.serving import RefusalError, whole_seconds
 
 BOT_ID, BOT_USERNAME = 7000000001, "tocsin_standin_bot"
 ME = {"id": BOT_ID, "is_bot": True, "first_name": "Tocsin", "username": BOT_USERNAME}
-MAX_TEXT = 4096  # sendMessage: after entities parsing
+MAX_TEXT = 4096  # sendMessage, after entities are parsed
 MAX_CALLBACK_DATA_BYTES = 64
 
 BLOCKED = "Forbidden: bot was blocked by the user"
@@ -33,7 +33,7 @@ MIGRATED_CHAT, NEW_CHAT, FORUM_CHAT, GROUP_CHAT = -2001, -1002000000001, -100100
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat; `refusal` is the description every call on it meets, `topics` the threads of a forum."""
+    """A chat; `refusal` is the error that every call gets, `topics` the threads of a forum."""
 
     id: int
     type: str = "private"
@@ -44,7 +44,7 @@ class Chat:
     refusal: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Give the Bot API's Chat."""
+        """Return the Bot API's Chat."""
         name = "first_name" if self.type == "private" else "title"
         chat: dict[str, Any] = {"id": self.id, "type": self.type, name: self.title or f"Chat {self.id}"}
         if self.username:
@@ -68,12 +68,11 @@ CHATS = (
 
 
 def refuse(description: str, **parameters: Any) -> RefusalError:
-    """Make the Bot API's refusal; the code follows from how the description starts."""
+    """Return the Bot API's refusal; the start of the description determines the code."""
     return RefusalError(refusal(description, **parameters))
 
 
 def refusal(description: str, code: int = 0, **parameters: Any) -> web.Response:
-    """Make the answer itself."""
     codes = {"Bad Request": 400, "Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Conflict": 409}
     codes |= {"Too Many Requests": 429, "Internal Server Error": 500}
     code = code or codes.get(description.partition(":")[0], 400)
@@ -85,14 +84,14 @@ def refusal(description: str, code: int = 0, **parameters: Any) -> web.Response:
 
 
 def too_many_requests(seconds: float) -> web.Response:
-    """Make the flood answer: the seconds in body and header."""
+    """Return the 429, with the seconds in body and header."""
     wait_s = max(1, math.ceil(seconds))
     return refusal(f"Too Many Requests: retry after {wait_s}", retry_after=wait_s)
 
 
 @dataclass(slots=True)
 class World:
-    """State shared by the methods. `open_world` takes unknown numeric ids for chats that exist."""
+    """State shared by the methods. With `open_world`, every numeric ID is a chat."""
 
     chats: dict[int, Chat]
     open_world: bool = True
@@ -103,7 +102,7 @@ class World:
     ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def chat(self, given: Any) -> Chat:
-        """Find the chat a call names, or refuse as the product does."""
+        """Return the chat that a call names, or refuse as the product does."""
         chat = self._look_up(given)
         if chat is None:
             raise refuse(NOT_FOUND)
@@ -127,13 +126,13 @@ class World:
         return self.chats.get(number) or (self.visitor(number) if self.open_world else None)
 
     def visitor(self, chat_id: int) -> Chat:
-        """Make the chat an unknown numeric id stands for."""
+        """Create the chat for an unknown numeric ID."""
         if chat_id > 0:
             return Chat(chat_id)
         return Chat(chat_id, "supergroup" if str(chat_id).startswith("-100") else "group")
 
     def add_message(self, chat: Chat, sender: Mapping[str, Any], at: float, **parts: Any) -> dict[str, Any]:
-        """Keep a new message and give it as the Bot API shows it."""
+        """Store a new message and return it in the Bot API's form."""
         message_id = next(self.ids)
         message = {"message_id": message_id, "from": dict(sender), "chat": chat.as_json(), "date": int(at)}
         message |= {name: value for name, value in parts.items() if value not in (None, [], "")}
@@ -142,7 +141,7 @@ class World:
 
 
 def integer(value: Any) -> int | None:
-    """Read an integer given as number or digits; anything else is None."""
+    """Return an integer given as a number or digits, else `None`."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -151,7 +150,7 @@ def integer(value: Any) -> int | None:
 
 
 def decoded(value: Any, name: str) -> Any:
-    """Undo the JSON text in which form calls carry objects and lists."""
+    """Decode the JSON text of an object or list in a form."""
     if not isinstance(value, str):
         return value
     try:
@@ -163,9 +162,9 @@ def decoded(value: Any, name: str) -> Any:
 def formatted(
     args: Mapping[str, Any], *, max_chars: int, utf16: bool, strict: bool = False
 ) -> tuple[str, list[Entity]]:
-    """Read `text` with `parse_mode` or `entities`: trimmed, measured, entities checked.
+    """Read `text` with `parse_mode` or `entities`: trim, measure, check entities.
 
-    With `strict`, entities are refused that the product would repair.
+    With `strict`, refuse entities that the product would repair.
     """
     source = args.get("text")
     if not isinstance(source, str) or not source:
@@ -191,7 +190,7 @@ def formatted(
 
 
 def trimmed(text: str, entities: Iterable[Entity]) -> tuple[str, list[Entity]]:
-    """Strip white space at both ends, as the server does, and move the entities along."""
+    """Strip white space at both ends, as the server does, and shift the entities."""
     cut = units(text[: len(text) - len(text.lstrip(" \n"))])
     text = text.strip(" \n")
     total, moved = units(text), []
@@ -236,13 +235,13 @@ def _check_span(text: str, borders: set[int], start: int, stop: int) -> None:
 
 
 def _byte_at(text: str, unit: int) -> int:
-    """Turn a UTF-16 position, possibly inside a symbol, into the UTF-8 position after that symbol."""
+    """Return the UTF-8 position after the symbol at a UTF-16 position."""
     before = text.encode("utf-16-le")[: (unit + 1) * 2]
     return len(before.decode("utf-16-le", "ignore").encode())
 
 
 def check_keyboard(markup: Any) -> dict[str, Any] | None:
-    """Check an inline keyboard's buttons; other keyboards pass."""
+    """Check an inline keyboard's buttons; accept other keyboards unchecked."""
     markup = decoded(markup, "reply keyboard markup")
     if markup is None:
         return None

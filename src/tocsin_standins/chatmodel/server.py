@@ -1,6 +1,6 @@
-"""Stand-in of a chat model: the interfaces of OpenAI and of Anthropic, streaming, pictures, structured answers.
+"""Stand-in of a chat model with the interfaces of OpenAI and Anthropic: streaming, images, structured answers.
 
-Says again what it was told, unless `will_answer` gave it something better to say.
+Repeats the question, unless `will_answer` provides an answer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tocsin_standins.serving import CURRENT_FAULT, Handler, HttpStandIn, Refusal
 KEY = "standin-chat-key-opens-nothing-else"
 MODEL, FAST, CAPABLE = "standin-chat-1", "standin-fast-1", "standin-capable-1"
 EVENTS = web.RequestKey("events", tuple)
-# A stream with one of these is sent by the fault, not by the handler.
+# For these faults, the fault and not the handler sends the stream.
 BROKEN = frozenset({"cut", "unfinished", "hang", "slow", "broken_event", "error_event"})
 
 
 class ChatModel(HttpStandIn):
-    """A model behind both interfaces: `openai_url` and `anthropic_url` are their base addresses.
+    """A model with both interfaces; `openai_url` and `anthropic_url` are their base addresses.
 
-    `pause_s` is waited before each piece of a streamed answer.
+    It waits `pause_s` before each piece of a streamed answer.
     """
 
     channel = "chatmodel"
@@ -46,26 +46,26 @@ class ChatModel(HttpStandIn):
         self.key = key
         self.models = set(models)
         self.pause_s = pause_s
-        self.given_up = 0  # answers whose reader left in the middle
+        self.given_up = 0  # answers whose reader disconnected early
         self._answers: deque[str | Mapping[str, Any]] = deque()
         self._count = 0
 
     @property
     def openai_url(self) -> str:
-        """What `OPENAI_BASE_URL` is set to."""
+        """The value for `OPENAI_BASE_URL`."""
         return f"{self.url}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """What `ANTHROPIC_BASE_URL` is set to."""
+        """The value for `ANTHROPIC_BASE_URL`."""
         return self.url
 
     def will_answer(self, *answers: str | Mapping[str, Any]) -> None:
-        """Say these next, in turn; a mapping answers a question for structure, or is said as JSON."""
+        """Queue answers; a mapping is a structured answer, or is sent as JSON text."""
         self._answers.extend(answers)
 
     def forget(self) -> None:
-        """Drop what was still to be said."""
+        """Drop the queued answers."""
         self._answers.clear()
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
@@ -172,7 +172,7 @@ class ChatModel(HttpStandIn):
         return response
 
     async def _stay_silent(self, request: web.Request, seconds: float) -> None:
-        """Wait until the time is over or the reader leaves."""
+        """Wait until the time is over or the reader disconnects."""
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until and await self.pause(0.005):
             if request.transport is None or request.transport.is_closing():
@@ -182,7 +182,7 @@ class ChatModel(HttpStandIn):
     async def _stream(
         self, request: web.Request, events: Iterable[bytes], pause_s: float, *, end: bool = True
     ) -> web.StreamResponse:
-        """Send events one by one; without `end` the connection stays as it is for whoever breaks it."""
+        """Send events one by one; without `end`, leave the connection to the fault that breaks it."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         try:
             await response.prepare(request)
@@ -192,13 +192,13 @@ class ChatModel(HttpStandIn):
                 await response.write(event)
             if end:
                 await response.write_eof()
-        except ConnectionError:  # nobody reads any more
+        except ConnectionError:  # the reader disconnected
             self.given_up += 1
         return response
 
 
 def echo(prompt: Prompt) -> str:
-    """Say again in Markdown what the last turn says, and how many pictures came with it."""
+    """Repeat the last turn in Markdown, with the number of its images."""
     quoted = "\n".join(f"> {line}" for line in prompt.text.splitlines()) or "> …"
     images = f"\n\n*Images: {prompt.images}*" if prompt.images else ""
     return f"**You said:**\n\n{quoted}{images}"

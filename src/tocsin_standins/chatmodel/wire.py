@@ -1,6 +1,7 @@
-"""The two interfaces of chat models as data: what a request asks, and an answer in pieces.
+"""The two interfaces of chat models as data: requests, and answers whole or streamed.
 
-Sources: OpenAI API reference, "Chat Completions"; Anthropic API reference, "Messages" and "Streaming Messages".
+Sources: https://platform.openai.com/docs/api-reference/chat, https://docs.claude.com/en/api/messages and
+https://docs.claude.com/en/docs/build-with-claude/streaming
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CREATED = 1_800_000_000
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A request, whichever interface it came by; `text` and `images` are those of the last turn."""
+    """A request by either interface; `text` and `images` are those of the last turn."""
 
     model: str
     system: str
@@ -32,21 +33,21 @@ class Prompt:
     images: int
     stream: bool
     wants_usage: bool
-    tool: str  # the function that the answer must call
-    schema: Mapping[str, Any] | None  # of that function's arguments, or of the JSON text that is wanted
+    tool: str  # the function that the model must call
+    schema: Mapping[str, Any] | None  # of that function's arguments, or of the requested JSON text
 
     @property
     def text(self) -> str:
-        """What the last turn says."""
+        """The text of the last turn."""
         return self.turns[-1][1]
 
     @property
     def names(self) -> list[str]:
-        """The names that the instructions list, each on a line `- name: what it is`."""
+        """The names that the instructions list, each on a line `- name: description`."""
         return re.findall(r"^- ([\w-]+): ", self.system, re.MULTILINE)
 
     def summary(self) -> dict[str, Any]:
-        """Give what the recorder keeps: no picture, no schema."""
+        """Return the fields to record, without images and schema."""
         return {
             "system": self.system,
             "turns": [list(turn) for turn in self.turns],
@@ -58,7 +59,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model writes: a text, or with `tool` the arguments of a call as JSON."""
+    """The model's output: a text, or with `tool` the arguments of a call as JSON."""
 
     text: str
     id: str
@@ -67,12 +68,12 @@ class ModelReply:
 
     @property
     def pieces(self) -> list[str]:
-        """The text word by word, every blank kept."""
+        """The text word by word, blanks included."""
         return re.findall(r"\s*\S+|\s+$", self.text)
 
     @property
     def tokens(self) -> int:
-        """How much it costs."""
+        """The token counts."""
         return len(self.pieces)
 
 
@@ -83,16 +84,16 @@ class ChatApi(Protocol):
         """Give the API key of a request."""
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
-        """Understand a request; raises RefusalError as the product refuses what it does not."""
+        """Read a request; raise RefusalError as the product does."""
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
         """Give the whole answer."""
 
     def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
-        """Give the answer as server-sent events, a piece each; the last ones end it."""
+        """Return the answer as server-sent events, one per piece, and the final ones."""
 
     def error_event(self) -> bytes:
-        """Give the event of a model that is overloaded in the middle of its answer."""
+        """Return the event of a model that is overloaded during its answer."""
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:
         """Give an error in the product's shape; `seconds` is for 429."""
@@ -106,7 +107,7 @@ class OpenAi:
         return headers.get("Authorization", "").removeprefix("Bearer ")
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
-        """Understand messages, pictures, tools and the JSON schema of a wanted text."""
+        """Read messages, images, tools and the JSON schema of a requested text."""
         turns, images, system = [], 0, []
         for message in _messages(self, body):
             text, images = self._content(message.get("content"))
@@ -211,7 +212,7 @@ class Anthropic:
         return headers.get("x-api-key", "") or headers.get("Authorization", "").removeprefix("Bearer ")
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
-        """Understand messages, pictures and tools."""
+        """Read messages, images and tools."""
         turns, images = [], 0
         if not isinstance(body.get("max_tokens"), int):
             raise self._invalid("max_tokens: Field required")
@@ -310,7 +311,7 @@ class Anthropic:
 def example_of(
     schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None, names: Sequence[str] = ()
 ) -> Any:
-    """Give the simplest value that fits a JSON schema; strings repeat `text`, empty defaults take a name in it."""
+    """Return a minimal value for a JSON schema; strings repeat `text`, empty defaults take a name that occurs in it."""
     root = schema if root is None else root
     if reference := schema.get("$ref"):
         schema = root.get("$defs", {})[str(reference).rpartition("/")[2]]

@@ -1,4 +1,4 @@
-"""How the Discord stand-in reads bodies and says no."""
+"""Read the bodies of the Discord stand-in's requests, and make its refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MEANINGS = {
 
 
 async def json_of(request: web.Request) -> dict[str, Any]:
-    """Read the body's JSON object, or refuse."""
+    """Return the body's JSON object, or refuse."""
     try:
         body = parse_json(await request.read())
     except ValueError:
@@ -52,7 +52,7 @@ async def json_of(request: web.Request) -> dict[str, Any]:
 
 
 def checked_content(args: Mapping[str, Any]) -> str:
-    """Check a message's fields; give its content."""
+    """Check a message's fields and return its content."""
     content, nonce, flags = args.get("content") or "", args.get("nonce"), args.get("flags") or 0
     if not isinstance(content, str):
         raise invalid("content", "STRING_TYPE_CONVERT", "Could not interpret as string.")
@@ -71,7 +71,7 @@ def checked_content(args: Mapping[str, Any]) -> str:
 
 
 def invalid(name: str, code: str, message: str) -> RefusalError:
-    """Make a 50035 that names the field."""
+    """Return a 50035 that names the field."""
     errors: dict[str, Any] = {"_errors": [{"code": code, "message": message}]}
     for part in reversed(name.split(".")):
         errors = {part: errors}
@@ -81,18 +81,18 @@ def invalid(name: str, code: str, message: str) -> RefusalError:
 
 
 def refuse(code: int) -> RefusalError:
-    """Make the refusal with this code."""
+    """Return the refusal with this code."""
     return RefusalError(refusal(code))
 
 
 def refusal(code: int, text: str = "", *, status: int = 0) -> web.Response:
-    """Make the answer with this code, the product's text and status unless others are given."""
+    """Return the answer with this code; text and status default to the product's."""
     usual_status, usual_text = MEANINGS.get(code, (400, "Error"))
     return web.json_response({"message": text or usual_text, "code": code}, status=status or usual_status)
 
 
 def too_many_requests(seconds: float, scope: str) -> web.Response:
-    """Make the 429: seconds as float in the body, rounded up in the header."""
+    """Return the 429: a fraction of seconds in the body, rounded up in the header."""
     headers = {"Retry-After": whole_seconds(seconds), "X-RateLimit-Scope": scope or "user"}
     if scope == "global":
         headers["X-RateLimit-Global"] = "true"

@@ -45,7 +45,7 @@ EPOCH_MS = 1_420_070_400_000
 
 @dataclass(slots=True)
 class Interaction:
-    """An interaction whose first answer was given; `original` is empty while a deferred answer waits for its text."""
+    """An interaction after its first answer; `original` is empty while a deferred answer has no text."""
 
     until: float
     channel_id: str
@@ -55,7 +55,7 @@ class Interaction:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel; `refusal` is the code that posting to it meets, 0 for none."""
+    """A channel; `refusal` is the error code for posts to it, 0 for none."""
 
     id: str
     name: str = ""
@@ -73,9 +73,9 @@ USERS = {ALICE: "alice", BOB: "bob", CLOSED_DMS: "carol"}
 
 
 class GuildChat(HttpStandIn):
-    """Discord's side of a bot; the base URL for adapters is `api_url`.
+    """The REST API of one bot; the base URL for adapters is `api_url`.
 
-    `paced` enforces 5 messages in 5 seconds per channel and 50 requests a second over all.
+    `paced` enforces 5 messages in 5 seconds per channel and 50 requests per second in all.
     """
 
     channel = "guildchat"
@@ -104,17 +104,16 @@ class GuildChat(HttpStandIn):
 
     @property
     def api_url(self) -> str:
-        """What `GUILDCHAT_API_URL` is set to."""
+        """The value for `GUILDCHAT_API_URL`."""
         return f"{self.url}/api/v10"
 
     def operation(self, request: web.Request) -> str:
-        """Name `POST messages`, `GET @me`, `PUT reactions` and the like."""
+        """Return a name such as `POST messages`, `GET @me` or `PUT reactions`."""
         parts = request.path.split("/")
         last = next((p for p in ("reactions", "@original", "typing", "webhooks") if p in parts), parts[-1])
         return f"{request.method} {last}"
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
-        """Serve what a sending bot needs."""
         v10 = "/api/v10"
         return [
             web.get(v10 + "/users/@me", self._me),
@@ -145,10 +144,9 @@ class GuildChat(HttpStandIn):
         original: dict[str, Any] | None = None,
         follow_ups: int = MANY,
     ) -> str:
-        """Let an interaction begin, first answer given; return its token, good for 15 minutes.
+        """Begin an interaction after its first answer; return its token, valid for 15 minutes.
 
-        `original` is the message that a button is on, or one that answered at once. `follow_ups` is 5 for an
-        app that a user has installed for themselves.
+        `original` is the message of a button, or the immediate answer. `follow_ups` is 5 for a user-installed app.
         """
         token = token or secrets.token_urlsafe(48)
         until = self.clock() + INTERACTION_LIFE_S
@@ -156,7 +154,7 @@ class GuildChat(HttpStandIn):
         return token
 
     def put(self, channel_id: str, content: str) -> dict[str, Any]:
-        """Post a message of the bot's without a call, such as one with buttons; return it."""
+        """Add a message of the bot without a call, such as one with buttons; return it."""
         message = self._message(channel_id, content, {})
         self._messages.setdefault(channel_id, {})[message["id"]] = message
         return message
@@ -227,7 +225,7 @@ class GuildChat(HttpStandIn):
         self._check_bot(request)
         kept = self._messages.get(self._channel(request).id, {})
         after, limit = int(request.query.get("after", "0")), int(request.query.get("limit", "50"))
-        # Oldest first is chosen, newest first is shown.
+        # The oldest messages are selected, but returned newest first.
         chosen = [message for key, message in sorted(kept.items()) if int(key) > after]
         return web.json_response((chosen[:limit] if after else chosen[-limit:])[::-1])
 
@@ -316,7 +314,7 @@ class GuildChat(HttpStandIn):
         if not USER_AGENT.match(request.headers.get("User-Agent", "")):
             raise refuse(40333)
         interaction = self._interactions.get(request.match_info["token"])
-        # Before its first answer, too, an interaction's token is that of no webhook.
+        # An interaction's token is unknown until its first answer.
         if request.match_info["application"] != APPLICATION_ID or interaction is None:
             raise refuse(10015)
         if self.clock() > interaction.until:
@@ -324,7 +322,7 @@ class GuildChat(HttpStandIn):
         return interaction
 
     def _pace(self, channel_id: str) -> dict[str, str]:
-        """Give the bucket's headers; refuse if `paced` and the bucket is empty."""
+        """Return the bucket's headers; refuse if `paced` and the bucket is empty."""
         now, remaining, reset_after = self.clock(), 4, 1.0
         if self.paced:
             if wait_s := self._route.take(channel_id, now):
@@ -338,7 +336,7 @@ class GuildChat(HttpStandIn):
         }  # fmt: skip
 
     def user(self, user_id: str) -> dict[str, Any]:
-        """Give a user as others see them."""
+        """Return the public fields of a user."""
         return self._user(user_id, self.users[user_id])
 
     def _user(self, user_id: str, name: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The demo page: a bot to talk to, and what every channel received."""
+"""The demo page: talk to the bot, and see what every channel received."""

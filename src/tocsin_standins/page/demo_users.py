@@ -1,4 +1,4 @@
-"""What the people at the page see of the bot, and how they speak to it and to the gateway."""
+"""The users of the demo page: what they see of the bot, and how they write to it and to the gateway."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ALICE, BOB = 1001, 1002
 SHOWN_MESSAGES = 200
 TEAM_CHANNEL = "C0GENERAL"
 NAME = "Alice"
-NOT_TAKEN = "the gateway does not take it"
+NOT_TAKEN = "the gateway refused it"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoChat:
-    """A chat that somebody at the page can sit down in; `tries` are texts to send with one click."""
+    """A chat of the page; `tries` are texts to send with one click."""
 
     id: int
     title: str
@@ -60,17 +60,17 @@ SEATS = (
 
 
 class DemoUsers:
-    """The people at the page. `gateway` is where the products' calls go, `texts` what does something there."""
+    """The users of the page. `gateway` receives the products' calls, `texts` trigger an action there."""
 
     def __init__(self, botchat: BotChat, teamchat: TeamChat, guildchat: GuildChat) -> None:
         self.gateway = ""
         self.texts: Sequence[str] = ()
         self.say, self.press = botchat.say, botchat.press
-        self._notes: list[tuple[int, int, str]] = []  # chat, the message that it stands behind, text
+        self._notes: list[tuple[int, int, str]] = []  # chat, the message that the note follows, text
         self._botchat, self._teamchat, self._guildchat = botchat, teamchat, guildchat
 
     def chats(self) -> list[dict[str, Any]]:
-        """List the chats of the page; `texts` are to be tried where Alice writes."""
+        """List the chats of the page; Alice's also offer `texts`."""
         return [
             {
                 "id": seat.id, "title": seat.title, "sender": seat.sender, "about": seat.about, "hint": seat.hint,
@@ -80,7 +80,7 @@ class DemoUsers:
         ]  # fmt: skip
 
     def conversation(self, chat_id: int) -> list[dict[str, Any]]:
-        """List the last messages of a chat as they look now, oldest first, and the notes between them."""
+        """List the last messages of a chat in their current form, oldest first, with notes between them."""
         world = self._botchat.world
         notes = [
             (after, {"id": f"note-{n}", "note": text})
@@ -95,11 +95,11 @@ class DemoUsers:
         return found[-SHOWN_MESSAGES:]
 
     def send_file(self, chat_id: int, *, data: str, **described: str) -> dict[str, Any]:
-        """Let somebody send the bot a file, which comes in base64; see `BotChat.send_file`."""
+        """Send the bot a file, given in base64."""
         return self._botchat.send_file(chat_id, b64decode(data, validate=True), **described)
 
     def note(self, channel: str, target: str, text: str) -> None:
-        """Say beside what was received why it is answered; nothing a product would show."""
+        """Add a note that explains a reply; the real product shows none."""
         if channel == self._botchat.channel:
             chat_id = int(target)
             latest = max((number for chat, number in self._botchat.world.messages if chat == chat_id), default=0)
@@ -107,15 +107,15 @@ class DemoUsers:
         self._botchat.recorder.add(channel, target, text, id="", kind="note")
 
     async def call(self, channel: str, text: str) -> None:
-        """Let Alice write on a channel whose product calls the gateway; raises ValueError with what went wrong."""
+        """Send a message of Alice on a channel whose product calls the gateway; raises ValueError on failure."""
         text = str(text).strip()
         if not text:
             raise ValueError("there is no text")
         if not self.gateway:
-            raise ValueError("nobody has said where the gateway is")
+            raise ValueError("the gateway's address is not set")
         calls = {"teamchat": self._call_from_team, "guildchat": self._call_from_guild}
         if channel not in calls:
-            raise ValueError(f"{channel} calls nobody; it may be: {', '.join(calls)}")
+            raise ValueError(f"{channel} does not call the gateway; choose: {', '.join(calls)}")
         try:
             made = await calls[channel](text)
         except TimeoutError:
@@ -144,7 +144,7 @@ class DemoUsers:
 
 
 async def _impatiently(seconds: float) -> None:
-    """Repeat a call at once, as the product does, but do not wait minutes for the attempts after that."""
+    """Repeat a call at once, as the product does, but without its later attempts after minutes."""
     if seconds:
         raise TimeoutError
 
@@ -171,7 +171,7 @@ def _shown(message: dict[str, Any], reaction: str) -> dict[str, Any]:
 
 
 def _entities(text: str, given: list[Entity]) -> list[Entity]:
-    """Add what the product marks by itself, as it does in messages of bots, too; nothing in verbatim text and links."""
+    """Add the entities that the product adds itself, except in code and links."""
     closed = [entity for entity in given if entity["type"] in ("code", "pre", "text_link")]
     known = {(entity["type"], entity["offset"]) for entity in given}
     return given + [

@@ -1,4 +1,4 @@
-"""A web page to talk to the bot on, which shows live what every channel received."""
+"""The demo page: talk to the bot, and see live what every channel received."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DemoPage(HttpStandIn):
         self._mail_faults = mail_faults
 
     async def stop(self) -> None:
-        """Let those who follow the page go, then stop."""
+        """End waiting requests, then stop."""
         self.recorder.wake()
         await super().stop()
 
@@ -59,7 +59,7 @@ class DemoPage(HttpStandIn):
         ]
 
     def refusal(self, fault: Fault) -> web.Response:
-        """Name the fault; the page imitates nobody."""
+        """Name the fault; the page imitates no product."""
         return web.json_response({"error": fault.code or fault.kind}, status=fault.http_status or 400)
 
     async def _show(self, request: web.Request) -> web.Response:

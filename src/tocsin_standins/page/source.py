@@ -1,4 +1,4 @@
-"""The page as one document: `page.html` with its style and its script; `{nonce}` stands where the policy's goes."""
+"""The page as one document: `page.html` with its style and script; `{nonce}` is a placeholder for the policy's."""
 
 from functools import cache
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @cache
 def page_source() -> str:
-    """Return the document; nothing in it comes from elsewhere."""
+    """Return the document, which loads nothing from other hosts."""
     html, style, script = (
         Path(__file__).with_name(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
     )

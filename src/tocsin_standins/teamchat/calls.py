@@ -1,4 +1,4 @@
-"""How the Slack stand-in calls a webhook: events, slash commands and interactions, signed, events with retries."""
+"""Call a webhook as Slack does: signed events with retries, slash commands, interactions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from tocsin_standins.calling import DEADLINE_S, Headers, Sleep, WebhookAttempt, call
 from tocsin_standins.teamchat.server import APP_ID, BOT_NAME, BOT_USER_ID, TEAM_ID, TeamChat
 
-RETRIES_S = (0.0, 60.0, 300.0)  # at once, after a minute, after five
+RETRIES_S = (0.0, 60.0, 300.0)  # immediately, after 1 and after 5 minutes
 _TYPES = {"D": "im", "G": "group"}
 
 
@@ -38,7 +38,7 @@ class TeamchatCaller:
         self._deadline_s, self._sleep = deadline_s, sleep
 
     async def check_address(self) -> bool:
-        """Verify the address as the app's settings page does: it must give the challenge back."""
+        """Verify the address as the app's settings page does: it must return the challenge."""
         challenge = secrets.token_urlsafe(32)
         made = await self.post(json.dumps({"type": "url_verification", "token": "", "challenge": challenge}).encode())
         answer = made[-1].body
@@ -47,9 +47,9 @@ class TeamchatCaller:
     async def message(
         self, text: str, channel: str = "C0GENERAL", user: str = "U00ALICE1", **event: Any
     ) -> tuple[str, list[WebhookAttempt]]:
-        """Let a person write what they see as `text`; return the time stamp and the attempts.
+        """Deliver a message of a person; return its timestamp and the attempts.
 
-        A mention of the bot in a channel comes twice, as two events with one time stamp.
+        A mention of the bot in a channel is delivered as two events with one timestamp.
         """
         raw = escape(text).replace(f"@{BOT_NAME}", f"<@{BOT_USER_ID}>")
         ts = str(event.pop("ts", "")) or self._teamchat.next_ts()
@@ -62,7 +62,7 @@ class TeamchatCaller:
         return ts, made
 
     async def event(self, event: Mapping[str, Any], *, event_id: str = "") -> list[WebhookAttempt]:
-        """Deliver an event, with retries at once, after one and after five minutes."""
+        """Deliver an event, with retries immediately, after one and after five minutes."""
         envelope = {
             "token": "deprecated", "team_id": TEAM_ID, "api_app_id": APP_ID, "type": "event_callback",
             "event_id": event_id or f"Ev{secrets.token_hex(5).upper()}", "event_time": int(self._teamchat.clock()),
@@ -76,7 +76,7 @@ class TeamchatCaller:
     async def slash(
         self, command: str, text: str = "", channel: str = "C0GENERAL", user: str = "U00ALICE1", **fields: str
     ) -> tuple[str, list[WebhookAttempt]]:
-        """Let a person type a slash command; return its `response_url` and the one attempt."""
+        """Deliver a slash command; return its `response_url` and the attempt."""
         url = self._teamchat.open_response_url()
         form = {
             "token": "deprecated", "team_id": TEAM_ID, "team_domain": "standin", "channel_id": channel,
@@ -89,7 +89,7 @@ class TeamchatCaller:
     async def press(
         self, value: str, message_ts: str, channel: str = "C0GENERAL", user: str = "U00ALICE1", **payload: Any
     ) -> tuple[str, list[WebhookAttempt]]:
-        """Let a person press a button; return its `response_url` and the one attempt."""
+        """Deliver the press of a button; return its `response_url` and the attempt."""
         url = self._teamchat.open_response_url()
         given = {
             "type": "block_actions", "api_app_id": APP_ID, "token": "deprecated", "trigger_id": _trigger(),
@@ -129,7 +129,7 @@ class TeamchatCaller:
 
 
 def escape(text: str) -> str:
-    """Escape what a person types, as Slack hands it on."""
+    """Escape a person's text as Slack delivers it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -53,10 +53,10 @@ PLACES = (
 
 
 class TeamChat(HttpStandIn):
-    """Slack's side of `chat.postMessage` and its neighbours; the base URL for adapters is `api_url`.
+    """The Web API of one workspace; the base URL for adapters is `api_url`.
 
-    `paced` enforces one message a second per channel, but for short bursts. `places` and `scopes` may be
-    changed while it runs.
+    `paced` enforces one message per second per channel, apart from short bursts. `places` and `scopes` may be changed
+    while it runs.
     """
 
     channel = "teamchat"
@@ -86,7 +86,7 @@ class TeamChat(HttpStandIn):
 
     @property
     def api_url(self) -> str:
-        """What `TEAMCHAT_API_URL` is set to."""
+        """The value for `TEAMCHAT_API_URL`."""
         return f"{self.url}/api"
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
@@ -97,14 +97,14 @@ class TeamChat(HttpStandIn):
         ]
 
     def refusal(self, fault: Fault) -> web.Response:
-        """Say `{"ok": false, "error": code}` with 200, or `ratelimited` with 429."""
+        """Return `{"ok": false, "error": code}` with 200, or `ratelimited` with 429."""
         if fault.kind == "rate_limited":
             return _rate_limited(fault.seconds)
         extra = {"needed": fault.text} if fault.code == "missing_scope" and fault.text else {}
         return _answer({"ok": False, "error": fault.code, **extra}, status=fault.http_status or 200)
 
     def open_response_url(self) -> str:
-        """Make a slash command's `response_url`: no token needed, five uses in half an hour."""
+        """Return a new `response_url`: no token, five uses in half an hour."""
         path = f"/commands/{TEAM_ID}/{secrets.randbelow(10**12)}/{secrets.token_urlsafe(18)}"
         self._response_urls[path] = (self.clock() + RESPONSE_LIFE_S, itertools.count(1))
         return self.url + path
@@ -131,7 +131,7 @@ class TeamChat(HttpStandIn):
     def _check_token(self, request: web.Request, args: Mapping[str, Any]) -> None:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if scheme.casefold() != "bearer":
-            # A token inside a JSON body is not looked at (Slack, "Web API basics").
+            # A token inside a JSON body is ignored: https://docs.slack.dev/apis/web-api/
             given = "" if request.content_type == "application/json" else str(args.get("token", ""))
         if not given.strip():
             raise _refused("not_authed")
@@ -178,7 +178,7 @@ class TeamChat(HttpStandIn):
         return {"ok": True, "channel": channel_id, "ts": ts, "message": message}
 
     def _posting_place(self, channel: str) -> str:
-        """Find where to post; names work here only, and a user's ID opens the DM."""
+        """Return the conversation to post to; a name is accepted, and a user's ID opens the DM."""
         place = self.places.get(channel) or next(
             (p for p in self.places.values() if p.id[0] in "CG" and channel.removeprefix("#") == p.name), None
         )
@@ -197,7 +197,7 @@ class TeamChat(HttpStandIn):
         return self.places[place_id].name if place_id in self.places else place_id
 
     def next_ts(self) -> str:
-        """Give the time stamp of the next message; they rise even when the clock stands."""
+        """Return the timestamp of the next message; timestamps rise even if the clock stands still."""
         self._last_ts = max(self._last_ts + 1, int(self.clock() * 1_000_000))
         return f"{self._last_ts // 1_000_000}.{self._last_ts % 1_000_000:06d}"
 
@@ -274,7 +274,7 @@ def _required(args: Mapping[str, Any], name: str) -> str:
 
 
 async def _arguments(request: web.Request) -> tuple[dict[str, Any], list[str]]:
-    """Read the arguments as Slack does; the second value are its warnings about the charset."""
+    """Return the arguments as Slack reads them, and its warnings about the charset."""
     if request.method == "GET" or not request.body_exists:
         return dict(request.query), []
     if "Content-Type" not in request.headers:

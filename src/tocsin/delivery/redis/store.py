@@ -73,7 +73,6 @@ class RedisStore:
         self._lost_claims: list[str] = []
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
-        """See `DeliveryStore.enqueue_many`."""
         now = self._clock.now()
         accepted = [_accept(item, now) for item in new]
         args: list[Argument] = []
@@ -89,7 +88,6 @@ class RedisStore:
         return [to_delivery(known) if known else own for own, known in zip(accepted, answers[0], strict=True)]
 
     async def record(self, delivery: Delivery) -> None:
-        """See `DeliveryStore.record`."""
         if delivery.status in OPEN:
             raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
         finished_at = delivery.created_at if delivery.finished_at is None else delivery.finished_at
@@ -102,7 +100,6 @@ class RedisStore:
         await self._run(scripts.RECORD, args)
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
-        """See `DeliveryStore.claim_due`."""
         token, lost = new_id(), self._lost_claims
         self._lost_claims = []
         try:
@@ -113,26 +110,21 @@ class RedisStore:
         return [to_delivery(pairs) for pairs in answers[0]]
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
-        """See `DeliveryStore.renew`."""
         answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
         return {mine.decode() for mine in answers[0]}
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
-        """See `DeliveryStore.progress`."""
         answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total])
         return bool(answers[0])
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
-        """See `DeliveryStore.pace`."""
         args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
         return int((await self._run(scripts.PACE, args))[0]) / MICRO
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
-        """See `DeliveryStore.hold`."""
         await self._run(scripts.HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
-        """See `DeliveryStore.account_holds`."""
         lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
         rows = await self._client.run(scripts.WHY, [self._prefix], lanes)
         holds = {
@@ -141,7 +133,6 @@ class RedisStore:
         return {kind: hold for kind, hold in holds.items() if hold}
 
     async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
-        """See `DeliveryStore.finish`."""
         args: list[Argument] = [
             *(worker, id, outcome.status, micro(outcome.wait_s)),
             *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
@@ -151,24 +142,20 @@ class RedisStore:
         return bool(answers[0])
 
     async def release(self, worker: str, ids: Sequence[str]) -> None:
-        """See `DeliveryStore.release`."""
         await self._run(scripts.RELEASE, [worker, *ids])
 
     async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
-        """See `DeliveryStore.seconds_to_next`."""
         answers = await self._run(scripts.NEXT, [_rules(rules)])
         wait = int(answers[0])
         return None if wait < 0 else wait / MICRO
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.get`."""
         pairs = await self._client.run(scripts.GET, [self._prefix], [plain(id)])
         if not pairs:
             raise unknown_delivery(id)
         return (await self._explained([to_delivery(pairs)]))[0]
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        """See `DeliveryStore.matching`."""
         found: dict[str, dict[str, None]] = {text: {} for text in texts}
         # From the newest on: what is accepted meanwhile is seen twice at worst, and what is pruned comes last.
         rank = 0
@@ -223,27 +210,22 @@ class RedisStore:
         return [(_Place(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.replay`."""
         hint = "only a finished one that was not sent can be replayed"
         return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), hint)
 
     async def retry(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.retry`."""
         hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
         return (await self._explained([hurried]))[0]
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.cancel`."""
         return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), "only one that waits can be cancelled")
 
     async def counts(self) -> dict[DeliveryStatus, int]:
-        """See `DeliveryStore.counts`."""
         statuses = list(DeliveryStatus)
         answer = await self._client.run(scripts.COUNT, [self._prefix], statuses)
         return dict(zip(statuses, answer, strict=True))
 
     async def prune(self, before: float) -> int:
-        """See `DeliveryStore.prune`."""
         forgotten = 0
         while count := int((await self._run(scripts.PRUNE, [micro(before), PRUNE_BATCH]))[0]):
             forgotten += count
@@ -257,7 +239,6 @@ class RedisStore:
         await self._client.command("SET", self._prefix + b"probe", b"", b"PX", b"1")
 
     async def health(self) -> Health:
-        """See `DeliveryStore.health`."""
         return await health_of(self._client)
 
     async def aclose(self) -> None:

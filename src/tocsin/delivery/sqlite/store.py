@@ -63,11 +63,9 @@ class SqliteStore:
         self._adopted = False
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
-        """See `DeliveryStore.enqueue_many`."""
         return await self._write(lambda c, now: [enqueue(c, item, now) for item in new])
 
     async def record(self, delivery: Delivery) -> None:
-        """See `DeliveryStore.record`."""
         if delivery.status in OPEN:
             raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
         pack_extra(delivery.extra)  # what cannot be kept fails here, and not the records beside it
@@ -77,7 +75,6 @@ class SqliteStore:
         return await self._write(lambda c, now: record_all(c, deliveries, now))
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
-        """See `DeliveryStore.claim_due`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> list[Delivery]:
             lanes.tidy(connection, now)
@@ -89,7 +86,6 @@ class SqliteStore:
         return await self._write(work)
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
-        """See `DeliveryStore.renew`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> set[str]:
             held = {id_: row for id_ in ids if (row := _held(connection, worker, id_))}
@@ -103,7 +99,6 @@ class SqliteStore:
         return await self._write(work)
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
-        """See `DeliveryStore.progress`."""
 
         def work(connection: sqlite3.Connection, _: Now) -> bool:
             row = _held(connection, worker, id)
@@ -117,15 +112,12 @@ class SqliteStore:
         return await self._write(work)
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
-        """See `DeliveryStore.pace`."""
         return await self._write(lambda c, now: lanes.take(c, channel, target, rules, now))
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
-        """See `DeliveryStore.hold`."""
         await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, reason, now))
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
-        """See `DeliveryStore.account_holds`."""
         await self._adopt()
         now = self._now()
 
@@ -136,7 +128,6 @@ class SqliteStore:
         return await self._database.read(work)
 
     async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
-        """See `DeliveryStore.finish`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> bool:
             row = _held(connection, worker, id)
@@ -147,7 +138,6 @@ class SqliteStore:
         return await self._write(work)
 
     async def release(self, worker: str, ids: Sequence[str]) -> None:
-        """See `DeliveryStore.release`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> None:
             for row in [row for id_ in ids if (row := _held(connection, worker, id_))]:
@@ -160,22 +150,18 @@ class SqliteStore:
         await self._write(work)
 
     async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
-        """See `DeliveryStore.seconds_to_next`."""
         await self._adopt()
         now = self._now()
         return await self._database.read(lambda c: lanes.seconds_to_next(c, rules, now))
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.get`."""
         now = self._now()
         return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        """See `DeliveryStore.matching`."""
         return await self._database.read(lambda c: matching(c, texts, limit))
 
     async def search(self, query: DeliveryFilter) -> DeliveryPage:
-        """See `DeliveryStore.search`."""
         if query.text:
             while await self._index_words() == INDEX_BATCH:
                 pass
@@ -188,7 +174,6 @@ class SqliteStore:
         return await self._database.read(work)
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.replay`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
@@ -208,7 +193,6 @@ class SqliteStore:
         return await self._write(work)
 
     async def retry(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.retry`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
@@ -221,7 +205,6 @@ class SqliteStore:
         return await self._write(work)
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002
-        """See `DeliveryStore.cancel`."""
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
@@ -237,13 +220,11 @@ class SqliteStore:
         return await self._write(work)
 
     async def counts(self) -> dict[DeliveryStatus, int]:
-        """See `DeliveryStore.counts`."""
         sql = "SELECT status, count(*) FROM deliveries GROUP BY status"
         found = await self._database.read(lambda c: {DeliveryStatus(status): n for status, n in c.execute(sql)})
         return {status: found.get(status, 0) for status in DeliveryStatus}
 
     async def prune(self, before: float) -> int:
-        """See `DeliveryStore.prune`."""
         sql = (
             "DELETE FROM deliveries WHERE seq IN"
             " (SELECT seq FROM deliveries WHERE finished_at IS NOT NULL AND finished_at < ? LIMIT ?)"
@@ -256,14 +237,12 @@ class SqliteStore:
         return forgotten
 
     async def tidy(self) -> None:
-        """See `DeliveryStore.tidy`."""
         await self._index_words()
 
     async def _index_words(self) -> int:
         return await self._write(lambda c, _: index_words(c, INDEX_BATCH))
 
     async def health(self) -> Health:
-        """See `DeliveryStore.health`."""
         if self._database.problem:
             with suppress(DatabaseError):
                 await self.try_write()
@@ -279,7 +258,6 @@ class SqliteStore:
         """See `DeliveryStore.aclose`; the database belongs to whoever opened it."""
 
     async def try_write(self) -> None:
-        """See `DeliveryStore.try_write`."""
         try:
             async with asyncio.timeout(PROBE_S):
                 await self._write(lambda connection, _: _touch(connection))

@@ -54,7 +54,6 @@ def is_addressed(message: InboundMessage) -> bool:
 
 
 async def acknowledge_addressed(message: InboundMessage) -> bool:
-    """See `is_addressed`."""
     return is_addressed(message)
 
 

@@ -109,7 +109,6 @@ class SqliteKeys:
         self._clock = clock
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
-        """See `IdempotencyKeys.begin`."""
         now, mono = self._clock.now(), self._clock.monotonic()
 
         def work(connection: sqlite3.Connection) -> StoredResponse | None:
@@ -134,16 +133,13 @@ class SqliteKeys:
         return await self._database.write(work)
 
     async def renew(self, key: str) -> None:
-        """See `IdempotencyKeys.renew`."""
         until = self._clock.monotonic() + LEASE_S
         await self._run("UPDATE idempotency SET lease_until = ? WHERE key = ?", until, key)
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        """See `IdempotencyKeys.finish`."""
         await self._run("UPDATE idempotency SET status = ?, body = ? WHERE key = ?", status, body, key)
 
     async def forget(self, key: str) -> None:
-        """See `IdempotencyKeys.forget`."""
         await self._run("DELETE FROM idempotency WHERE key = ?", key)
 
     async def _run(self, sql: str, *values: object) -> None:

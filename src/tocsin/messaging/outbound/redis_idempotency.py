@@ -20,7 +20,6 @@ class RedisKeys:
         self._client = client
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
-        """See `Keys.begin`."""
         answer = await self._client.run(_BEGIN, _names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
@@ -32,15 +31,12 @@ class RedisKeys:
         return StoredResponse() if state == "abandoned" else None
 
     async def renew(self, key: str) -> None:
-        """See `Keys.renew`."""
         await self._client.command("PEXPIRE", f"{LEASE}{key}", int(LEASE_S * 1000))
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        """See `Keys.finish`."""
         await self._client.run(_FINISH, _names(key), [status, body])
 
     async def forget(self, key: str) -> None:
-        """See `Keys.forget`."""
         await self._client.command("DEL", *_names(key))
 
 

@@ -1,10 +1,10 @@
-"""What was shown of an answer so far, and whether it may begin anew."""
+"""Pass on the pieces of a streamed answer, and know whether it may start over."""
 
 from collections.abc import Callable
 
 
 class StreamRelay:
-    """Hands pieces on; remembers that there were some, and an error of whoever gets them."""
+    """Call `on_text` with each piece; remember whether there was one, and an exception of `on_text`."""
 
     def __init__(self, on_text: Callable[[str], None] | None, on_restart: Callable[[], None] | None) -> None:
         self._on_text = on_text
@@ -13,18 +13,17 @@ class StreamRelay:
         self.failure: Exception | None = None
 
     def __call__(self, piece: str) -> None:
-        """Show one piece."""
         if self._on_text is None:
             return
         self._shown = True
         try:
             self._on_text(piece)
         except Exception as error:
-            self.failure = error  # not the provider's: it must reach the caller as it is
+            self.failure = error  # the caller's own: it must reach the caller unchanged
             raise
 
     def may_restart(self) -> bool:
-        """Whether the answer may begin anew, and if pieces were shown, say that they are void."""
+        """Return whether the answer may start over; if pieces were shown, first declare them void."""
         if not self._shown:
             return True
         if self._on_restart is None:
