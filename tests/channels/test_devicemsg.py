@@ -9,7 +9,7 @@ from tests.waiting import LIMITS_S, eventually
 from tocsin.channels.contract import COMMONMARK, Outgoing, Receipt, SendResult
 from tocsin.channels.devicemsg import ADVICE, DevicemsgAdapter, handle_of, is_modern
 from tocsin.core.errors import FailureKind
-from tocsin.testing.parts import build_adapter
+from tocsin.testing.fakes import build_adapter
 
 NUMBER = "+15551234567"
 # Keeps arguments and input of its n-th run, then does what `play.<n>` says.

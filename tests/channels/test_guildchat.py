@@ -17,7 +17,7 @@ from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
-from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
 from tocsin_standins.faults import Fault
 from tocsin_standins.guildchat.server import GENERAL, HIDDEN, OPS, TOKEN, GuildChat
 

@@ -10,7 +10,7 @@ from tocsin.core.config.settings import platform
 from tocsin.core.config.variables import Variable, base_url, text
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError
 from tocsin.testing import FakeClock, ScriptedTransport
-from tocsin.testing.parts import settings_of
+from tocsin.testing.fakes import settings_of
 
 TOKEN = Variable("BELL_TOKEN", text, "", "Token.", secret=True, required=True)
 URL = Variable("BELL_URL", base_url, "https://bell.example", "Address.")

@@ -12,7 +12,7 @@ from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import COMMONMARK, Outgoing
 from tocsin.core.text.markup import Shown
 from tocsin.core.text.measures import utf16_units
-from tocsin.testing.parts import build_adapter
+from tocsin.testing.fakes import build_adapter
 from tocsin_standins.botchat.server import TOKEN
 from tocsin_standins.botchat.world import MAX_TEXT, formatted
 from tocsin_standins.serving import RefusalError

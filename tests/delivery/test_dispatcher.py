@@ -36,7 +36,7 @@ from tocsin.delivery.model import (
 )
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
-from tocsin.testing.parts import settings_of
+from tocsin.testing.fakes import settings_of
 from tocsin_standins import StandinCluster, open_standins
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.faults import Fault

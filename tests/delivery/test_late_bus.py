@@ -21,7 +21,7 @@ from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.store import DeliveryFilter
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.docs.pages import PAGES, ROOT, Block, as_pattern, blocks, commands, n
 
 from tocsin.cli.main import build_parser
 from tocsin.terminal.parsing import UsageError
-from tocsin.testing.parts import ScriptedTransport, build_adapter
+from tocsin.testing.fakes import ScriptedTransport, build_adapter
 from tocsin.web.gateway.openapi import describe_gateway
 
 SHELL = list(blocks("sh"))

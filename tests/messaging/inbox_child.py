@@ -29,7 +29,7 @@ from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.testing.parts import ScriptedTransport, settings_of
+from tocsin.testing.fakes import ScriptedTransport, settings_of
 
 CHATS = 10
 

@@ -118,7 +118,7 @@ async def test_a_model_that_fills_in_nonsense_may_correct_itself_once(chat, mode
     model.will_answer({"item": "bell", "count": 0}, {"item": "bell", "count": 1})
     assert (await chat.extract(question(), Order)).count == 1
     model.will_answer(*[{"item": "bell", "count": 0}] * 3)
-    with pytest.raises(ProviderError, match="no answer"):
+    with pytest.raises(ProviderError, match="unreadable answer"):
         await chat.extract(question(), Order)
     assert model.requests == 4
 

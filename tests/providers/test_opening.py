@@ -72,7 +72,7 @@ import asyncio, json, sys
 from tocsin.core.config.settings import Settings
 from tocsin.providers.chat import open_chat
 from tocsin.providers.contract import ProviderError, Question, Turn
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 {before}
 env = {{"CHAT_PROVIDER": "openai", "CHAT_MODEL": "m", "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://127.0.0.1:1"}}
 chat = open_chat(Settings.load(environ=env | {{"TOCSIN_DATA_DIR": "/nonexistent"}}), FakeClock(), str)

@@ -15,7 +15,7 @@ from tocsin.runs.recorder import Work, command
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 RUN_SCHEMAS = {"runs": MIGRATIONS, "presence": PRESENCE}
 ENV = {"PATH": os.environ["PATH"]}

@@ -11,7 +11,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.runs.capture import MAX_LINE_BYTES, REFRESH_S, OutputLog
 from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import Line
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 KIB = 1024
 

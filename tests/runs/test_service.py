@@ -27,7 +27,7 @@ from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.running import ActiveRun
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 DEAD = own_identity().replace(":", "1:", 1)  # a number that no process has now
 

@@ -17,7 +17,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.outbound.idempotency import SqliteKeys
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import GatewayDependencies, build_gateway
 from tocsin_standins import StandinCluster, open_standins
 

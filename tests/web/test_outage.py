@@ -16,7 +16,7 @@ from tocsin.assembly.services import serve
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
-from tocsin.testing.parts import ScriptedTransport
+from tocsin.testing.fakes import ScriptedTransport
 
 
 async def test_an_outage_is_two_lines_in_the_log_and_a_field_of_health(

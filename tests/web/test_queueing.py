@@ -28,7 +28,7 @@ from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.idempotency import LEASE_S
 from tocsin.messaging.outbound.redis_idempotency import RedisKeys
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
 
 ASYNC = ("Prefer", "respond-async")

@@ -17,7 +17,7 @@ from tocsin.core.storage.database import Database
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import Gateway as GatewayHandlers
 from tocsin.web.gateway.app import build_gateway, routes
 from tocsin.web.gateway.metrics import Metrics

@@ -32,7 +32,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.messaging.outbound.idempotency import SqliteKeys
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
 from tocsin.web.gateway.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
 

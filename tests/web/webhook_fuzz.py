@@ -35,7 +35,7 @@ from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import GatewayDependencies, build_gateway
 
 BLOCK = 250

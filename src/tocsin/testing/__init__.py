@@ -1,5 +1,5 @@
-"""For authors of channels: a clock that obeys, a scripted transport, and the channel contract suite."""
+"""For authors of channels: a controllable clock, a scripted transport, and the contract suites."""
 
-from tocsin.testing.parts import FakeClock, ScriptedTransport, SentRequest, build_adapter
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, SentRequest, build_adapter
 
 __all__ = ["FakeClock", "ScriptedTransport", "SentRequest", "build_adapter"]

@@ -1,4 +1,4 @@
-"""The bench on which the channel contract is tested: what the author says of the channel, and the tools."""
+"""The base of the channel contract suite: the attributes an author sets, and the tools of its tests."""
 # ruff: noqa: S101  # asserting is what these functions are for
 
 import asyncio
@@ -12,13 +12,13 @@ from urllib.parse import quote
 from tocsin.channels.contract import OutboundAdapter, Part, SendResult
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.core.time.clock import Clock
-from tocsin.testing.parts import build_adapter
+from tocsin.testing.fakes import build_adapter
 
 Deliver = Callable[[Part], Awaitable[str]]
 
 
 class Unprintable(Exception):  # noqa: N818  # it is also handed over as a text
-    """An exception, and a value, that cannot be turned into text."""
+    """An exception, also used as a value, that cannot be converted to text."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -26,7 +26,7 @@ class Unprintable(Exception):  # noqa: N818  # it is also handed over as a text
     __repr__ = __str__
 
 
-# A wait that ends well ends at once; one that does not says nothing about the machine's speed.
+# Far above what any machine needs: it only ends a test that would hang.
 PATIENCE_S = 60.0
 NOT_TEXT = (None, 7, b"bytes", ["list"], Unprintable())
 HOSTILE_TEXTS = {
@@ -57,7 +57,7 @@ ACCIDENTS = (
     TimeoutError(),
     Unprintable(),
 )
-# Answers that no provider gives to a message it has taken in.
+# Responses that never mean that a message was accepted.
 NO_SUCCESS = {
     "empty body": (200, b""),
     "web page": (200, b"<!doctype html><title>Welcome to the hotel network</title>"),
@@ -72,10 +72,10 @@ NO_SUCCESS = {
 
 
 class ChannelBench:
-    """What the contract must know of the channel under test, and how its parts are made and looked at."""
+    """Attributes of the channel under test, and helpers that make adapters and check results."""
 
     adapter: ClassVar[type[OutboundAdapter]]
-    env: ClassVar[Mapping[str, str]]  # every required variable, made up but well-formed
+    env: ClassVar[Mapping[str, str]]  # every required variable, invented but well-formed
     target: ClassVar[str]  # one that the adapter accepts
     bad_targets: ClassVar[Sequence[str]] = ()  # refused before any call
     splitting: ClassVar[Mapping[str, str]] = {}  # variables that turn splitting on, where it is a setting
@@ -83,15 +83,14 @@ class ChannelBench:
 
     @asynccontextmanager
     async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
-        """Lend an adapter whose provider takes messages in, or with `probing` the credentials; override it."""
+        """Yield an adapter whose provider accepts messages, or with `probing` the credentials; override it."""
         yield self.build()
 
     def build(self, http: Transport | None = None, clock: Clock | None = None, **env: str) -> OutboundAdapter:
-        """Make the adapter from `env`."""
         return build_adapter(self.adapter, {**self.env, **env}, http=http, clock=clock)
 
     def faked(self, deliver: Deliver, *, clock: Clock | None = None, **spec: Any) -> OutboundAdapter:
-        """Make an adapter that is the author's but for the call: `deliver` (and `probe`) is the one given."""
+        """Make the author's adapter with `deliver` in place of its `deliver` and `probe`."""
 
         async def call(_: OutboundAdapter, part: Part = Part(self.target, "", "")) -> str:  # noqa: B008
             return await deliver(part)
@@ -105,7 +104,7 @@ class ChannelBench:
         return [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
 
     def send(self, target: str, text: str) -> SendResult:
-        """Send by an adapter whose provider takes messages in."""
+        """Send through an adapter whose provider accepts messages."""
 
         async def work() -> SendResult:
             async with self.opened() as adapter:
@@ -114,7 +113,7 @@ class ChannelBench:
         return self.well_formed(asyncio.run(work()))
 
     def outcomes(self, adapter: OutboundAdapter) -> list[SendResult]:
-        """Send and test by `adapter` and return both results; fail unless they are well-formed."""
+        """Return the results of a send and a connection test; fail unless both are well-formed."""
 
         async def work() -> list[SendResult]:
             return [await adapter.send(self.target, "hello"), await adapter.test_connection()]
@@ -122,19 +121,19 @@ class ChannelBench:
         return [self.well_formed(result) for result in asyncio.run(work())]
 
     def failures(self, adapter: OutboundAdapter) -> list[SendResult]:
-        """Return the same; fail unless both are failures."""
+        """Return the results of `outcomes`; fail unless both are failures."""
         results = self.outcomes(adapter)
         assert not any(result.ok for result in results), "it reports success"
         return results
 
     def well_formed(self, result: SendResult) -> SendResult:
-        """Return `result`; fail unless it is one that any caller can work with."""
+        """Return `result`; fail unless its fields are consistent."""
         assert type(result) is SendResult
         types = {name: type(value) for name, value in result.as_dict().items()}
         assert types == {"ok": bool, "channel": str, "target": str, "message": str, "error": str}
         assert result.channel == self.adapter.spec.kind
-        assert bool(result.message) is result.ok, "a delivery note is there on success, and only then"
-        assert bool(result.error) is not result.ok, "a reason is there on failure, and only then"
+        assert bool(result.message) is result.ok, "`message` is set on success, and only then"
+        assert bool(result.error) is not result.ok, "`error` is set on failure, and only then"
         return result
 
     def hides(self, secret: str, result: SendResult) -> None:
@@ -144,7 +143,7 @@ class ChannelBench:
 
 
 class Failing:
-    """A transport with a bug."""
+    """A transport that raises."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -180,7 +179,7 @@ async def cancel_each(started: asyncio.Event, *works: Callable[[], Coroutine[Any
             await started.wait()
         task.cancel()
         await asyncio.wait([task], timeout=PATIENCE_S)
-        assert task.cancelled(), "a cancelled call went on, or ended as if it had failed"
+        assert task.cancelled(), "a cancelled call continued, or ended as a failure"
 
 
 def raising(error: Exception) -> Deliver:
@@ -204,7 +203,7 @@ def base64(secret: str) -> str:
 
 
 def echoes(secret: str, *good: object) -> Iterable[object]:
-    """Yield answers that repeat `secret`: as plain text, as an error, and in every text of a good answer."""
+    """Yield responses that repeat `secret`: as plain text, as an error, and in every text of a good response."""
     yield f"<h1>bad token {secret} {quote(secret, safe='')} {base64(secret)}</h1>".encode()
     names = ("error", "description", "message", "detail", "needed", "provided", "title", "reason")
     for ok in (False, True):

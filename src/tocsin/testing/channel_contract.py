@@ -11,9 +11,9 @@ class TestMyChannel(ChannelContract):
         async with a_server_that_takes_everything() as server:
             yield self.build(MY_HOST=server.host)
 
-For a provider that is reached by HTTP there is `tocsin.testing.http_channel_contract`, which needs no server.
-Needs pytest and nothing else; every test runs an event loop of its own and no test waits. For details
-of a failed assertion, `pytest.register_assert_rewrite("tocsin.testing.channel_contract")` in a conftest.
+For a provider with an HTTP interface, `tocsin.testing.http_channel_contract` needs no server. Requires only
+pytest; every test runs its own event loop, and no test sleeps. For details of a failed assertion, call
+`pytest.register_assert_rewrite("tocsin.testing.channel_contract")` in a conftest.
 """
 # ruff: noqa: S101  # asserting is what these functions are for
 
@@ -44,39 +44,39 @@ from tocsin.testing.channel_bench import (
     raising,
     words,
 )
-from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
 
 
 class ChannelContract(ChannelBench):
-    """What every channel promises. The attributes say how to reach the one under test."""
+    """The promises of every channel; the attributes describe the one under test."""
 
     # --- what the channel is
 
     def test_its_names_are_words_that_nobody_else_uses(self) -> None:
-        """Kind and aliases are typed by people and must lead to one channel."""
+        """People type kind and aliases; each must identify one channel."""
         spec = self.adapter.spec
         names = (spec.kind, *spec.aliases)
         assert all(re.fullmatch(r"[a-z][a-z0-9-]{1,29}", name) for name in names), f"lower-case words, not {names}"
-        assert len(set(names)) == len(names), f"a name is there twice: {names}"
+        assert len(set(names)) == len(names), f"a name is repeated: {names}"
         others = [other.spec for other in discover().classes if other.spec.kind != spec.kind]
         taken = {name for other in others for name in (other.kind, *other.aliases)}
         assert not taken & set(names), f"{taken & set(names)} belongs to another channel"
 
     def test_it_says_in_words_what_it_is_and_what_a_target_looks_like(self) -> None:
-        """Command line and documentation are made of these."""
+        """Command line and documentation show them."""
         spec = self.adapter.spec
         assert spec.label.strip()
         assert spec.product.strip()
         assert spec.target_format.strip()
 
     def test_every_setting_is_documented_and_belongs_to_it_alone(self) -> None:
-        """The reference page, `.env.example` and `tocsin config show` are made of these."""
+        """The reference page, `.env.example` and `tocsin config show` are generated from them."""
         variables = self.adapter.spec.variables
         names = [variable.name for variable in variables]
-        assert len(set(names)) == len(names), f"a setting is there twice: {names}"
+        assert len(set(names)) == len(names), f"a setting is repeated: {names}"
         others = {v.name for c in discover().classes if c.spec.kind != self.adapter.spec.kind for v in c.spec.variables}
         others |= {variable.name for variable in CORE_VARIABLES}
-        assert not others & set(names), f"{others & set(names)} is another one's setting"
+        assert not others & set(names), f"{others & set(names)} belongs to another channel or the core"
         for variable in variables:
             assert re.fullmatch(r"[A-Z][A-Z0-9_]*", variable.name), f"{variable.name}: upper-case letters, digits and _"
             assert variable.doc.strip().endswith("."), f"{variable.name}: its `doc` is one sentence"
@@ -84,14 +84,14 @@ class ChannelContract(ChannelBench):
                 assert variable.parse(variable.default) == variable.default, f"{variable.name}: default is malformed"
 
     def test_secrets_are_marked_as_such_and_have_no_default(self) -> None:
-        """What is not marked is neither masked nor readable from `NAME_FILE`."""
+        """Only marked variables are masked and readable from `NAME_FILE`."""
         spec = self.adapter.spec
         assert all(variable.secret and not variable.default for variable in spec.secrets)
-        assert not [variable.name for variable in spec.options if variable.secret], "secrets belong into `secrets`"
-        assert not [v.name for v in spec.variables if v.required and v.default], "required, and yet with a default"
+        assert not [variable.name for variable in spec.options if variable.secret], "secrets belong in `secrets`"
+        assert not [v.name for v in spec.variables if v.required and v.default], "a required variable has a default"
 
     def test_its_limits_fit_each_other(self) -> None:
-        """A text is split below the provider's limit, in pieces that hold any character."""
+        """Texts are split within the provider's limit, into parts that can hold any character."""
         spec = self.adapter.spec
         if spec.chunk_at is not None:
             assert widest(spec.measure) <= spec.chunk_at <= (spec.max_length or spec.chunk_at)
@@ -101,7 +101,7 @@ class ChannelContract(ChannelBench):
         assert set(spec.inbound) <= {"polling", "webhook"}
 
     def test_it_overrides_nothing_that_keeps_the_promises(self) -> None:
-        """`send`, `test_connection` and `transmit` are the base class's; the author's part may raise."""
+        """`send`, `test_connection` and `transmit` stay those of the base class."""
         for name in ("send", "test_connection", "transmit"):
             assert getattr(self.adapter, name) is getattr(OutboundAdapter, name), f"{name} is overridden"
         assert inspect.iscoroutinefunction(self.adapter.deliver)
@@ -110,7 +110,7 @@ class ChannelContract(ChannelBench):
     # --- constructing it
 
     def test_it_cannot_be_made_without_a_required_value_and_names_it(self) -> None:
-        """Spec 2.10: the constructor fails with a channel error."""
+        """The constructor raises ChannelError."""
         required = [variable.name for variable in self.adapter.spec.variables if variable.required]
         for missing in required:
             env = {name: value for name, value in self.env.items() if name != missing}
@@ -122,7 +122,7 @@ class ChannelContract(ChannelBench):
             assert all(name in str(failure.value) for name in required)
 
     def test_making_it_makes_no_call_and_shows_no_secret(self) -> None:
-        """Adapters are made when they are first asked for; only sending costs anything."""
+        """Adapters are constructed on demand, so constructing one must cost nothing."""
         http = ScriptedTransport()
         shown = repr(self.build(http))
         assert http.sent == []
@@ -131,14 +131,13 @@ class ChannelContract(ChannelBench):
     # --- a send that works
 
     def test_a_good_send_gives_a_result_of_five_fields_with_a_delivery_note(self) -> None:
-        """Spec 2.2."""
         result = self.send(self.target, "hello")
         assert result.ok, result.error
         assert list(result.as_dict()) == ["ok", "channel", "target", "message", "error"]
         assert result.target == self.target
 
     def test_a_good_test_names_the_account(self) -> None:
-        """Spec 2.2: `connected as <name>`, and no target."""
+        """`connected as <name>`, with an empty target."""
 
         async def work() -> SendResult:
             async with self.opened(probing=True) as adapter:
@@ -150,7 +149,7 @@ class ChannelContract(ChannelBench):
         assert result.target == ""
 
     def test_many_sends_at_the_same_time_do_not_disturb_each_other(self) -> None:
-        """One adapter serves the whole program."""
+        """One adapter serves all callers of the program."""
 
         async def work() -> list[SendResult]:
             async with self.opened() as adapter:
@@ -162,20 +161,20 @@ class ChannelContract(ChannelBench):
 
     @pytest.mark.parametrize("name", HOSTILE_TEXTS)
     def test_no_text_makes_a_send_raise(self, name: str) -> None:
-        """An empty text is refused; whatever else is sent or refused, in a result."""
+        """An empty text is refused; any other is sent or refused, always with a result."""
         text = HOSTILE_TEXTS[name]
         result = self.send(self.target, text)
         if not text.replace("\0", "").strip():
-            assert not result.ok, "a text without anything visible was sent"
+            assert not result.ok, "a blank text was sent"
 
     @pytest.mark.parametrize("value", NOT_TEXT, ids=lambda value: type(value).__name__)
     def test_what_is_no_text_is_refused_in_a_result(self, value: Any) -> None:
-        """Callers from Python may hand over anything."""
+        """Callers from Python may pass anything."""
         assert not self.send(self.target, value).ok
         assert not self.send(value, "hello").ok
 
     def test_a_target_of_the_wrong_shape_is_refused_before_any_call(self) -> None:
-        """Nothing is asked of the provider that cannot work."""
+        """A malformed target leads to no call."""
         for target in (*HOSTILE_TARGETS, *self.bad_targets):
             http = ScriptedTransport()
             result = self.well_formed(asyncio.run(self.build(http).send(target, "hello")))
@@ -183,7 +182,7 @@ class ChannelContract(ChannelBench):
             assert http.sent == [], f"{target[:60]!r} led to a call"
 
     def test_an_unknown_parse_mode_is_refused(self) -> None:
-        """A typing error must not change how a text looks."""
+        """A misspelt parse mode must not change the formatting silently."""
         receipt = asyncio.run(self.build().transmit(Outgoing(self.target, "hello", parse_mode="no such mode")))
         assert not self.well_formed(receipt.result).ok
 
@@ -191,12 +190,12 @@ class ChannelContract(ChannelBench):
 
     @pytest.mark.parametrize("accident", ACCIDENTS, ids=lambda accident: type(accident).__name__)
     def test_no_exception_of_the_authors_code_gets_out(self, accident: Exception) -> None:
-        """Spec 2.10: send and test_connection never raise; all errors are carried in `error`."""
+        """`send` and `test_connection` never raise; `error` carries the reason."""
         adapter = self.faked(raising(accident))
         self.failures(adapter)
 
     def test_a_missing_package_is_named_with_the_way_to_install_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Spec 2.10: optional dependencies are loaded lazily."""
+        """Optional packages are imported when they are needed."""
         missing = ModuleNotFoundError("No module named 'fancy_sdk.client'", name="fancy_sdk.client")
         adapters = [("fancy_sdk", self.faked(raising(missing)))]
         adapters += [(package, self.build()) for package in self.packages]
@@ -208,14 +207,14 @@ class ChannelContract(ChannelBench):
                     assert "install" in result.error
 
     def test_a_call_that_never_ends_is_ended(self) -> None:
-        """The time limit covers the whole call; afterwards nobody knows whether it worked."""
+        """The time limit covers the whole call; the outcome is then unknown."""
         adapter = self.faked(never, send_timeout_s=0.01, test_timeout_s=0.01)
         result = self.well_formed(asyncio.run(adapter.send(self.target, "hello")))
         assert "outcome unknown" in result.error
         assert not self.well_formed(asyncio.run(adapter.test_connection())).ok
 
     def test_cancelling_ends_a_send_and_a_test_at_once(self) -> None:
-        """Whoever stops the program does not wait for a provider; that is no failure to report."""
+        """Stopping the program does not wait for a provider, and is not a failure."""
 
         async def work() -> None:
             started = asyncio.Event()
@@ -232,7 +231,7 @@ class ChannelContract(ChannelBench):
     # --- secrets
 
     def test_no_secret_is_shown_whatever_goes_wrong(self) -> None:
-        """Raw, in a URL, in base64: libraries and providers repeat what they were given."""
+        """Raw, URL-encoded or in base64: libraries and providers repeat their input."""
         for secret in self.secrets():
             adapter = self.faked(raising(ValueError(f"bad: {secret} {quote(secret, safe='')} {base64(secret)}")))
             for result in self.failures(adapter):
@@ -241,7 +240,7 @@ class ChannelContract(ChannelBench):
     # --- several parts
 
     def test_a_long_text_goes_out_in_parts_that_fit_one_after_the_other(self) -> None:
-        """Or it is refused before any call, or there is no limit."""
+        """Unless it is refused before any call, or the channel has no limit."""
         parts: list[Part] = []
 
         async def deliver(part: Part) -> str:
@@ -266,7 +265,7 @@ class ChannelContract(ChannelBench):
         assert all(spec.measure(part.text) <= limit for part in parts if limit)
 
     def test_a_part_that_fails_ends_the_send_and_the_error_counts_what_went_out(self) -> None:
-        """`sent k-1 of n parts: …`; nothing is sent behind a gap."""
+        """`sent k-1 of n parts: …`; no part is sent after a failed one."""
         parts: list[Part] = []
 
         async def deliver(part: Part) -> str:
@@ -283,7 +282,7 @@ class ChannelContract(ChannelBench):
         assert (len(parts), receipt.parts_sent) == (2, 1)
 
     def test_every_attempt_at_a_part_has_the_same_key(self) -> None:
-        """A provider that recognises repeats gets one; another message has another key."""
+        """The key is stable over attempts of one message and differs between messages."""
         keys: list[str] = []
 
         async def deliver(part: Part) -> str:

@@ -1,4 +1,4 @@
-"""The channel contract for providers that are reached by HTTP: no server, only the answers it would give.
+"""The channel contract for providers with an HTTP interface, with scripted responses instead of a server.
 
 class TestMyChannel(HttpChannelContract):
     adapter = MyAdapter
@@ -32,23 +32,23 @@ from tocsin.testing.channel_bench import (
     echoes,
 )
 from tocsin.testing.channel_contract import ChannelContract
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 
 class HttpChannelContract(ChannelContract):
-    """What a channel promises besides when its provider is reached by HTTP, through the transport it is lent."""
+    """The further promises of a channel that calls its provider through the given transport."""
 
     sent: ClassVar[object]  # the provider's answer to a delivery: a JSON document
     probed: ClassVar[object]  # its answer to the probe
-    resends_safely: ClassVar[bool] = False  # after no answer it asks again, because the provider knows repeats
+    resends_safely: ClassVar[bool] = False  # it repeats an unanswered call, because the provider recognises repeats
 
     @asynccontextmanager
     async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
-        """Lend an adapter whose provider takes messages in, or with `probing` the credentials."""
+        """Yield an adapter whose provider accepts messages, or with `probing` the credentials."""
         yield self.build(ScriptedTransport().will_answer(self.probed if probing else self.sent))
 
     def test_a_cancelled_call_ends_at_once(self) -> None:
-        """Whoever stops the program does not wait for a provider."""
+        """Stopping the program does not wait for a provider."""
 
         async def work() -> None:
             hanging = Hanging()
@@ -59,13 +59,13 @@ class HttpChannelContract(ChannelContract):
 
     @pytest.mark.parametrize("accident", ACCIDENTS, ids=lambda accident: type(accident).__name__)
     def test_no_exception_of_the_transport_gets_out(self, accident: Exception) -> None:
-        """The same one floor below."""
+        """Also when the transport raises."""
         adapter = self.build(Failing(accident))
         self.failures(adapter)
 
     @pytest.mark.parametrize("kind", FailureKind)
     def test_a_failed_call_is_tried_again_only_as_the_retry_policy_allows(self, kind: FailureKind) -> None:
-        """What may have been delivered is never sent again, unless the provider recognises repeats."""
+        """A message that may have arrived is not sent again, unless the provider recognises repeats."""
         http = ScriptedTransport().will_raise(RemoteError("made-up failure", kind=kind))
         if kind is FailureKind.AMBIGUOUS:
             http = ScriptedTransport().will_raise(outcome_unknown("https://made.up", "did not answer"))
@@ -91,7 +91,7 @@ class HttpChannelContract(ChannelContract):
         assert sum(clock.slept) == pytest.approx(7 if allowed else 0)
 
     def test_a_wait_that_is_too_long_fails_at_once_and_says_how_long(self) -> None:
-        """A caller does not wait for an hour."""
+        """A caller does not wait an hour."""
         clock = FakeClock()
         http = ScriptedTransport().will_answer(b"slow down", 429, {"retry-after": "3600"}).will_answer(self.sent)
         result = self.well_formed(asyncio.run(self.build(http, clock).send(self.target, "hello")))
@@ -109,7 +109,7 @@ class HttpChannelContract(ChannelContract):
         self.failures(adapter)
 
     def test_an_answer_that_broke_off_leaves_the_outcome_unknown(self) -> None:
-        """The provider has most likely taken the message in."""
+        """The provider probably accepted the message."""
         http = ScriptedTransport()
         http.script.append(HttpResponse(200, {}, json.dumps(self.sent).encode()[:-1], complete=False))
         result = self.well_formed(asyncio.run(self.build(http).send(self.target, "hello")))
@@ -117,7 +117,7 @@ class HttpChannelContract(ChannelContract):
         assert "outcome unknown" in result.error
 
     def test_a_redirect_is_not_followed(self) -> None:
-        """It would carry the credentials away."""
+        """A redirect could send the credentials to another host."""
         http = ScriptedTransport().will_answer(self.sent, 302, {"location": "https://elsewhere.example/"})
         result = self.well_formed(asyncio.run(self.build(http).send(self.target, "hello")))
         assert not result.ok
@@ -125,7 +125,7 @@ class HttpChannelContract(ChannelContract):
 
     @pytest.mark.parametrize("status", [200, 302, 400, 401, 403, 404, 429, 500])
     def test_no_secret_is_shown_when_the_provider_repeats_it(self, status: int) -> None:
-        """In any answer, also a good one."""
+        """In any response, also a good one."""
         for secret in self.secrets():
             for body in echoes(secret, self.sent, self.probed):
                 headers = {"location": f"https://x.example/{quote(secret)}", "x-echo": secret}

@@ -1,4 +1,4 @@
-"""The bench on which the contract of receiving is tested: hostile bodies, and the parts."""
+"""The base of the receiving contract suite: hostile bodies, and helpers."""
 # ruff: noqa: S101  # asserting is what these functions are for
 
 import asyncio
@@ -10,7 +10,7 @@ from tocsin.channels.inbound import InboundAdapter
 from tocsin.core.config.settings import Settings
 from tocsin.core.http.transport import Transport
 from tocsin.core.time.clock import Clock
-from tocsin.testing.parts import FakeClock, ScriptedTransport
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 T = TypeVar("T")
 Headers = tuple[tuple[str, str], ...]
@@ -73,15 +73,15 @@ def build_receiver(
     http: Transport | None = None,
     clock: Clock | None = None,
 ) -> InboundAdapter:
-    """Make the inbound side of a channel from its variables as they would stand in the environment."""
+    """Make the inbound side of a channel from environment variables."""
     receiver = adapter.receiver()
-    assert receiver is not None, "it does not receive"
+    assert receiver is not None, "the channel does not receive"
     loaded = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     return receiver(loaded.only(adapter.spec.variables), Tools(http or ScriptedTransport(), clock or FakeClock()))
 
 
 def deformed(document: Any) -> Iterator[Any]:
-    """Yield copies of a JSON document with one value, at any depth, left out or replaced by a hostile one."""
+    """Yield copies of a JSON document in which one value, at any depth, is missing or hostile."""
     if not isinstance(document, dict | list):
         return
     places = list(document) if isinstance(document, dict) else list(range(len(document)))
@@ -96,15 +96,15 @@ def deformed(document: Any) -> Iterator[Any]:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` on an event loop of its own."""
+    """Run `work` on a new event loop."""
     return asyncio.run(work)
 
 
 def replaced(headers: Headers, place: int, other: tuple[str, str]) -> Headers:
-    """Return the headers with another one at `place`."""
+    """Return the headers with the one at `place` replaced."""
     return (*headers[:place], other, *headers[place + 1 :])
 
 
 def spoilt(body: bytes, place: int, noise: bytes) -> bytes:
-    """Return the body broken off at `place`, or with `noise` there."""
+    """Return the body cut at `place`, or with `noise` inserted there."""
     return body[:place] + noise + (body[place + 1 :] if noise else b"")

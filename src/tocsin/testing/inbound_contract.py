@@ -1,4 +1,4 @@
-"""The contract of receiving as tests: subclass one in a test module and fill in its attributes.
+"""The receiving contract as tests: subclass it in a test module and fill in its attributes.
 
 class TestMyChannelReceives(InboundContract):
     adapter = MyAdapter
@@ -10,8 +10,8 @@ class TestMyChannelReceives(InboundContract):
     def signed(self, body, now):
         return WebhookRequest((("x-my-signature", sign(body)),), body)
 
-Needs pytest and hypothesis; every test runs an event loop of its own and no test waits. For details of a
-failed assertion, `pytest.register_assert_rewrite("tocsin.testing.inbound_contract")` in a conftest.
+Requires pytest and hypothesis; every test runs its own event loop, and no test sleeps. For details of a
+failed assertion, call `pytest.register_assert_rewrite("tocsin.testing.inbound_contract")` in a conftest.
 """
 # ruff: noqa: S101  # asserting is what these functions are for
 
@@ -39,34 +39,34 @@ from tocsin.channels.inbound import (
 from tocsin.core.errors import ChannelError
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.core.time.clock import Clock
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
 from tocsin.testing.inbound_bench import HOSTILE_BODIES, NOT_ASCII, build_receiver, deformed, replaced, run, spoilt
-from tocsin.testing.parts import FakeClock, ScriptedTransport, build_adapter
 
 UNREACHABLE = connect_failed("https://provider.example", "made-up")
 
 
 def unreachable() -> ScriptedTransport:
-    """Return a transport that gets through to nobody."""
+    """Return a transport that cannot connect."""
     return ScriptedTransport([UNREACHABLE])
 
 
 class InboundContract:
-    """What every channel that receives promises. The attributes say how to reach the one under test."""
+    """The promises of every channel that receives; the attributes describe the one under test."""
 
     adapter: ClassVar[type[OutboundAdapter]]
-    env: ClassVar[Mapping[str, str]]  # made up but well-formed
+    env: ClassVar[Mapping[str, str]]  # invented but well-formed
     secret: ClassVar[str]  # the variable without which every call is rejected
-    messages: ClassVar[Mapping[str, bytes]]  # bodies that say something for us
-    ignored: ClassVar[Mapping[str, bytes]] = {}  # … that concern nobody here
-    handshakes: ClassVar[Mapping[str, bytes]] = {}  # … that only want an answer
-    signs_body: ClassVar[bool] = True  # a proof belongs to one body; not so where it is a shared secret
+    messages: ClassVar[Mapping[str, bytes]]  # bodies that contain a message
+    ignored: ClassVar[Mapping[str, bytes]] = {}  # … that are ignored
+    handshakes: ClassVar[Mapping[str, bytes]] = {}  # … that only need a response
+    signs_body: ClassVar[bool] = True  # False if the proof is a shared secret, which does not cover the body
 
     def signed(self, body: bytes, now: float) -> WebhookRequest:
-        """Return the call as the product would make it at `now`; override it."""
+        """Return the call as the product makes it at `now`; override it."""
         raise NotImplementedError
 
     def variants(self, body: bytes) -> Iterator[bytes]:
-        """Yield bodies that are almost `body`; override it where they are not JSON."""
+        """Yield variants of `body`; override it if bodies are not JSON."""
         for document in deformed(json.loads(body)):
             yield json.dumps(document).encode()
 
@@ -75,34 +75,34 @@ class InboundContract:
     def build(
         self, env: Mapping[str, str] | None = None, *, http: Transport | None = None, clock: Clock | None = None
     ) -> InboundAdapter:
-        """Make the receiver from `env`, or from another one."""
+        """Make the receiver from `self.env`, or from `env`."""
         return build_receiver(self.adapter, self.env if env is None else env, http=http, clock=clock)
 
     def received(self, body: bytes, receiver: InboundAdapter | None = None) -> InboundMessage | Handshake | None:
-        """Return what a receiver makes of `body`."""
+        """Return what a receiver reads from `body`."""
         call = self.signed(body, FakeClock().now())
         return run((receiver or self.build()).receive(call))
 
     def message(self, body: bytes, receiver: InboundAdapter | None = None) -> InboundMessage:
-        """Return the message that `body` is."""
+        """Return the message in `body`; fail if it has none."""
         message = self.received(body, receiver)
         assert isinstance(message, InboundMessage), f"no message but {message}"
         return message
 
     def rejected(self, call: WebhookRequest, env: Mapping[str, str] | None = None) -> None:
-        """Fail unless `verify` rejects `call`, and in the one way it may."""
+        """Fail unless `verify` raises RejectedError for `call`."""
         with pytest.raises(RejectedError):
             self.build(env).verify(call, FakeClock().now())
 
     def good_calls(self) -> Iterator[WebhookRequest]:
-        """Yield a signed call for every body the author named."""
+        """Yield a signed call for every body of the attributes."""
         for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
             yield self.signed(body, FakeClock().now())
 
     # --- what it is
 
     def test_the_channel_says_that_it_receives_and_by_what_name(self) -> None:
-        """The route and the registry find it by these."""
+        """The route and the registry find it by its name."""
         receiver = self.build()
         assert receiver.name == self.adapter.spec.kind
         assert self.adapter.spec.inbound
@@ -110,7 +110,7 @@ class InboundContract:
         assert self.secret in {v.name for v in self.adapter.spec.variables}
 
     def test_making_it_makes_no_call_and_never_fails(self) -> None:
-        """Without its settings it is there, and rejects."""
+        """Without its settings it can be constructed, and rejects every call."""
         http = ScriptedTransport()
         build_receiver(self.adapter, {}, http=http)
         assert http.sent == []
@@ -118,24 +118,23 @@ class InboundContract:
     # --- who may call
 
     def test_a_signed_call_is_accepted(self) -> None:
-        """Spec 5.4."""
         for call in self.good_calls():
             self.build().verify(call, FakeClock().now())
 
     def test_without_a_configured_secret_every_call_is_rejected(self) -> None:
-        """Spec 5.4, rule 1."""
+        """An empty secret must not verify anything."""
         for call in self.good_calls():
             self.rejected(call, {name: value for name, value in self.env.items() if name != self.secret})
 
     def test_a_call_without_a_header_of_its_proof_is_rejected(self) -> None:
-        """One missing header is as bad as none."""
+        """Every header of the proof is required."""
         for call in self.good_calls():
             self.rejected(replace(call, headers=()))
             for left_out in call.headers:
                 self.rejected(replace(call, headers=tuple(h for h in call.headers if h != left_out)))
 
     def test_a_header_that_is_not_exactly_right_is_rejected(self) -> None:
-        """Every value here differs from the good one."""
+        """Every value below differs from the good one."""
         for call in self.good_calls():
             for place, (name, value) in enumerate(call.headers):
                 last = "0" if value[-1] != "0" else "1"
@@ -143,7 +142,7 @@ class InboundContract:
                     self.rejected(replace(call, headers=replaced(call.headers, place, (name, other))))
 
     def test_a_header_that_is_there_twice_is_accepted_only_with_the_same_value(self) -> None:
-        """A proxy may repeat one; two values let two programs see two different calls."""
+        """A proxy may repeat a header; with two values, two programs could read different calls."""
         for call in self.good_calls():
             self.build().verify(replace(call, headers=call.headers * 2), FakeClock().now())
             for name, value in call.headers:
@@ -152,7 +151,7 @@ class InboundContract:
                     self.rejected(replace(call, headers=((name, other), *call.headers)))
 
     def test_another_body_is_rejected(self) -> None:
-        """The proof is over the raw bytes."""
+        """The proof covers the raw bytes."""
         if not self.signs_body:
             pytest.skip("the proof of this product does not cover the body")
         for call in self.good_calls():
@@ -160,7 +159,7 @@ class InboundContract:
                 self.rejected(replace(call, body=body))
 
     def test_no_header_makes_a_check_fail_in_any_other_way(self) -> None:
-        """Whatever stands there, the answer is one and the same."""
+        """`verify` raises RejectedError, whatever the headers contain."""
         names = sorted({name for call in self.good_calls() for name, _ in call.headers})
         receiver = self.build()
 
@@ -173,7 +172,7 @@ class InboundContract:
         check()
 
     def test_a_repeated_call_is_known_by_its_proof(self) -> None:
-        """However its headers are written; and no two calls are taken for the same."""
+        """Repeated headers do not change the key, and different calls have different keys."""
         receiver = self.build()
         keys = [receiver.replay_key(call) for call in self.good_calls()]
         if not any(keys):
@@ -185,7 +184,7 @@ class InboundContract:
     # --- what it reads
 
     def test_every_kind_of_body_is_taken_for_what_it_is(self) -> None:
-        """A message, a handshake, or nothing."""
+        """A message, a handshake, or `None`."""
         for name, body in self.messages.items():
             message = self.received(body)
             assert isinstance(message, InboundMessage), f"{name}: no message but {message}"
@@ -197,12 +196,12 @@ class InboundContract:
 
     @pytest.mark.parametrize("name", HOSTILE_BODIES)
     def test_a_hostile_body_gives_nothing_or_something_harmless(self, name: str) -> None:
-        """The product would send it again and again if reading it failed."""
+        """The product would repeat the call if reading it raised."""
         receiver = self.build(http=unreachable())
         self.harmless(run(receiver.receive(WebhookRequest((), HOSTILE_BODIES[name]))), receiver)
 
     def test_no_value_of_a_message_makes_reading_fail(self) -> None:
-        """One value at a time is missing or of another type, size or alphabet; the product cannot be asked."""
+        """One value at a time is missing or of another type, size or alphabet; the product is unreachable."""
         receiver = self.build(http=unreachable())
         with asyncio.Runner() as runner:
             for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
@@ -210,7 +209,7 @@ class InboundContract:
                     self.harmless(runner.run(receiver.receive(WebhookRequest((), variant))), receiver)
 
     def test_no_bytes_make_reading_fail(self) -> None:
-        """Bytes at random, and good bodies broken off or with something in between."""
+        """Random bytes, and good bodies cut or with bytes inserted."""
         receiver = self.build(http=unreachable())
         good = st.sampled_from([call.body for call in self.good_calls()])
 
@@ -223,7 +222,7 @@ class InboundContract:
             check()
 
     def harmless(self, found: InboundMessage | Handshake | None, receiver: InboundAdapter) -> None:
-        """Fail unless it is nothing, a handshake, or a message that can be stored and answered."""
+        """Fail unless `found` is `None`, a handshake, or a message that can be stored and answered."""
         assert found is None or isinstance(found, Handshake | InboundMessage)
         if isinstance(found, InboundMessage):
             stored = json.dumps(found.stored(), ensure_ascii=False).encode()  # fails for half a surrogate pair
@@ -240,7 +239,7 @@ class InboundContract:
     # --- what becomes of a message
 
     def test_a_message_survives_being_stored(self) -> None:
-        """All of it but the addresses that answer it, which are kept in memory only."""
+        """All fields but `reply_context`, which is kept in memory only."""
         for body in self.messages.values():
             message = self.message(body)
             document = json.loads(json.dumps(message.stored()))
@@ -251,14 +250,14 @@ class InboundContract:
                 assert not isinstance(value, str) or value not in repr(message)
 
     def test_a_message_that_comes_twice_has_the_same_keys(self) -> None:
-        """By them it is worked off once; another one shares none of them."""
+        """Its keys are stable, and no other message shares one."""
         for body in self.messages.values():
             assert self.message(body).dedupe_keys == self.message(body).dedupe_keys
         keys = [key for body in self.messages.values() for key in self.message(body).dedupe_keys]
         assert len(set(keys)) == len(keys), "two of the messages share a key"
 
     def test_what_was_stored_what_came_twice_and_what_is_ignored_is_answered_well(self) -> None:
-        """Anything else but 2xx would be sent again."""
+        """Any status but 2xx would make the product repeat the call."""
         receiver = self.build()
         assert 200 <= receiver.answer_to(None).status < 300
         for body in self.messages.values():
@@ -269,7 +268,7 @@ class InboundContract:
             assert receiver.answer_to(InboundMessage.restore(message.stored())) == answer
 
     def test_the_outbound_side_takes_the_target_of_a_reply(self) -> None:
-        """Replies go through the queue like any message."""
+        """Replies go through the queue like every message."""
         outbound = build_adapter(self.adapter, self.env)
         receiver = self.build()
         for body in self.messages.values():
@@ -277,7 +276,7 @@ class InboundContract:
             assert outbound.check_target(target)
 
     def test_after_a_restart_an_answer_goes_through_the_queue(self) -> None:
-        """The addresses that answer directly are gone then; that is a ChannelError, and no call."""
+        """`reply_context` is lost then, so answering directly raises ChannelError without a call."""
         http = ScriptedTransport()
         receiver = self.build(http=http)
         for body in self.messages.values():
@@ -289,7 +288,7 @@ class InboundContract:
         assert http.sent == []
 
     def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
-        """Acknowledging, showing that work goes on, answering: no other exception gets out of them."""
+        """Acknowledging, the indicator and answering raise ChannelError only."""
         for answer in (UNREACHABLE, HttpResponse(500, {}, b"<h1>500</h1>")):
             for body in self.messages.values():
                 receiver = self.build(http=ScriptedTransport([answer]))
@@ -305,7 +304,7 @@ class InboundContract:
                         run(work())
 
     def test_no_secret_is_shown(self) -> None:
-        """Neither by the receiver nor by what it refuses."""
+        """Neither by the receiver nor by its rejections."""
         secrets = [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
         receiver = self.build()
         shown = repr(receiver)

@@ -117,7 +117,7 @@ class BotChat(HttpStandIn):
     ) -> dict[str, Any]:
         """Queue a message from a person to the bot; return the update.
 
-        `fields` are added to the message (`photo=[…]`, `voice={…}`). `edit_of` is the ID of the message that this edits.
+        `fields` are added to the message (`photo=[…]`, `voice={…}`). `edit_of` is the ID of the edited message.
         `sender_id` defaults to the chat's ID in private chats, else to 1001.
         """
         chat = self.world.chats.get(chat_id) or self.world.visitor(chat_id)

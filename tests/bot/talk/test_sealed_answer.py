@@ -10,7 +10,7 @@ from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.contract import Outgoing
 from tocsin.core.http.pooled import PooledTransport
-from tocsin.testing.parts import build_adapter
+from tocsin.testing.fakes import build_adapter
 from tocsin_standins.botchat.server import TOKEN, BotChat
 
 CHAT = 1001

@@ -8,7 +8,7 @@ import pytest
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.process.presence import BEAT_S, MIGRATIONS, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 SCHEMA = {"presence": MIGRATIONS}
 

@@ -16,7 +16,7 @@ from tocsin.core.storage.files import (
     refuse_others,
     write_atomically,
 )
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.core.time.ratelimit import IDLE_S, RateLimiter
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 
 class ReferenceBucket:

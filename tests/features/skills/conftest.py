@@ -22,7 +22,7 @@ from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 SECRET = "correct-horse-battery"
 

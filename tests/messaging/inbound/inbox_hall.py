@@ -40,7 +40,7 @@ from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, settings_of
 
 SCHEMAS = {
     "delivery": sqlite_schema.MIGRATIONS,

@@ -8,7 +8,7 @@ from tests.waiting import eventually as until
 
 from tocsin.channels.contract import Tools
 from tocsin.messaging.inbound.indicator import indicating
-from tocsin.testing.parts import ScriptedTransport, settings_of
+from tocsin.testing.fakes import ScriptedTransport, settings_of
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from tocsin.messaging.inbound import loop_guard as brake
 from tocsin.messaging.inbound.loop_guard import LoopGuard
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 CHAT, OTHER = ("bell", "tower"), ("bell", "gate")
 

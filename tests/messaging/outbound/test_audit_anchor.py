@@ -19,7 +19,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.audit_anchor import AuditAnchor, read_anchors
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, settings_of
 
 
 class Anchored:

@@ -7,7 +7,7 @@ import pytest
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.messaging.outbound.channel_watch import QUIET_S, ChannelWatch
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 
 def sent(channel: str = "bell") -> Receipt:

@@ -29,7 +29,7 @@ from tocsin.messaging.outbound.idempotency import (
     held,
 )
 from tocsin.messaging.outbound.redis_idempotency import LEASE, PREFIX, RedisKeys
-from tocsin.testing.parts import FakeClock
+from tocsin.testing.fakes import FakeClock
 
 
 class Place(ABC):

@@ -27,7 +27,7 @@ from tocsin.messaging.outbound.channel_watch import ChannelWatch
 from tocsin.messaging.outbound.messenger import Caller, Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profiles
-from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, settings_of
 
 TEST = Caller("test", {"actor": "tester", "request_id": "r1"})
 

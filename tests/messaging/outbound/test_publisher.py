@@ -23,7 +23,7 @@ from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.publisher import Publisher
-from tocsin.testing.parts import FakeClock, ScriptedTransport, settings_of
+from tocsin.testing.fakes import FakeClock, ScriptedTransport, settings_of
 
 TEST = Caller("test")
 

@@ -1,4 +1,4 @@
-"""Stand-ins for our own seams: time and transport. Nothing of ours is ever patched."""
+"""Fakes for the two seams of an adapter: time and transport."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,33 +15,31 @@ A = TypeVar("A", bound=OutboundAdapter)
 
 
 class FakeClock:
-    """Time that moves only when somebody sleeps; `slept` lists every wait in seconds."""
+    """A clock that advances only through `sleep` and `advance`; `slept` lists every sleep in seconds."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
         self.slept: list[float] = []
 
     def now(self) -> float:
-        """Return the pretended Unix time."""
         return self._now
 
     def monotonic(self) -> float:
-        """Return the pretended monotonic time."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Let `seconds` pass at once."""
+        """Advance by `seconds` without waiting."""
         self.slept.append(seconds)
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass."""
+        """Advance by `seconds`."""
         self._now += seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """One request that an adapter made."""
+    """One request of an adapter."""
 
     method: str
     url: str
@@ -49,13 +47,12 @@ class SentRequest:
     body: bytes
 
     def json(self) -> Any:
-        """Return the decoded body."""
         return json.loads(self.body)
 
 
 @dataclass(slots=True)
 class ScriptedTransport:
-    """Answers each request with the next scripted reply or error; the last one repeats."""
+    """Answers each request with the next scripted response or error; the last one repeats."""
 
     script: list[HttpResponse | RemoteError] = field(default_factory=list)
     sent: list[SentRequest] = field(default_factory=list)
@@ -63,13 +60,13 @@ class ScriptedTransport:
     def will_answer(
         self, document: object, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> "ScriptedTransport":
-        """Add a reply with `document` as JSON (or bytes as they are); returns itself for chaining."""
+        """Add a response with `document` as JSON (bytes unchanged); return self."""
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
         self.script.append(HttpResponse(status, dict(headers or {}), body))
         return self
 
     def will_raise(self, error: RemoteError) -> "ScriptedTransport":
-        """Add a failed call; returns itself for chaining."""
+        """Add a failed call; return self."""
         self.script.append(error)
         return self
 
@@ -97,12 +94,12 @@ class ScriptedTransport:
 def build_adapter(
     adapter: type[A], env: Mapping[str, str], *, http: Transport | None = None, clock: Clock | None = None
 ) -> A:
-    """Make an adapter from its variables as they would stand in the environment."""
+    """Make an adapter from environment variables."""
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     tools = Tools(http or ScriptedTransport(), clock or FakeClock())
     return adapter(settings.only(adapter.spec.variables), tools)
 
 
 def settings_of(classes: Iterable[type[OutboundAdapter]], env: Mapping[str, str]) -> Settings:
-    """Return settings with the variables of `classes`, read from `env` alone."""
+    """Return settings with the variables of `classes`, read only from `env`."""
     return Settings.load([v for c in classes for v in c.spec.variables], environ=env)
