@@ -23,8 +23,8 @@ async def run(ports: Mapping[str, int], *, paced: bool) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_standins(ports=ports, paced=paced) as town:
-        sys.stdout.write(json.dumps({"environment": town.environment(), "control": town.control()}) + "\n")
+    async with open_standins(ports=ports, paced=paced) as cluster:
+        sys.stdout.write(json.dumps({"environment": cluster.environment(), "control": cluster.control()}) + "\n")
         sys.stdout.flush()
         await stop.wait()
 

@@ -45,13 +45,13 @@ class StandinCluster:
         return self.mail.ca_file
 
     def control(self) -> dict[str, str]:
-        """Give the base URL of each stand-in's `/_standin/…` endpoints; the mail server's are on the page."""
+        """Return the base URL of each stand-in's `/_standin/…` endpoints; the mail server's are on the page."""
         chats = {"teamchat": self.teamchat, "botchat": self.botchat, "guildchat": self.guildchat}
         standins = {**chats, "chatmodel": self.chatmodel}
         return {name: standin.url for name, standin in standins.items()} | {"page": self.page.url}
 
     def samples(self) -> dict[str, str]:
-        """Give a target that works on each channel."""
+        """Return a target that works on each channel."""
         return {"teamchat": "#ops", "botchat": "1001", "guildchat": OPS, "email": "ops@example.org"}
 
     def product(self, channel: str) -> str:
@@ -59,7 +59,7 @@ class StandinCluster:
         return PRODUCTS.get(channel, channel)
 
     def environment(self) -> dict[str, str]:
-        """Give the variables that point Tocsin at these stand-ins."""
+        """Return the variables that point Tocsin at these stand-ins."""
         tls = {"starttls": "starttls", "implicit": "implicit", "plain": "none"}
         return {
             "TEAMCHAT_API_URL": self.teamchat.api_url,
@@ -97,7 +97,7 @@ class StandinCluster:
 
     def connect(self, gateway: str, texts: Sequence[str] = ()) -> None:
         """Tell the page the gateway's address, and texts that trigger an action there."""
-        self.page.people.gateway, self.page.people.texts = gateway, tuple(texts)
+        self.page.users.gateway, self.page.users.texts = gateway, tuple(texts)
 
     def say_command(self, text: str) -> str:
         """Return a command line that writes to the bot as Alice."""
@@ -127,7 +127,7 @@ async def open_standins(
         for standin in (teamchat, botchat, guildchat, chatmodel):
             await stack.enter_async_context(standin)
         await stack.enter_async_context(mail)
-        people = DemoUsers(botchat, teamchat, guildchat)
-        page = DemoPage(recorder, mail.faults, people, host=host, port=at.get("page", 0))
+        users = DemoUsers(botchat, teamchat, guildchat)
+        page = DemoPage(recorder, mail.faults, users, host=host, port=at.get("page", 0))
         await stack.enter_async_context(page)
         yield StandinCluster(recorder, teamchat, botchat, guildchat, mail, page, chatmodel)

@@ -28,7 +28,7 @@ def test_blanks_are_taken_out_of_the_start_of_entities():
         ([entity("code", 0, 7), entity("italic", 4, 3)], "verbatim text with a style"),
         ([entity("bold", 0, 7), entity("code", 4, 3)], "verbatim text with a style"),
         ([entity("text_link", 0, 7, url="https://a.b"), entity("blockquote", 0, 3)], "a quote in a link"),
-        ([entity("text_link", 0, 7, url="javascript:x")], "no web address"),
+        ([entity("text_link", 0, 7, url="javascript:x")], "not a web address"),
         ([entity("italic", 3, 1)], "blank"),
         ([entity("loud", 0, 3)], "unknown type"),
         ([entity("bold", 0, 1)] * (MOST_ENTITIES + 1), "101 entities"),
@@ -41,7 +41,7 @@ def test_what_the_product_would_repair_is_a_mistake(entities, wrong):
 
 
 def test_a_text_that_the_server_would_trim_is_a_mistake():
-    assert mistake(" a", []) == "the text has blanks around it"
+    assert mistake(" a", []) == "the text has leading or trailing blanks"
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -200,7 +200,7 @@ async def test_a_file_that_cannot_be_sent_is_refused_with_the_reason(town, http,
 
 async def test_a_note_stands_behind_the_message_that_it_is_about(town, http):
     town.botchat.say(1001, "weather Oslo")
-    town.page.people.note("botchat", "1001", "rule 2")
+    town.page.users.note("botchat", "1001", "rule 2")
     town.botchat.say(1001, "weather Rome")
     assert [m.get("note") or m["text"] for m in await conversation(town, http)] == [
         "weather Oslo", "rule 2", "weather Rome",
@@ -210,7 +210,7 @@ async def test_a_note_stands_behind_the_message_that_it_is_about(town, http):
 
 
 async def test_a_note_on_another_channel_stands_in_its_list(town):
-    town.page.people.note("teamchat", "C0GENERAL", "rule 1")
+    town.page.users.note("teamchat", "C0GENERAL", "rule 1")
     assert [item.target for item in town.recorder.of("teamchat", kind="note")] == ["C0GENERAL"]
 
 
@@ -252,14 +252,14 @@ async def test_a_gateway_that_refuses_is_told_at_once(town, http, gateway, chann
     gateway.status = 401
     status, error = await call(town, http, channel=channel, text=text)
     assert status == 400
-    assert error.startswith("the gateway does not take it")
+    assert error.startswith("the gateway refused it")
 
 
 @pytest.mark.parametrize(
     ("body", "error"),
     [
         ({"channel": "guildchat", "text": "hello"}, "this product hands over slash commands only: begin with /"),
-        ({"channel": "email", "text": "hello"}, "email calls nobody; it may be: teamchat, guildchat"),
+        ({"channel": "email", "text": "hello"}, "email does not call the gateway; choose: teamchat, guildchat"),
         ({"channel": "teamchat", "text": "  "}, "there is no text"),
     ],
 )
@@ -269,7 +269,7 @@ async def test_what_cannot_be_said_is_refused_with_the_reason(town, http, gatewa
 
 
 async def test_without_a_gateway_the_page_says_so(town, http):
-    assert await call(town, http, channel="teamchat", text="hi") == (400, "nobody has said where the gateway is")
+    assert await call(town, http, channel="teamchat", text="hi") == (400, "the gateway's address is not set")
 
 
 async def test_a_call_with_fields_that_nobody_knows_is_refused(town, http, gateway):

@@ -40,7 +40,7 @@ def shown_by(text: str, entity: Entity) -> str:
 def mistake(text: str, entities: Sequence[Entity]) -> str:
     """Return what the product would repair or ignore in these entities, or `""`."""
     if text != text.strip(" \n"):
-        return "the text has blanks around it"
+        return "the text has leading or trailing blanks"
     if len(entities) > MOST_ENTITIES:
         return f"{len(entities)} entities"
     around: list[Entity] = []

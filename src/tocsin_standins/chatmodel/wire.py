@@ -81,13 +81,13 @@ class ChatApi(Protocol):
     """One of the two interfaces."""
 
     def key_of(self, headers: Mapping[str, str]) -> str:
-        """Give the API key of a request."""
+        """Return the API key of a request."""
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
         """Read a request; raise RefusalError as the product does."""
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
-        """Give the whole answer."""
+        """Return the whole answer."""
 
     def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
         """Return the answer as server-sent events, one per piece, and the final ones."""
@@ -96,14 +96,14 @@ class ChatApi(Protocol):
         """Return the event of a model that is overloaded during its answer."""
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:
-        """Give an error in the product's shape; `seconds` is for 429."""
+        """Return an error in the product's shape; `seconds` is for 429."""
 
 
 class OpenAi:
     """`POST /v1/chat/completions`."""
 
     def key_of(self, headers: Mapping[str, str]) -> str:
-        """Give the bearer token."""
+        """Return the bearer token."""
         return headers.get("Authorization", "").removeprefix("Bearer ")
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
@@ -130,12 +130,12 @@ class OpenAi:
         )
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
-        """Give a `chat.completion`."""
+        """Return a `chat.completion`."""
         choice = {"index": 0, "message": self._whole(answer), "finish_reason": self._finish(answer), "logprobs": None}
         return self._head(prompt, answer, "chat.completion") | {"choices": [choice], "usage": _usage(prompt, answer)}
 
     def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
-        """Give `chat.completion.chunk` events up to `[DONE]`."""
+        """Return `chat.completion.chunk` events up to `[DONE]`."""
         head = self._head(prompt, answer, "chat.completion.chunk")
 
         def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -154,11 +154,11 @@ class OpenAi:
         yield b"data: [DONE]\n\n"
 
     def error_event(self) -> bytes:
-        """Give the error object that a stream may carry."""
+        """Return the error object that a stream may carry."""
         return _event({"error": {"message": "The server is overloaded.", "type": "server_error", "code": "overloaded"}})
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:
-        """Give `{"error": {…}}`."""
+        """Return `{"error": {…}}`."""
         kind = {401: "invalid_request_error", 429: "requests"}.get(status, "invalid_request_error")
         error = {"message": text or code, "type": kind if status < 500 else "server_error", "param": None, "code": code}
         return web.json_response({"error": error}, status=status, headers=_retry_after(seconds))
@@ -208,7 +208,7 @@ class Anthropic:
     """`POST /v1/messages`."""
 
     def key_of(self, headers: Mapping[str, str]) -> str:
-        """Give `x-api-key`, or the bearer token that newer SDKs send instead."""
+        """Return `x-api-key`, or the bearer token that newer SDKs send instead."""
         return headers.get("x-api-key", "") or headers.get("Authorization", "").removeprefix("Bearer ")
 
     def read(self, body: Mapping[str, Any]) -> Prompt:
@@ -234,7 +234,7 @@ class Anthropic:
         )
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
-        """Give a `message`."""
+        """Return a `message`."""
         block: dict[str, Any] = {"type": "text", "text": answer.text}
         if answer.tool:
             arguments = json.loads(answer.text)
@@ -244,7 +244,7 @@ class Anthropic:
         return head | {"content": [block] if answer.text else [], "stop_reason": self._finish(answer)}
 
     def events(self, prompt: Prompt, answer: ModelReply) -> Iterator[bytes]:
-        """Give the named events from `message_start` to `message_stop`."""
+        """Return the named events from `message_start` to `message_stop`."""
         yield self._event("message_start", message=self._head(prompt, answer))
         block: dict[str, Any] = {"type": "text", "text": ""}
         if answer.tool:
@@ -262,11 +262,11 @@ class Anthropic:
         yield self._event("message_stop")
 
     def error_event(self) -> bytes:
-        """Give an `error` event."""
+        """Return an `error` event."""
         return self._event("error", error={"type": "overloaded_error", "message": "Overloaded"})
 
     def refusal(self, status: int, code: str, text: str, seconds: float = 0.0) -> web.Response:
-        """Give `{"type": "error", "error": {…}}`."""
+        """Return `{"type": "error", "error": {…}}`."""
         error = {"type": code, "message": text or code}
         body = {"type": "error", "error": error, "request_id": "req_standin"}
         return web.json_response(body, status=status, headers=_retry_after(seconds))

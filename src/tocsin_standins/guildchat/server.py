@@ -346,6 +346,6 @@ class GuildChat(HttpStandIn):
         }  # fmt: skip
 
     def snowflake(self) -> str:
-        """Give the next ID."""
+        """Return the next ID."""
         self._last_ms = max(self._last_ms + 1, int(self.clock() * 1000) - EPOCH_MS)
         return str(self._last_ms << 22)

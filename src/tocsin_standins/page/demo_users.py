@@ -37,7 +37,7 @@ class DemoChat:
     tries: tuple[str, ...]
 
 
-SEATS = (
+CHATS = (
     DemoChat(
         ALICE, "Alice", "Alice",
         "Alice may talk to the bot, and decides who else may.",
@@ -73,10 +73,10 @@ class DemoUsers:
         """List the chats of the page; Alice's also offer `texts`."""
         return [
             {
-                "id": seat.id, "title": seat.title, "sender": seat.sender, "about": seat.about, "hint": seat.hint,
-                "tries": [*seat.tries, *(self.texts if seat.sender == NAME else ())],
+                "id": chat.id, "title": chat.title, "sender": chat.sender, "about": chat.about, "hint": chat.hint,
+                "tries": [*chat.tries, *(self.texts if chat.sender == NAME else ())],
             }
-            for seat in SEATS
+            for chat in CHATS
         ]  # fmt: skip
 
     def conversation(self, chat_id: int) -> list[dict[str, Any]]:

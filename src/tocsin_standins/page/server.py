@@ -32,9 +32,9 @@ class DemoPage(HttpStandIn):
 
     channel = ""
 
-    def __init__(self, recorder: Recorder, mail_faults: FaultScript, people: DemoUsers, **serving: Any) -> None:
+    def __init__(self, recorder: Recorder, mail_faults: FaultScript, users: DemoUsers, **serving: Any) -> None:
         super().__init__(recorder, **serving)
-        self.people = people
+        self.users = users
         self._mail_faults = mail_faults
 
     async def stop(self) -> None:
@@ -83,26 +83,26 @@ class DemoPage(HttpStandIn):
         return web.json_response(body, headers=FRESH)
 
     async def _chats(self, request: web.Request) -> web.Response:
-        return web.json_response({"chats": self.people.chats()}, headers=FRESH)
+        return web.json_response({"chats": self.users.chats()}, headers=FRESH)
 
     async def _conversation(self, request: web.Request) -> web.Response:
         chat_id = integer(request.query.get("chat"))
         if chat_id is None:
             return web.json_response({"error": "`chat` is the number of a chat"}, status=400)
-        return web.json_response({"messages": self.people.conversation(chat_id)}, headers=FRESH)
+        return web.json_response({"messages": self.users.conversation(chat_id)}, headers=FRESH)
 
     async def _let_say(self, request: web.Request) -> web.Response:
-        return await control(request, self.people.say)
+        return await control(request, self.users.say)
 
     async def _let_send_file(self, request: web.Request) -> web.Response:
-        return await control(request, self.people.send_file)
+        return await control(request, self.users.send_file)
 
     async def _let_press(self, request: web.Request) -> web.Response:
-        return await control(request, self.people.press)
+        return await control(request, self.users.press)
 
     async def _let_call(self, request: web.Request) -> web.Response:
         try:
-            await self.people.call(**await request.json())
+            await self.users.call(**await request.json())
         except (ValueError, TypeError) as error:
             return web.json_response({"error": str(error)}, status=400)
         return web.json_response({}, status=201)

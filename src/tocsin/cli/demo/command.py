@@ -194,4 +194,4 @@ def _tell_rule(town: "StandinCluster", action: "AuditAction", metadata: Mapping[
     """Say on page and terminal which rule answers a message."""
     if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
-        town.page.people.note(str(metadata["channel"]), str(metadata["chat"]), text)
+        town.page.users.note(str(metadata["channel"]), str(metadata["chat"]), text)
