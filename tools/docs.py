@@ -25,6 +25,8 @@ from tocsin.core.storage import redis_client
 from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
+from tocsin.features.contract import Feature
+from tocsin.features.registry import find_features
 from tocsin.web.http.problems import PROBLEMS
 
 T = TypeVar("T")
@@ -143,10 +145,12 @@ def generated() -> dict[Path, str]:
     # A plug-in that happens to be installed here is documented by its own authors.
     adapters = [adapter for adapter in discover().classes if adapter.__module__.startswith("tocsin.")]
     specs = [adapter.spec for adapter in adapters]
+    features = [feature for feature in find_features().features if is_built_in(feature)]
     reference = ROOT / "docs" / "reference"
     files = {
-        ROOT / ".env.example": env_template(specs, {}),
-        reference / "settings.md": settings_page(specs),
+        ROOT / ".env.example": env_template(specs, features, {}),
+        reference / "settings.md": settings_page(specs, features),
+        reference / "features.md": features_page(features),
         reference / "commands.md": commands_page(),
         reference / "channels.md": channels_page(specs),
         reference / "problems.md": problems_page(),
@@ -180,7 +184,7 @@ def filled(path: Path, blocks: Mapping[str, str]) -> str:
 # Settings
 
 
-def settings_page(specs: Iterable[ChannelSpec]) -> str:
+def settings_page(specs: Iterable[ChannelSpec], features: Iterable[Feature]) -> str:
     """Return the page of all settings."""
     lines = [
         "# Settings",
@@ -196,6 +200,10 @@ def settings_page(specs: Iterable[ChannelSpec]) -> str:
     for spec in specs:
         title = f"## {spec.label} (`{spec.kind}`)"
         lines += [title, f"How to get them: [{spec.kind}](../channels/{spec.kind}.md).", settings_table(spec.variables)]
+    for feature in features:
+        if feature.variables:
+            more = f"What it does: [{feature.name}](../{feature.page})."
+            lines += [f"## {feature.label}", more, settings_table(feature.variables)]
     lines += [
         "## Not used yet",
         f"{', '.join(f'`{name}`' for name in NOT_YET_USED)} are read and checked, but the parts that they are for "
@@ -203,6 +211,33 @@ def settings_page(specs: Iterable[ChannelSpec]) -> str:
         "is never empty.",
     ]
     return document(lines)
+
+
+def is_built_in(feature: Feature) -> bool:
+    """Whether a feature is a folder of the product; others are documented by their own authors."""
+    return (SOURCE / "features" / feature.name).is_dir()
+
+
+def features_page(features: Iterable[Feature]) -> str:
+    """Return the page of all features."""
+    rows = [
+        (
+            f"[{feature.name}](../{feature.page})",
+            f"{feature.summary[0].upper()}{feature.summary[1:]}.",
+            ", ".join(f"`tocsin {command.name}`" for command in feature.commands),
+            ", ".join(f"`{variable.name}`" for variable in feature.variables),
+        )
+        for feature in features
+    ]
+    return document(
+        [
+            "# Features",
+            NOTICE,
+            "A feature is a folder of its own, or a package that you install: "
+            "[writing a feature](../writing-a-feature.md).",
+            table(("Feature", "What it is", "Commands", "Settings"), rows),
+        ]
+    )
 
 
 def settings_table(variables: Iterable[Variable[Any]]) -> str:

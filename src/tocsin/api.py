@@ -78,10 +78,10 @@ async def open(  # noqa: A001  # `tocsin.open()` reads as it should; nobody impo
     transport: Callable[[], Transport] = direct_transport,
 ) -> AsyncIterator[Tocsin]:
     """Open Tocsin with the settings of the environment and `.env`; raises ConfigError when one is malformed."""
-    settings, discovery = load_settings(
+    settings, installed = load_settings(
         data_dir=Path(data_dir) if data_dir else None, env_file=Path(env_file) if env_file else None
     )
-    async with open_app(settings, discovery, transport) as app:
+    async with open_app(settings, installed, transport) as app:
         yield Tocsin(app)
 
 

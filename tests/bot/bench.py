@@ -11,7 +11,7 @@ from tests.audit_entries import check_audit_log
 
 from tocsin.bot.assembly import Bot, BotDependencies, build_bot
 from tocsin.bot.commands import CommandDependencies
-from tocsin.bot.contract import Prepared, ShownMessage, SkillInfo, SkillResult
+from tocsin.bot.contract import Prepared, ShownMessage, SkillResult
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
@@ -20,6 +20,7 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import READERS, Database
+from tocsin.features.context import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.bot import keyboards
-from tocsin.bot.contract import ChatMode, SkillInfo
+from tocsin.bot.contract import ChatMode
+from tocsin.features.context import SkillInfo
 
 
 def data_of(rows: keyboards.Rows) -> list[str]:

@@ -13,7 +13,6 @@ from tocsin.bot.settings import BotSettings
 from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.cli.doctor.command import examine
-from tocsin.cli.doctor.findings import Finding
 from tocsin.cli.doctor.machine import (
     NEEDED_PACKAGES,
     check_packages,
@@ -23,6 +22,7 @@ from tocsin.cli.doctor.machine import (
 from tocsin.core.process.sandbox import Sandbox
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.terminal.findings import Finding
 from tocsin.terminal.packages import EXTRAS
 from tocsin.testing import FakeClock
 from tocsin_standins.botchat.server import TOKEN, BotChat

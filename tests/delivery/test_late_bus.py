@@ -51,49 +51,49 @@ async def app(tmp_path: Path, port: int, clock: FakeClock) -> AsyncIterator[App]
         "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa",
         "REDIS_URL": f"redis://127.0.0.1:{port}/0",
     }
-    settings, discovery = load_settings(environ=environ, env_file=tmp_path / "empty.env")
+    settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     async with AsyncExitStack() as stack:
         storage = await open_storage(settings, stack)
         # As on a machine where this is the usual address: nobody named it.
         unnamed = replace(settings, sources={n: where for n, where in settings.sources.items() if n != REDIS_URL.name})
-        yield assemble(unnamed, discovery, lambda: Tools(ScriptedTransport(), clock), storage, clock)
+        yield assemble(
+            unnamed, installed, tools=lambda: Tools(ScriptedTransport(), clock), storage=storage, clock=clock
+        )
 
 
 async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
     app: App, clock: FakeClock, late_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
-    taken_up: list[str] = []
-    async with AsyncExitStack() as stack:
-        bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False), use_redis=taken_up.append), stack)
-        assert bus is not None
-        async with asyncio.TaskGroup() as group:
-            group.create_task(bus.run())
-            await eventually(lambda: len(clock.slept) > 3)
-            assert bus.state == "off"
-            assert taken_up == []
-            assert max(clock.slept) <= 60
-            late_redis.start()
-            await eventually(lambda: bus.state == "ok")
-            client = open_redis(app.settings[REDIS_URL])
-            await publish(client, "teamchat", {"target": "#ops", "message": "hello"})
-            await client.aclose()
+    taken_up: list[bool] = []
+    bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False), use_redis=lambda: taken_up.append(True)))
+    assert bus is not None
+    async with asyncio.TaskGroup() as group:
+        group.create_task(bus.run())
+        await eventually(lambda: len(clock.slept) > 3)
+        assert bus.state == "off"
+        assert taken_up == []
+        assert max(clock.slept) <= 60
+        late_redis.start()
+        await eventually(lambda: bus.state == "ok")
+        client = open_redis(app.settings[REDIS_URL])
+        await publish(client, "teamchat", {"target": "#ops", "message": "hello"})
+        await client.aclose()
 
-            async def is_queued() -> bool:
-                return len((await app.outbox.store.search(DeliveryFilter())).items) == 1
+        async def is_queued() -> bool:
+            return len((await app.outbox.store.search(DeliveryFilter())).items) == 1
 
-            await eventually(is_queued)
-            bus.stop()
-    assert taken_up == [app.settings[REDIS_URL]]
+        await eventually(is_queued)
+        bus.stop()
+    assert taken_up == [True]
     assert [record.message for record in caplog.records if "Redis" in record.message] == [
         "Redis is used for the bus and for sessions"
     ]
 
 
 async def test_a_bus_that_never_found_a_redis_stops_at_once(app: App):
-    async with AsyncExitStack() as stack:
-        bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False)), stack)
-        assert bus is not None
-        bus.stop()
-        await bus.run()
-        assert bus.state == "off"
+    bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False)))
+    assert bus is not None
+    bus.stop()
+    await bus.run()
+    assert bus.state == "off"

@@ -10,9 +10,10 @@ from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.bot.executor import TOO_MANY
 from tocsin.bot.handler import PENDING
 from tocsin.channels.registry import discover
-from tocsin.cli.main import COMMANDS
+from tocsin.cli.main import commands_by_name
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.features.registry import find_features
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.gateway.openapi import describe_gateway
@@ -26,7 +27,10 @@ ROUTES = [(path, method) for path, methods in describe_gateway([])["paths"].item
 METRICS = sorted(
     set(re.findall(r"^# TYPE (tocsin_\w+?)(?:_created)? ", Metrics().text({}, Backlog(), 0).decode(), re.M))
 )
-VARIABLES = [v.name for v in (*CORE_VARIABLES, *(v for spec in CHANNELS for v in spec.variables))]
+FEATURES = find_features().features
+VARIABLES = [
+    v.name for v in (*CORE_VARIABLES, *(v for described in (*CHANNELS, *FEATURES) for v in described.variables))
+]
 
 
 def test_generated_files_are_fresh():
@@ -45,7 +49,7 @@ def test_every_route_is_documented_with_an_example(path: str, method: str):
     assert re.search(f"curl .*{re.escape(GATEWAY)}{as_pattern(path)}['\n ]", DOCS["docs/http.md"])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands_by_name())
 def test_every_command_is_documented(name: str):
     assert f"\n## tocsin {name}\n" in DOCS["docs/reference/commands.md"]
 

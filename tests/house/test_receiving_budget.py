@@ -24,14 +24,13 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 SERVICE = """
 import asyncio, json, sys
 import tocsin.core.log, tocsin.assembly.services, tocsin.web.gateway.app, tocsin.web.http.serving
-from contextlib import AsyncExitStack
 from tocsin.assembly.program import direct_transport, load_settings, open_app
 from tocsin.assembly.receiving import open_receiving
 
 async def main():
     settings, discovery = load_settings(environ=json.loads(sys.argv[1]))
-    async with open_app(settings, discovery, direct_transport) as app, AsyncExitStack() as stack:
-        receiving = await open_receiving(app, stack, fetch=True)
+    async with open_app(settings, discovery, direct_transport) as app:
+        receiving = await open_receiving(app, fetch=True)
         assert receiving.source is not None
 
 asyncio.run(main())

@@ -24,9 +24,7 @@ def watch(told: list[str]) -> ModelWatch:
     async def tell(text: str) -> None:
         told.append(text)
 
-    watch = ModelWatch()
-    watch.on_problem(tell)
-    return watch
+    return ModelWatch(tell)
 
 
 def watched(desk: Desk, watch: ModelWatch, **env: str) -> ChatProvider:
@@ -71,8 +69,7 @@ async def test_an_operator_who_could_not_be_told_is_told_at_the_next_failure():
         if len(tries) == 1:
             raise UnknownChannelError("the queue is away")
 
-    watch = ModelWatch()
-    watch.on_problem(tell)
+    watch = ModelWatch(tell)
     for _ in range(3):
         await watch.failed("m (example)", REFUSED)
     assert len(tries) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.assembly.program import App, Storage, assemble, load_settings, schemas
+from tocsin.assembly.program import App, Storage, assemble, lazy_redis, load_settings, schemas
 from tocsin.assembly.receiving import inbox_of
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
@@ -57,11 +57,11 @@ MakeGateway = Callable[..., Gateway]
 
 def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock: FakeClock, database: Database) -> App:
     (data_dir / "empty.env").touch()
-    settings, discovery = load_settings(
+    settings, installed = load_settings(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
-    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database)
-    return assemble(settings, discovery, lambda: Tools(transport, clock), storage)
+    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+    return assemble(settings, installed, tools=lambda: Tools(transport, clock), storage=storage)
 
 
 @pytest.fixture

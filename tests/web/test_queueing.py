@@ -20,8 +20,9 @@ from tocsin.assembly.program import Storage, assemble, load_settings
 from tocsin.channels.contract import Tools
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.transport import HttpResponse
+from tocsin.core.lazy import Lazy
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import open_redis
+from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.redis.store import RedisStore
@@ -572,14 +573,14 @@ async def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
 @pytest.fixture
 async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Gateway]:  # noqa: F811
     (tmp_path / "empty.env").touch()
-    settings, discovery = load_settings(
+    settings, installed = load_settings(
         environ={"TOCSIN_DATA_DIR": str(tmp_path), **TEAMCHAT}, env_file=tmp_path / "empty.env"
     )
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     database = Database(tmp_path / "tocsin.db", SCHEMAS)
-    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database)
-    app = assemble(settings, discovery, lambda: Tools(transport, clock), storage)
+    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database, Lazy(lambda: redis, RedisClient.aclose))
+    app = assemble(settings, installed, tools=lambda: Tools(transport, clock), storage=storage)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
     await redis.aclose()
     await database.aclose()

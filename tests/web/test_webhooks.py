@@ -13,7 +13,7 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import App, Storage, assemble
+from tocsin.assembly.program import App, Installed, Storage, assemble, lazy_redis
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
     Handshake,
@@ -24,7 +24,6 @@ from tocsin.channels.inbound import (
     WebhookRequest,
 )
 from tocsin.channels.inbound import WebhookResponse as ProductAnswer
-from tocsin.channels.registry import Discovery
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.storage.database import Database
@@ -154,8 +153,9 @@ def make_door(tmp_path: Path, database: Database) -> MakeDoor:
         environ = {"TOCSIN_DATA_DIR": str(tmp_path), **env}
         settings = Settings.load(variables, environ=environ, data_dir=tmp_path)
         clock = FakeClock()
-        storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database)
-        app = assemble(settings, Discovery(classes, []), lambda: Tools(ScriptedTransport(), clock), storage, clock)
+        storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+        tools = Tools(ScriptedTransport(), clock)
+        app = assemble(settings, Installed(classes), tools=lambda: tools, storage=storage, clock=clock)
         return Door(Client(build_gateway(parts_of(app, clock))), app, clock, database)
 
     return make

@@ -1,14 +1,15 @@
-"""The composition root: the only place where parts are put together."""
+"""From settings to parts: everything that one running program is made of, and who closes it."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.channels.contract import Tools
-from tocsin.channels.registry import ChannelState, Discovery, Registry, discover
+from tocsin.assembly.features import OpenFeatures
+from tocsin.channels.contract import OutboundAdapter, Tools
+from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
     AUDIT_REDACT,
@@ -18,16 +19,20 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
+from tocsin.core.lazy import Lazy
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.features.contract import Feature
+from tocsin.features.registry import find_features
 
 if TYPE_CHECKING:
+    from tocsin.assembly.chat_models import ChatModels
     from tocsin.core.audit.trail import AuditTrail
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
+    from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
-    from tocsin.features.skills.service import Skills
-    from tocsin.features.triggers.rules import Triggers
+    from tocsin.features.context import FeatureContext
     from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
     from tocsin.messaging.outbound.messenger import Messenger
@@ -39,16 +44,23 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "tocsin.db"
 RUNS_FOLDER = "runs"
-SKILLS_FOLDER = "skills"
-SNAPSHOTS_FOLDER, SCRATCH_FOLDER = "skill-snapshots", "skill-scratch"
 
 
 @dataclass(frozen=True, slots=True)
+class Installed:
+    """The channels and features there are, and a sentence for every plug-in that cannot be used."""
+
+    channels: Sequence[type[OutboundAdapter]]
+    features: Sequence[Feature] = ()
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """All parts of one running program; what only some commands need is made when it is first asked for."""
 
     settings: Settings
-    discovery: Discovery
+    installed: Installed
     redact: Redactor
     clock: Clock
     audit: "AuditTrail"
@@ -58,43 +70,53 @@ class App:
     messenger: "Messenger"
     keys: "IdempotencyKeys"
     database: "Database"
-    presence: Callable[[], "Presence"]
-    runs: Callable[[], "Runs"]
+    redis: "Lazy[RedisClient]"
+    presence: "Lazy[Presence]"
+    runs: "Lazy[Runs]"
     inbox_store: Callable[[], "InboxStore"]
-    triggers: Callable[[], "Triggers"]
+    models: "Lazy[ChatModels]"
+    features: OpenFeatures
 
 
 class Storage(NamedTuple):
-    """Where the queue and what belongs to it are kept, and the database of everything else."""
+    """Where the queue and what belongs to it are kept, the database of everything else, and Redis."""
 
     store: "DeliveryStore"
     keys: "IdempotencyKeys"
     database: "Database"
+    redis: "Lazy[RedisClient]"
+
+
+def find_installed() -> Installed:
+    """Find every channel and feature."""
+    channels, features = discover(), find_features()
+    return Installed(channels.classes, features.features, [*channels.problems, *features.problems])
 
 
 def load_settings(
     *, data_dir: Path | None = None, env_file: Path | None = None, environ: Mapping[str, str] | None = None
-) -> tuple[Settings, Discovery]:
-    """Read the settings of the core and of every channel there is; `environ` replaces the environment."""
-    discovery = discover()
-    variables = [variable for channel in discovery.classes for variable in channel.spec.variables]
-    return Settings.load(variables, environ=environ, data_dir=data_dir, env_file=env_file), discovery
+) -> tuple[Settings, Installed]:
+    """Read the settings of the core and of every channel and feature; `environ` replaces the environment."""
+    installed = find_installed()
+    variables = [variable for channel in installed.channels for variable in channel.spec.variables]
+    variables += [variable for feature in installed.features for variable in feature.variables]
+    return Settings.load(variables, environ=environ, data_dir=data_dir, env_file=env_file), installed
 
 
-def list_channels(settings: Settings, discovery: Discovery) -> list[ChannelState]:
+def list_channels(settings: Settings, installed: Installed) -> list[ChannelState]:
     """Return the state of every channel; nothing is opened."""
-    return Registry(discovery.classes, settings, _no_tools).states()
+    return Registry(installed.channels, settings, _no_tools).states()
 
 
 def _no_tools() -> Tools:
     raise AssertionError("a command that only lists needs no tools")
 
 
-def read_profiles(settings: Settings, discovery: Discovery) -> "Profiles":
+def read_profiles(settings: Settings, installed: Installed) -> "Profiles":
     """Return the notification profiles; nothing is opened for sending."""
     from tocsin.messaging.outbound.profiles import FILE_NAME, Profiles
 
-    registry = Registry(discovery.classes, settings, _no_tools)
+    registry = Registry(installed.channels, settings, _no_tools)
     return Profiles(settings.data_dir / FILE_NAME, registry.known_kind)
 
 
@@ -109,7 +131,12 @@ def checked_profiles(app: "App") -> "Profiles":
 
 
 def assemble(
-    settings: Settings, discovery: Discovery, tools: Callable[[], Tools], storage: Storage, clock: Clock | None = None
+    settings: Settings,
+    installed: Installed,
+    *,
+    tools: Callable[[], Tools],
+    storage: Storage,
+    clock: Clock | None = None,
 ) -> App:
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
@@ -122,44 +149,66 @@ def assemble(
     path = settings.data_dir / "audit.log"
     audit = AuditTrail(AuditLog(path, redact=redact) if settings[AUDIT_REDACT] else AuditLog(path))
     clock = clock or SystemClock()
-    registry = Registry(discovery.classes, settings, cache(tools))
-    profiles = cache(lambda: read_profiles(settings, discovery))  # reading YAML takes as long as sending
+    registry = Registry(installed.channels, settings, cache(tools))
+    profiles = cache(lambda: read_profiles(settings, installed))  # reading YAML takes as long as sending
     outbox = Outbox(storage.store, registry, audit, clock)
-    messenger = Messenger(registry, profiles, audit, outbox)
-    parts = (settings, discovery, redact, clock, audit, registry, profiles, outbox, messenger, storage.keys)
-    presence = cache(lambda: _presence(storage.database, clock))
-    runs = cache(lambda: _runs(settings, clock, redact, storage.database, presence()))
-    inbox_store = cache(lambda: _inbox_store(storage.database, clock))
-    return App(*parts, storage.database, presence, runs, inbox_store, cache(lambda: _triggers(settings)))
+    app = App(
+        settings=settings,
+        installed=installed,
+        redact=redact,
+        clock=clock,
+        audit=audit,
+        registry=registry,
+        profiles=profiles,
+        outbox=outbox,
+        messenger=Messenger(registry, profiles, audit, outbox),
+        keys=storage.keys,
+        database=storage.database,
+        redis=storage.redis,
+        presence=Lazy(lambda: _presence(app), lambda presence: presence.leave()),
+        runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
+        inbox_store=cache(lambda: _inbox_store(app)),
+        models=Lazy(lambda: _models(app), lambda models: models.aclose()),
+        features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
+    )
+    return app
 
 
-def _presence(database: "Database", clock: Clock) -> "Presence":
+def _presence(app: App) -> "Presence":
     from tocsin.core.process.presence import Presence
 
-    return Presence(database, clock)
+    return Presence(app.database, app.clock)
 
 
-def _runs(settings: Settings, clock: Clock, redact: Redactor, database: "Database", presence: "Presence") -> "Runs":
+def _runs(app: App) -> "Runs":
     from tocsin.runs.service import Runs
     from tocsin.runs.store import RunStore
 
-    return Runs(RunStore(database), settings.data_dir / RUNS_FOLDER, clock, presence, redact=redact)
+    folder = app.settings.data_dir / RUNS_FOLDER
+    return Runs(RunStore(app.database), folder, app.clock, app.presence(), redact=app.redact)
 
 
-def _triggers(settings: Settings) -> "Triggers":
-    from tocsin.features.triggers.rules import FILE_NAME, Triggers
-
-    return Triggers(settings.data_dir / FILE_NAME)
-
-
-def _inbox_store(database: "Database", clock: Clock) -> "InboxStore":
+def _inbox_store(app: App) -> "InboxStore":
     from tocsin.messaging.inbound.store import InboxStore
 
-    return InboxStore(database, clock)
+    return InboxStore(app.database, app.clock)
+
+
+def _models(app: App) -> "ChatModels":
+    from tocsin.assembly.chat_models import ChatModels
+    from tocsin.assembly.operator import tell_operator
+
+    return ChatModels(app.settings, app.clock, app.redact, tell_operator(app))
+
+
+def _context_of(app: App) -> "FeatureContext":
+    from tocsin.assembly.abilities import context_of
+
+    return context_of(app)
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, discovery: Discovery, transport: Callable[[], Transport]) -> AsyncIterator[App]:
+async def open_app(settings: Settings, installed: Installed, transport: Callable[[], Transport]) -> AsyncIterator[App]:
     """Assemble the program and close its parts, in reverse order, at the end."""
     async with AsyncExitStack() as stack:
 
@@ -168,18 +217,11 @@ async def open_app(settings: Settings, discovery: Discovery, transport: Callable
             stack.push_async_callback(http.aclose)
             return Tools(http, SystemClock(), Redactor(settings.secrets()), settings[MAX_PARTS])
 
-        app = assemble(settings, discovery, tools, await open_storage(settings, stack))
+        app = assemble(settings, installed, tools=tools, storage=await open_storage(settings, stack))
         stack.callback(app.audit.log.close)
-        stack.push_async_callback(app.messenger.aclose)
-
-        @cache
-        def runs() -> "Runs":
-            made = app.runs()
-            stack.push_async_callback(app.presence().leave)
-            stack.push_async_callback(made.aclose)
-            return made
-
-        yield replace(app, runs=runs)
+        for part in (app.messenger, app.models, app.presence, app.runs, app.features):
+            stack.push_async_callback(part.aclose)
+        yield app
 
 
 async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
@@ -189,20 +231,30 @@ async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
     clock = SystemClock()
     database = Database(settings.data_dir / DATABASE_FILE, schemas)
     stack.push_async_callback(database.aclose)
+    redis = lazy_redis(settings)
+    stack.push_async_callback(redis.aclose)
     if settings[DELIVERY_BACKEND] == "redis":
         if not settings[REDIS_URL]:
             raise ConfigError("DELIVERY_BACKEND=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
-        from tocsin.core.storage.redis_client import open_redis
         from tocsin.delivery.redis.store import RedisStore
         from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
-        client = open_redis(settings[REDIS_URL])
-        stack.push_async_callback(client.aclose)
-        return Storage(RedisStore(client, clock), RedisKeys(client), database)
+        return Storage(RedisStore(redis(), clock), RedisKeys(redis()), database, redis)
     from tocsin.delivery.sqlite.store import SqliteStore
     from tocsin.messaging.outbound.idempotency import SqliteKeys
 
-    return Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database)
+    return Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, redis)
+
+
+def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
+    """Return the one client of the Redis that the settings name."""
+
+    def make() -> "RedisClient":
+        from tocsin.core.storage.redis_client import open_redis
+
+        return open_redis(settings[REDIS_URL])
+
+    return Lazy(make, lambda client: client.aclose())
 
 
 def schemas() -> dict[str, Sequence[str]]:
@@ -221,6 +273,7 @@ def schemas() -> dict[str, Sequence[str]]:
         "presence": presence.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
+        **{component: scripts for feature in find_features().features for component, scripts in feature.tables.items()},
     }
 
 
@@ -232,30 +285,8 @@ def direct_transport() -> Transport:
     return DirectTransport()
 
 
-def skills_of(app: App) -> "Skills":
-    """Return the skills of the data directory."""
-    from tocsin.core.process.identity import own_identity
-    from tocsin.core.process.sandbox import Sandbox
-    from tocsin.features.skills.service import Skills
-    from tocsin.features.skills.snapshot import Workplace
-    from tocsin.features.skills.store import SkillFolder
-
-    data_dir = app.settings.data_dir
-    return Skills(
-        SkillFolder(data_dir / SKILLS_FOLDER),
-        app.runs(),
-        Sandbox(),
-        app.audit,
-        environment=app.settings.inheritable(),
-        secrets=app.settings.secrets(),
-        workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
-    )
-
-
 def publisher_of(app: App) -> "Publisher":
     """Return what publishes to the bus and queues what comes off it."""
-    from tocsin.core.storage.redis_client import open_redis
     from tocsin.messaging.outbound.publisher import Publisher
 
-    url = app.settings[REDIS_URL]
-    return Publisher(app.outbox, (lambda: open_redis(url)) if url else None)
+    return Publisher(app.outbox, app.redis if app.settings[REDIS_URL] else None)

@@ -1,10 +1,9 @@
 """The composition root of the services: what runs beside what, and in which order it stops."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.program import App, publisher_of, skills_of
+from tocsin.assembly.program import App, publisher_of
 from tocsin.core.config.security import check_gateway_bind
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
@@ -50,14 +49,16 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     await _tell_queue_problems(app)
     await _recover_runs(app)
     try:
-        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-            receiving = await open_receiving(app, stack, fetch="bot" in parts)
-            bus = _bus(app, receiving, stack)
+        async with asyncio.TaskGroup() as group:
+            receiving = await open_receiving(app, fetch="bot" in parts)
+            bus = _bus(app, receiving)
             if "bot" in parts and receiving.source is None:
                 _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
             services = [_gateway(app, receiving, bus, watch)] if "gateway" in parts else []
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
-            running = [part for part in (bus, receiving.source, receiving.inbox, _dispatcher(app)) if part]
+            of_features = app.features.services()
+            working = (bus, receiving.source, *of_features, receiving.inbox, _dispatcher(app))
+            running = [part for part in working if part]
             for part in running:
                 group.create_task(part.run())
 
@@ -69,7 +70,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
                 group.create_task(_run_maintenance(app)),
                 group.create_task(_anchor_audit_log(app)),
                 group.create_task(receiving.introduce()),
-                group.create_task(_tell_sandbox(app)),
+                group.create_task(app.features.start()),
             ]
             try:
                 # At the signal, and not when the last request has ended: all have the same 5 s to finish.
@@ -128,15 +129,6 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     getLogger(__name__).info("the bot is off", extra={"missing": missing})
 
 
-async def _tell_sandbox(app: App) -> None:
-    """Log how far skills are confined: under the limits of a unit or container that may differ from a shell's."""
-    from logging import getLogger
-
-    state = await skills_of(app).sandbox_state()
-    facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
-    getLogger(__name__).info("skills are confined", extra=facts)
-
-
 async def _recover_runs(app: App) -> None:
     from logging import getLogger
 
@@ -165,25 +157,22 @@ def _dispatcher(app: App) -> "Dispatcher | None":
     return dispatcher
 
 
-def _bus(app: App, receiving: "Receiving", stack: AsyncExitStack) -> "LateBus | None":
+def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
     from logging import getLogger
     from socket import gethostname
 
     from tocsin.assembly.receiving import is_redis_there
     from tocsin.core.ids import new_id
-    from tocsin.core.storage.redis_client import open_redis
     from tocsin.delivery.bus.bus import Bus
     from tocsin.delivery.bus.late_bus import LateBus
 
-    url = app.settings[REDIS_URL]
-    if not url:
+    if not app.settings[REDIS_URL]:
         return None
 
     def make() -> Bus:
-        client = open_redis(url)
-        stack.push_async_callback(client.aclose)
-        receiving.use_redis(url)
+        client = app.redis()
+        receiving.use_redis()
         getLogger(__name__).info("Redis is used for the bus and for sessions", extra={"redis": client.where})
         publisher = publisher_of(app)
         worker = f"{gethostname()}:{new_id()}"
@@ -224,6 +213,7 @@ async def _run_maintenance(app: App) -> None:
                 await app.inbox_store().prune()
                 await app.runs().prune()
                 await app.presence().prune()
+                await app.features.each_hour()
                 await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
                 prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         except TocsinError as error:

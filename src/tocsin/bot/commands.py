@@ -12,9 +12,7 @@ from tocsin.bot.contract import (
     ChatHistory,
     ChatMode,
     HistoryMessage,
-    ListSkills,
     RunSkill,
-    SkillInfo,
     SkillResult,
     StatusLines,
     answered,
@@ -29,6 +27,7 @@ from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
+from tocsin.features.context import ListSkills, SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 
 log = logging.getLogger(__name__)

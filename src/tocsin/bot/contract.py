@@ -38,14 +38,6 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillInfo:
-    """One installed skill."""
-
-    name: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class SkillResult:
     """How a skill ended and what it printed."""
 
@@ -146,7 +138,6 @@ Hold = Callable[[str, str, float, str], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
 # Nothing means that no chat model is set up.
 FindProvider = Callable[[], Awaitable[ChatProvider | None]]
-ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
 StatusLines = Callable[[], Awaitable[Sequence[str]]]
 # Answers a button by what stands behind its prefix; nothing means that the button is unknown.
 OnButton = Callable[[MessageContext, str], Awaitable[HandlerResult | None]]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from tocsin.bot.contract import ChatMode, SkillInfo
+from tocsin.bot.contract import ChatMode
+from tocsin.features.context import SkillInfo
 
 SKILL, MODE, CONFIRM, CANCEL = PREFIXES = ("skill:", "mode:", "confirm:", "cancel:")
 MAX_DATA_BYTES = 64  # Bot API, InlineKeyboardButton: callback_data

@@ -1,6 +1,6 @@
 """Where the bot's messages, files and sessions come from, as the settings say."""
 
-from contextlib import AsyncExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 from tocsin.bot.contract import CHANNEL
@@ -16,6 +16,7 @@ from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, hook_
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR, MAX_HISTORY, MODE, SESSION_TTL_S
 from tocsin.channels.registry import Registry
 from tocsin.core.config.settings import Values
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.time.clock import Clock
 
 Source = Poller | WebhookRegistration
@@ -48,16 +49,13 @@ def sessions_of(settings: Values, clock: Clock) -> Sessions:
     return Sessions(clock, ttl_s=settings[SESSION_TTL_S], window=settings[MAX_HISTORY])
 
 
-def use_redis(sessions: Sessions, settings: Values, url: str, stack: AsyncExitStack) -> None:
-    """Keep the histories in the Redis at `url` from now on; once they are, nothing changes."""
+def use_redis(sessions: Sessions, settings: Values, redis: Callable[[], RedisClient]) -> None:
+    """Keep the histories in Redis from now on; once they are, nothing changes."""
     if sessions.uses_redis:
         return
     from tocsin.bot.talk.redis_sessions import RedisSessions
-    from tocsin.core.storage.redis_client import open_redis
 
-    client = open_redis(url)
-    stack.push_async_callback(client.aclose)
-    sessions.use(RedisSessions(client, ttl_s=settings[SESSION_TTL_S], window=settings[MAX_HISTORY]))
+    sessions.use(RedisSessions(redis(), ttl_s=settings[SESSION_TTL_S], window=settings[MAX_HISTORY]))
 
 
 def source_of(

@@ -4,13 +4,10 @@ A channel is one module that defines one OutboundAdapter; putting it here, or na
 points of another distribution, is all it takes.
 """
 
-import os
 import pkgutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +17,7 @@ from tocsin.core.config.settings import Settings, Values, platform
 from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
+from tocsin.core.plugins import plugin_points, sentence_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -161,14 +159,11 @@ def discover() -> Discovery:
     modules = [import_module(f"{tocsin.channels.__name__}.{name}") for name in names]
     classes = {adapter.spec.kind: adapter for module in modules for adapter in _adapters_in(module)}
     problems = []
-    for point in _plugin_points():
+    for point in plugin_points(ENTRY_POINTS):
         try:
             adapter = _load(point)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # code of strangers: it may raise anything at import
-            reason = " ".join(str(error).split())[:300]
-            problems.append(
-                f"channel plug-in {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {reason}"
-            )
+            problems.append(f"channel plug-in {point.name} ({point.value}) cannot be loaded: {sentence_of(error)}")
             continue
         if clash := _clash(adapter.spec, [known.spec for known in classes.values()]):
             problems.append(f"channel plug-in {point.name} ({point.value}) is ignored: {clash}")
@@ -217,22 +212,3 @@ def _adapters_in(module: ModuleType) -> Iterator[type[OutboundAdapter]]:
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, OutboundAdapter) and value is not OutboundAdapter:
             yield value
-
-
-def _plugin_points() -> Iterable["EntryPoint"]:
-    if not any(_declares_plugin(path) for path in sys.path):
-        return ()
-    from importlib.metadata import entry_points
-
-    return sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
-
-
-def _declares_plugin(path: str) -> bool:
-    """Whether a distribution below `path` has channels: importlib.metadata alone would cost 20 ms."""
-    try:
-        packages = os.listdir(path)  # noqa: PTH208  # Path.iterdir takes ten times as long, at every start
-    except OSError:
-        return False  # a zip file, or a directory that is not there
-    points = (Path(path, name, "entry_points.txt") for name in packages if name.endswith("-info"))
-    header = f"[{ENTRY_POINTS}]".encode()
-    return any(header in point.read_bytes() for point in points if point.is_file())

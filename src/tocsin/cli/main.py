@@ -6,45 +6,21 @@ argparse and not click: the whole of `tocsin channels` takes less time than impo
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import NoReturn
+from typing import NamedTuple, NoReturn, cast
 
 from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.features.contract import load
+from tocsin.features.registry import find_features
+from tocsin.terminal.command_table import COMMANDS, FEATURES_BEFORE
 from tocsin.terminal.options import Options, add_global_options, options_of
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
 INTERRUPTED = 130  # as a shell reports Ctrl-C
-
-# name: the module that defines `configure_<name>(parser)`, and what `tocsin --help` says.
-COMMANDS = {
-    "init": ("commands.setup", "write a .env with a random dashboard password and name the next steps"),
-    "doctor": ("doctor.command", "check the installation and name cause and fix of every finding"),
-    "config": ("commands.setup", "show the effective settings and where each one comes from"),
-    "channels": ("commands.channels", "list the channels and what each one still needs"),
-    "test": ("commands.messaging", "verify a channel's credentials without sending"),
-    "send": ("commands.messaging", "send a message to one target"),
-    "profiles": ("commands.messaging", "list the notification profiles"),
-    "notify": ("commands.messaging", "send a message to every target of a profile"),
-    "deliveries": ("commands.deliveries", "list, show, replay, retry and cancel queued messages"),
-    "publish": ("commands.deliveries", "put a message on the bus"),
-    "triggers": ("commands.triggers", "list the trigger rules and tell which one a message would fire"),
-    "skills": ("commands.skills", "list, check, show and run skills"),
-    "bot": ("commands.bot", "run the bot, and decide who may talk to it"),
-    "voice": ("commands.voice", "install the speech model for voice messages"),
-    "ask": ("commands.ask", "ask the configured chat model a question"),
-    "audit": ("commands.audit", "read, search and verify the audit log"),
-    "up": ("commands.services", "run every service that is configured, in one process"),
-    "gateway": ("commands.services", "run the HTTP gateway"),
-    "worker": (
-        "commands.services",
-        "run a worker for the queue, received messages and the bus; any number of them may run",
-    ),
-    "demo": ("demo.command", "run everything against built-in stand-ins; needs no account"),
-    "completion": ("commands.setup", "print the completion script of a shell"),
-}
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -71,7 +47,7 @@ def _run(argv: Sequence[str], out: Console) -> int:
         arguments = build_parser(argv).parse_args(argv)
         options = options_of(arguments)
         out.as_json, out.quiet = options.json, options.quiet
-        return int(arguments.run(arguments, options, out) or DONE)
+        return int(_call(arguments, options, out) or DONE)
     except UsageError as error:
         out.failure(error, error.prog)
         return MISUSED
@@ -92,6 +68,15 @@ def _run(argv: Sequence[str], out: Console) -> int:
         return FAILED
 
 
+def _call(arguments: argparse.Namespace, options: Options, out: Console) -> int | None:
+    """Run a command; one of a feature gets what opens the program, because it cannot import that."""
+    if feature := getattr(arguments, "feature", ""):
+        from tocsin.cli.opening import OpenerForFeature
+
+        return cast("int | None", arguments.run(arguments, out, OpenerForFeature(feature, options, out)))
+    return cast("int | None", arguments.run(arguments, options, out))
+
+
 def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
     from tocsin.terminal.packages import not_installed
 
@@ -110,10 +95,11 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")
     add_global_options(parser)
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
-    for name, (module, summary) in COMMANDS.items():
+    shown = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
+    for name, entry in commands_by_name().items():
+        summary = entry.help
         wanted = everything or name in argv
-        command = commands.add_parser(
+        command = shown.add_parser(
             name,
             help=summary,
             description=summary[0].upper() + summary[1:] + ".",
@@ -122,12 +108,43 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
         )
         if wanted:  # a command that is only listed needs no options: all of them together cost 5 ms
             add_global_options(command)
-            getattr(import_module(f"tocsin.cli.{module}"), f"configure_{name}")(command)
+            entry.configure(command)
     return parser
+
+
+class CommandEntry(NamedTuple):
+    """A command as `tocsin --help` lists it; `configure` imports its module and adds its arguments."""
+
+    help: str
+    configure: Callable[[argparse.ArgumentParser], None]
+
+
+def commands_by_name() -> dict[str, CommandEntry]:
+    """Return all commands in the order of the help: those of the features stand together."""
+    own = {
+        name: CommandEntry(summary, partial(_configure, module, name)) for name, (module, summary) in COMMANDS.items()
+    }
+    of_features = {
+        command.name: CommandEntry(command.help, partial(_configure_feature, feature.name, command.configure))
+        for feature in find_features().features
+        for command in feature.commands
+    }
+    names = list(own)
+    place = names.index(FEATURES_BEFORE)
+    return {name: (own | of_features)[name] for name in [*names[:place], *of_features, *names[place:]]}
+
+
+def _configure(module: str, name: str, parser: argparse.ArgumentParser) -> None:
+    getattr(import_module(f"tocsin.cli.{module}"), f"configure_{name}")(parser)
+
+
+def _configure_feature(feature: str, configure: str, parser: argparse.ArgumentParser) -> None:
+    load(configure)(parser)
+    parser.set_defaults(feature=feature)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of examples."""
 
 
-__all__ = ["COMMANDS", "Options", "build_parser", "main", "run"]
+__all__ = ["Options", "build_parser", "commands_by_name", "main", "run"]

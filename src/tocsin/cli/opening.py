@@ -5,8 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from tocsin.assembly.program import App, load_settings
-from tocsin.channels.registry import Discovery
+from tocsin.assembly.program import App, Installed, load_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DELIVERY_BACKEND
 from tocsin.core.text.redaction import Redactor
@@ -19,19 +18,19 @@ T = TypeVar("T")
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 
-def open_settings(options: Options, out: Console) -> tuple[Settings, Discovery]:
+def open_settings(options: Options, out: Console) -> tuple[Settings, Installed]:
     """Read the settings; from here on `out` masks their secrets and shows what the program logs.
 
-    A channel plug-in that could not be loaded is told, and does not stop the command. A misspelt setting is told
+    A plug-in that could not be loaded is told, and does not stop the command. A misspelt setting is told
     by `out` should the command fail.
     """
-    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     out.redact = Redactor(settings.secrets())
     out.doubts = partial(_misspelt, settings)
     show_log(out, verbose=options.verbose)
-    for problem in discovery.problems:
+    for problem in installed.problems:
         out.note(f"tocsin: {problem}")
-    return settings, discovery
+    return settings, installed
 
 
 def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -52,15 +51,32 @@ def with_app(
     from tocsin.core.config.data_dir import require_usable
     from tocsin.terminal.signals import run_until_signal
 
-    settings, discovery = open_settings(options, out)
+    settings, installed = open_settings(options, out)
     if writes and settings[DELIVERY_BACKEND] == "sqlite":
         require_usable(settings.data_dir)
 
     async def call() -> T:
-        async with open_app(settings, discovery, direct_transport) as app:
+        async with open_app(settings, installed, direct_transport) as app:
             return await work(app)
 
     return run_until_signal(call())
+
+
+class OpenerForFeature:
+    """Opens the program for the command of one feature."""
+
+    def __init__(self, feature: str, options: Options, out: Console) -> None:
+        self._feature = feature
+        self._options = options
+        self._out = out
+
+    def settings(self) -> Settings:
+        """Read the settings and open nothing else."""
+        return open_settings(self._options, self._out)[0]
+
+    def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
+        """Open the program and run `work` with the service of the feature."""
+        return with_app(self._options, self._out, lambda app: work(app.features.opened(self._feature)), writes=writes)
 
 
 def show_log(out: Console, *, verbose: bool) -> None:

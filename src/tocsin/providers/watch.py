@@ -14,14 +14,11 @@ Tell = Callable[[str], Awaitable[None]]
 class ModelWatch:
     """Keep one problem per model, in this process; temporary failures do not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell | None = None) -> None:
+        """`tell` is called with a sentence for the operator when a model begins to fail."""
         self.problems: dict[str, str] = {}  # by model: reason and remedy
         self._told: set[str] = set()
-        self._tell: list[Tell] = []
-
-    def on_problem(self, tell: Tell) -> None:
-        """Call `tell` with a sentence for the operator when a model begins to fail."""
-        self._tell.append(tell)
+        self._tell = tell
 
     async def failed(self, model: str, error: TocsinError) -> None:
         """Record the failure of `model`, and tell the operator unless that was done."""
@@ -33,8 +30,8 @@ class ModelWatch:
         self._told.add(model)
         log.warning("a chat model fails until the operator acts", extra={"model": model, "reason": error.sentence()})
         try:
-            for tell in self._tell:
-                await tell(f"The chat model {model} fails until you act: {error.sentence()}.")
+            if self._tell is not None:
+                await self._tell(f"The chat model {model} fails until you act: {error.sentence()}.")
         except TocsinError as failure:
             self._told.discard(model)
             log.warning("telling the operator about a chat model failed", extra={"reason": failure.sentence()})

@@ -135,8 +135,9 @@ class Runs:
         """Return the newest runs that fit, at most 200 at a time; `subject` is a subject's id."""
         return await self._store.search(RunFilter(kind, subject, status, limit, cursor))
 
-    async def count_since(self, kind: RunKind, subject: str, since: float) -> int:
-        """Return how many runs of a subject there were since a moment."""
+    async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
+        """Return how many runs of a subject were queued within the last `period_s` seconds."""
+        since = self._clock.now() - period_s
         return await self._store.count(RunFilter(kind, subject, since=since))
 
     async def log(self, run_id: str, from_line: int = 1, stream: str = "") -> LogPage:

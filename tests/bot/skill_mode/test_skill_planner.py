@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tocsin.bot.contract import Prepared, SkillInfo, SkillResult
+from tocsin.bot.contract import Prepared, SkillResult
 from tocsin.bot.executor import TOO_MANY, ChatExecutor, TaskContext
 from tocsin.bot.gate import Gate
 from tocsin.bot.persistence import BotPersistence
@@ -23,6 +23,7 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError, RemoteError, TocsinError
 from tocsin.core.storage.database import Database
+from tocsin.features.context import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, ProviderError, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger

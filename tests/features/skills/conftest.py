@@ -64,7 +64,7 @@ class Workshop:
             vault_secrets=self.secrets,
         )
 
-    def secrets(self) -> Mapping[str, str]:
+    async def secrets(self) -> Mapping[str, str]:
         return self.vault
 
     def write(self, name: str, command: str, more: str = "") -> Path:

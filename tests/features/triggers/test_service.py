@@ -354,13 +354,15 @@ class Skills:
     async def __call__(
         self,
         name: str,
-        arguments: Sequence[str],
-        text: str,
+        *,
+        args: Sequence[str],
+        input: str,  # noqa: A002
         actor: str,
         cause: RunTrigger,
         on_end: Callable[[Run], None],
+        **_: object,
     ) -> Run:
-        self.called.append((name, list(arguments), text, actor, cause))
+        self.called.append((name, list(args), input, actor, cause))
 
         async def work(recorder: RunHandle) -> RunResult:
             recorder.write("stdout", "sunny *and* warm\n")
@@ -410,7 +412,7 @@ async def test_a_skill_that_fails_says_so(triggered: Triggered):
 
 
 async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded(triggered: Triggered):
-    async def unknown(name: str, *_: object) -> Run:
+    async def unknown(name: str, **_: object) -> Run:
         raise TocsinError(f"there is no skill {name}", hint="see tocsin skills list")
 
     triggered.write("- {pattern: go, action: skill, command: weather}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
-from tocsin.bot.contract import BotCalls, FindProvider, ListSkills, Prepared, RunSkill, answered
+from tocsin.bot.contract import BotCalls, FindProvider, Prepared, RunSkill, answered
 from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.skill_mode.audit_actions import INTAKE, INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
@@ -18,6 +18,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
+from tocsin.features.context import ListSkills
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import Run
 

@@ -19,10 +19,10 @@ def configure_channels(parser: argparse.ArgumentParser) -> None:
 
 
 def _channels(_: argparse.Namespace, options: Options, out: Console) -> int:
-    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
-    for problem in discovery.problems:
+    settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    for problem in installed.problems:
         out.error(problem)
-    states = list_channels(settings, discovery)
+    states = list_channels(settings, installed)
     if out.as_json:
         out.document([_state_document(state) for state in states])
     else:

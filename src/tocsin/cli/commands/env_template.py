@@ -5,6 +5,7 @@ from typing import Any
 
 from tocsin.channels.contract import ChannelSpec
 from tocsin.core.config.variables import CORE_VARIABLES, Variable
+from tocsin.features.contract import Feature
 
 _HEAD = """\
 # Settings of Tocsin. A line that starts with # is not in force.
@@ -12,11 +13,14 @@ _HEAD = """\
 """
 
 
-def env_template(specs: Iterable[ChannelSpec], values: Mapping[str, str]) -> str:
+def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], values: Mapping[str, str]) -> str:
     """Return a `.env` text in which the settings of `values` are set and all others commented out."""
     blocks = [_HEAD, *_block("Core", CORE_VARIABLES, values)]
     for spec in specs:
         blocks += _block(f"{spec.label} ({spec.kind})", spec.variables, values)
+    for feature in features:
+        if feature.variables:
+            blocks += _block(feature.label, feature.variables, values)
     return "\n".join(blocks) + "\n"
 
 

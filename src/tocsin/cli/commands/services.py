@@ -41,9 +41,9 @@ def configure_worker(parser: argparse.ArgumentParser) -> None:
 
 def run_services(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     """Run the services that `arguments.parts` names until a signal asks to stop."""
-    settings, discovery = load_settings(data_dir=options.data_dir, env_file=options.env_file)
+    settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
-    for problem in discovery.problems:
+    for problem in installed.problems:
         log.error(problem)
 
     require_usable(settings.data_dir)
@@ -51,7 +51,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         refuse_others(settings.data_dir)  # what it holds is run
 
     async def main() -> None:
-        async with open_app(settings, discovery, direct_transport) as app:
+        async with open_app(settings, installed, direct_transport) as app:
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
@@ -82,7 +82,7 @@ async def tell_mistakes(app: App, out: Console) -> None:
     for finding in await check_files(app):
         if finding.state not in {"error", "warning"}:
             continue
-        if finding.detail not in {str(app.profiles().problem), str(app.triggers().problem)}:  # these are logged
+        if not finding.logged:
             facts = {"subject": finding.subject, "problem": finding.detail, "fix": finding.fix}
             log.warning("a file has a mistake", extra=facts)
         if sys.stderr.isatty():

@@ -46,7 +46,7 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 def _init(_: argparse.Namespace, options: Options, out: Console) -> int:
     from secrets import token_urlsafe
 
-    from tocsin.channels.registry import discover
+    from tocsin.assembly.program import find_installed
     from tocsin.cli.commands.env_template import env_template
 
     path = _absolute(options.env_file or Path(".env"))
@@ -54,7 +54,8 @@ def _init(_: argparse.Namespace, options: Options, out: Console) -> int:
     settings = {DASHBOARD_USER.name: LOGIN_NAME, DASHBOARD_PASS.name: password}
     if options.data_dir:
         settings[DATA_DIR.name] = _quoted(str(_absolute(options.data_dir)))
-    text = env_template([channel.spec for channel in discover().classes], settings)
+    installed = find_installed()
+    text = env_template([channel.spec for channel in installed.channels], installed.features, settings)
     try:
         # Created with its final rights: at no moment can anybody else read the password.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:

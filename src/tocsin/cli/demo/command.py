@@ -54,10 +54,10 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
             town.chatmodel.pause_s = WORD_S
             for port in (USUAL_PORT, 0):
                 env_file = write_files(directory, town, _free_port(port), redis_url)
-                settings, discovery = load_settings(env_file=env_file, environ={})
+                settings, installed = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
-                    async with open_app(settings, discovery, direct_transport) as app:
+                    async with open_app(settings, installed, direct_transport) as app:
                         app.audit.observe(partial(_tell_rule, town))
                         welcome = partial(_welcome, out, town, env_file, redis_url)
                         await serve(app, PARTS, welcome)

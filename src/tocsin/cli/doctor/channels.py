@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 from tocsin.assembly.program import App
 from tocsin.channels.registry import ChannelState
-from tocsin.cli.doctor.findings import Finding, collect
 from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import Variable
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.terminal.findings import Finding, collect
 
 
 async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:

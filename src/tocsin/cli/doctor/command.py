@@ -3,11 +3,9 @@
 import argparse
 import asyncio
 
-from tocsin.assembly.program import RUNS_FOLDER, App, direct_transport, open_app
-from tocsin.channels.registry import Discovery
+from tocsin.assembly.program import RUNS_FOLDER, App, Installed, direct_transport, open_app
 from tocsin.cli.doctor.channels import check_channels, check_receiving
-from tocsin.cli.doctor.files import check_audit_log, check_files
-from tocsin.cli.doctor.findings import Finding, collect, failure
+from tocsin.cli.doctor.files import check_audit_log, check_profiles
 from tocsin.cli.doctor.machine import (
     check_data_dir,
     check_env_files,
@@ -26,6 +24,7 @@ from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Sandbox
+from tocsin.terminal.findings import Finding, collect, failure
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
 
@@ -39,11 +38,11 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     try:
-        settings, discovery = open_settings(options, out)
+        settings, installed = open_settings(options, out)
     except ConfigError as error:
         findings = [*check_machine(), *check_packages(), failure("settings", error)]
     else:
-        work = examine(settings, discovery, probe=not arguments.offline)
+        work = examine(settings, installed, probe=not arguments.offline)
         findings = asyncio.run(out.while_waiting("Asking the providers …", work))
     return _report(findings, out)
 
@@ -51,7 +50,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 def _report(findings: list[Finding], out: Console) -> int:
     broken = any(finding.state == "error" for finding in findings)
     if out.as_json:
-        out.document({"ok": not broken, "findings": findings})
+        out.document({"ok": not broken, "findings": [finding.as_dict() for finding in findings]})
         return FAILED if broken else DONE
     out.table(("state", "subject", "finding"), [(f.state, f.subject, _shown(f)) for f in findings])
     for finding in findings:
@@ -68,7 +67,7 @@ def _shown(finding: Finding) -> str:
     return f"{finding.detail}; {finding.fix}" if finding.state == "off" and finding.fix else finding.detail
 
 
-async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> list[Finding]:
+async def examine(settings: Settings, installed: Installed, *, probe: bool) -> list[Finding]:
     """Return all findings; with `probe`, every configured channel is asked, all at the same time."""
     findings = [
         *check_machine(),
@@ -79,17 +78,18 @@ async def examine(settings: Settings, discovery: Discovery, *, probe: bool) -> l
         *check_names(settings),
         *check_security(settings),
         *check_ports(settings),
-        *(Finding("error", "plug-in", problem, "update or remove it") for problem in discovery.problems),
+        *(Finding("error", "plug-in", problem, "update or remove it") for problem in installed.problems),
         await check_sandbox(Sandbox()),
         check_processes(),
     ]
-    async with open_app(settings, discovery, direct_transport) as app:
+    async with open_app(settings, installed, direct_transport) as app:
         return [*findings, *await _examine_app(app, probe=probe)]
 
 
 async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
     return [
-        *await check_files(app),
+        *check_profiles(app),
+        *await app.features.findings(),
         check_audit_log(app),
         *await collect("queue", check_queue(app)),
         *await collect("bus", check_bus(app)),

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tocsin import __version__
-from tocsin.cli.doctor.findings import Finding, failure
 from tocsin.core.config.data_dir import foreign_files, id_of, try_write, unusable
 from tocsin.core.config.security import check_gateway_bind, validate_security
 from tocsin.core.config.settings import Settings
@@ -23,6 +22,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, Sandbox
 from tocsin.core.process.starting import SUPERVISES
 from tocsin.core.storage.files import refuse_others
+from tocsin.terminal.findings import Finding, failure
 from tocsin.terminal.packages import EXTRAS, how_to_install
 
 OLDEST_PYTHON = (3, 11)

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 
 from tocsin.assembly.program import DATABASE_FILE, App
-from tocsin.cli.doctor.findings import Finding, failure, number_of
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
 from tocsin.delivery.model import DeliveryStatus
+from tocsin.terminal.findings import Finding, failure, number_of
 
 # Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
 WAITS_S = 600

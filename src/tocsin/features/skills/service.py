@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,6 +55,7 @@ class SkillRequest:
     input: str = ""
     timeout_s: float | None = None  # less than the skill's own
     on_end: Callable[[Run], None] | None = None  # writes the audit entry of the run, in place of `skill.run`
+    parent_run_id: str | None = None
 
 
 class _Plan(NamedTuple):
@@ -63,6 +64,10 @@ class _Plan(NamedTuple):
     order: RunSpec
     work: Work
     redact: Callable[[str], str]
+
+
+async def _no_secrets() -> Mapping[str, str]:
+    return {}
 
 
 class Skills:
@@ -78,11 +83,11 @@ class Skills:
         environment: Mapping[str, str],
         secrets: Iterable[str] = (),
         workplace: Workplace,
-        vault_secrets: Callable[[], Mapping[str, str]] = dict,
+        vault_secrets: Callable[[], Awaitable[Mapping[str, str]]] = _no_secrets,
     ) -> None:
         """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print.
 
-        `vault_secrets` is called, in a thread, for skills with the permission `vault` alone.
+        `vault_secrets` is called for skills with the permission `vault` alone.
         """
         self._folder = folder
         self._runs = runs
@@ -92,6 +97,11 @@ class Skills:
         self._secrets = tuple(secrets)
         self._vault_secrets = vault_secrets
         self._workplace = workplace
+
+    @property
+    def folder(self) -> Path:
+        """Where the skills are."""
+        return self._folder.path
 
     def list(self) -> tuple[Skill, ...]:
         """Return all skills by name, invalid ones included."""
@@ -173,7 +183,7 @@ class Skills:
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )
 
-    async def document(self, skill: Skill, *, now: float) -> dict[str, object]:
+    async def document(self, skill: Skill) -> dict[str, object]:
         """Return the record of a skill."""
         manifest = skill.manifest
         last = await self._runs.search(RunKind.SKILL, skill.name, limit=1)
@@ -197,7 +207,7 @@ class Skills:
             "path": str(skill.path),
             "file": str(skill.file),
             "last_run": as_document(last.items[0]) if last.items else None,
-            "runs_30d": await self._runs.count_since(RunKind.SKILL, skill.name, now - _MONTH_S),
+            "runs_30d": await self._runs.count_recent(RunKind.SKILL, skill.name, _MONTH_S),
         }
 
     def _runnable(self, name: str) -> Skill:
@@ -231,6 +241,7 @@ class Skills:
             call.actor,
             params=params,
             env_keys=tuple(sorted(vault)),
+            parent_run_id=call.parent_run_id,
         )
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
         return _Plan(order, _refuse(missing) if missing else command(started), redact)
@@ -254,7 +265,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await asyncio.to_thread(self._vault_secrets))
+        return dict(await self._vault_secrets())
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

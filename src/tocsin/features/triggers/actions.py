@@ -4,7 +4,7 @@ Words of strangers reach a program as arguments, variables or standard input, ne
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import storable, truncate
+from tocsin.features.context import Ask, OnEnd, RunSkill
 from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
@@ -27,12 +28,6 @@ SHELL_TIMEOUT_S = 120.0  # docs/triggers.md, "Shell"
 # Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
 MAX_VALUE_BYTES = 100_000
 MAX_CAPTURES_BYTES = 400_000
-
-Ask = Callable[[str, str], Awaitable[str]]  # prompt and message; raises TocsinError
-OnEnd = Callable[[Run], None]
-# name, arguments, standard input, actor and cause; what gets the ended run writes the one audit entry of it.
-# Raises TocsinError for a skill that cannot be started.
-RunSkill = Callable[[str, Sequence[str], str, str, RunTrigger, OnEnd], Awaitable[Run]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +114,15 @@ class Actions:
             if self._means.run_skill is None:
                 raise UnusableError("skills are not available here")
             cause = self._means.cause_of(firing.received.message)
-            run = await self._means.run_skill(name, arguments, firing.text, firing.actor, cause, on_end)
+            run = await self._means.run_skill(
+                name,
+                source="triggers",
+                cause=cause,
+                actor=firing.actor,
+                args=arguments,
+                input=firing.text,
+                on_end=on_end,
+            )
         except TocsinError as error:
             refused = RunResult(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
             run = await self._means.runs.record(self._order(firing), refused)

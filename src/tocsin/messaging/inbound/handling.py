@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
@@ -58,3 +58,15 @@ class HandlerResult:
 
 # Nothing means: not mine, ask the next one.
 Handler = Callable[[MessageContext], Awaitable[HandlerResult | None]]
+
+
+class MessageHandler(Protocol):
+    """A handler that can tell beforehand which messages it takes."""
+
+    async def __call__(self, received: MessageContext) -> HandlerResult | None:
+        """Handle a message; `None` leaves it to the next handler."""
+        ...
+
+    async def matches(self, message: InboundMessage) -> bool:
+        """Whether it would take `message`; such a message is acknowledged in the chat that it came from."""
+        ...

@@ -19,9 +19,10 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Puts messages on the bus, and takes them off it for the queue."""
 
-    def __init__(self, outbox: Outbox, connect: Callable[[], RedisClient] | None) -> None:
+    def __init__(self, outbox: Outbox, redis: Callable[[], RedisClient] | None) -> None:
+        """`redis` returns a client that its owner closes."""
         self._outbox = outbox
-        self._connect = connect
+        self._redis = redis
 
     async def publish(self, channel: str, target: str, message: str, caller: Caller) -> str:
         """Publish durably and return where the message is now.
@@ -37,17 +38,15 @@ class Publisher:
 
     async def _put_on_bus(self, new: NewDelivery, id_: str) -> str:
         """Return the place on the durable stream; nothing when Redis does not answer."""
-        if self._connect is None:
+        if self._redis is None:
             return ""
-        client = self._connect()
+        client = self._redis()
         try:
             fields = {"target": new.target, "message": new.message, "id": id_}
             return f"{TOPIC}{new.channel} {await publish(client, new.channel, fields)}"
         except TocsinError as error:
             log.info("published without Redis", extra={"reason": error.sentence()})
             return ""
-        finally:
-            await client.aclose()
 
     def prepare(self, channel: str, entry: BusEntry) -> NewDelivery:
         """Check one entry of the bus and return what may be queued; see `tocsin.delivery.bus.bus.Prepare`."""

@@ -1,4 +1,4 @@
-"""What a check of doctor comes to, and how the checks are run."""
+"""What a check of `tocsin doctor` comes to, and how checks are run."""
 
 from collections.abc import AsyncIterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +14,11 @@ class Finding:
     subject: str
     detail: str
     fix: str = ""
+    logged: bool = False  # what found it has logged it already
+
+    def as_dict(self) -> dict[str, str]:
+        """Return what the report has of it."""
+        return {"state": self.state, "subject": self.subject, "detail": self.detail, "fix": self.fix}
 
 
 def failure(subject: str, error: TocsinError, state: str = "error") -> Finding:

@@ -3,12 +3,12 @@
 import argparse
 from typing import Any
 
-from tocsin.cli.opening import open_settings
 from tocsin.core.reading.yaml_node import shorten
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.rules import FILE_NAME, Action, Match, MatchStatus, Rule, RuleEvaluation, Triggers
-from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of
 
 _EXAMPLE = """\
@@ -41,8 +41,8 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands["test"].set_defaults(run=_test, free_text="text")
 
 
-def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
-    triggers, rules = _read(options, out)
+def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    triggers, rules = _read(program)
     if out.as_json:
         out.document([_record(rule) for rule in rules])
     elif not rules:
@@ -57,9 +57,9 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     text = message_of(arguments.text, out)
-    triggers, _ = _read(options, out)
+    triggers, _ = _read(program)
     match, findings = triggers.explain(text)
     if out.as_json:
         out.document(_explanation(match, findings))
@@ -68,9 +68,8 @@ def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE if match else FAILED
 
 
-def _read(options: Options, out: Console) -> tuple[Triggers, tuple[Rule, ...]]:
-    settings, _ = open_settings(options, out)
-    triggers = Triggers(settings.data_dir / FILE_NAME)
+def _read(program: Program) -> tuple[Triggers, tuple[Rule, ...]]:
+    triggers = Triggers(program.settings().data_dir / FILE_NAME)
     rules = triggers.all()
     if triggers.problem:
         raise triggers.problem

@@ -4,16 +4,15 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.assembly.program import App, skills_of
-from tocsin.cli.doctor.findings import number_of
-from tocsin.cli.opening import with_app
 from tocsin.core.process.sandbox import State
 from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode
-from tocsin.features.skills.service import SkillRequest
+from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunTrigger
-from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.findings import number_of
+from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of, readable
 
 # What still belongs to us behind the name, until the first word of another kind: with and without a value.
@@ -67,8 +66,8 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run, parser=parser)
 
 
-def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
-    found = _documents(options, out)
+def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    found = _documents(program)
     if out.as_json:
         out.document(found)
     elif not found:
@@ -80,17 +79,16 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-def _documents(options: Options, out: Console, name: str | None = None) -> list[dict[str, Any]]:
-    async def work(app: App) -> list[dict[str, Any]]:
-        skills = skills_of(app)
+def _documents(program: Program, name: str | None = None) -> list[dict[str, Any]]:
+    async def work(skills: Skills) -> list[dict[str, Any]]:
         chosen = skills.list() if name is None else (skills.get(readable(name)),)
-        return [await skills.document(skill, now=app.clock.now()) for skill in chosen]
+        return [await skills.document(skill) for skill in chosen]
 
-    return with_app(options, out, work)
+    return program.run(work)
 
 
-def _lint(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    found = _documents(options, out, arguments.name)
+def _lint(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    found = _documents(program, arguments.name)
     errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
     if out.as_json:
         out.document(found)
@@ -122,13 +120,12 @@ def _place(problem: dict[str, Any]) -> str:
     return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
 
 
-def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[dict[str, Any], State]:
-        skills = skills_of(app)
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(skills: Skills) -> tuple[dict[str, Any], State]:
         skill = skills.get(readable(arguments.name))
-        return await skills.document(skill, now=app.clock.now()), await skills.sandbox_state()
+        return await skills.document(skill), await skills.sandbox_state()
 
-    skill, state = with_app(options, out, work)
+    skill, state = program.run(work)
     confined = {"level": str(state.level), "reason": state.reason}
     if out.as_json:
         out.document({**skill, "sandbox": confined})
@@ -148,7 +145,7 @@ def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if not arguments.words:
         arguments.parser.error("the name of a skill is missing")
     name, *words = arguments.words
@@ -164,7 +161,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         input=message_of(arguments.input, out) if arguments.input else "",
         timeout_s=arguments.timeout,
     )
-    run = with_app(options, out, lambda app: _watched(app, readable(name), call, out), writes=True)
+    run = program.run(lambda skills: _watched(skills, readable(name), call, out), writes=True)
     if out.as_json:
         out.document(as_document(run))
     elif not run.ok:
@@ -172,8 +169,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE if run.ok else FAILED
 
 
-async def _watched(app: App, name: str, call: SkillRequest, out: Console) -> Run:
-    skills = skills_of(app)
+async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) -> Run:
     if call.mode is ExecutionMode.SANDBOXED:
         state = await skills.sandbox_state()
         if state.reason:

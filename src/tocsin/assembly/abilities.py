@@ -1,0 +1,78 @@
+"""What features are handed by the program itself: shared parts, and abilities that are no feature's."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from tocsin.assembly.operator import notify_operator
+from tocsin.channels.inbound import InboundMessage
+from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext, SkillInfo
+from tocsin.messaging.inbound.indicator import indicating
+from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.running import ActiveRun
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+
+
+def context_of(app: "App") -> FeatureContext:
+    """Return what every feature is handed; its settings and what other features provide are added for each."""
+    return FeatureContext(
+        settings=app.settings,
+        data_dir=app.settings.data_dir,
+        clock=app.clock,
+        audit=app.audit,
+        database=app.database,
+        messenger=app.messenger,
+        runs=app.runs,
+        redact=app.redact,
+        secrets=lambda: tuple(app.settings.secrets()),
+        environment=app.settings.inheritable,
+        can=_own_abilities(app),
+    )
+
+
+def _own_abilities(app: "App") -> Abilities:
+    async def ask(prompt: str, message: str = "", /) -> str:
+        return await app.models().ask(prompt, message)
+
+    def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
+        return indicating(app.registry.receiver(message.channel), app.clock, message)
+
+    return Abilities(
+        ask=ask,
+        list_skills=_no_skills,
+        run_skill=_no_skill_runs,
+        notify=notify_operator(app),
+        reveal_secret=_no_vault,
+        reveal_secrets=_no_secrets,
+        start_run=_no_runs,
+        indicate=indicate,
+        cause_of=_cause_of,
+    )
+
+
+def _cause_of(message: InboundMessage) -> RunTrigger:
+    from tocsin.bot.contract import CHANNEL
+
+    return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
+
+
+async def _no_skills() -> Sequence[SkillInfo]:
+    return ()
+
+
+async def _no_skill_runs(name: str, **_: Any) -> Run:
+    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no skills")
+
+
+async def _no_vault(name: str, /, *, reader: str) -> str:
+    raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
+
+
+async def _no_secrets(*, reader: str) -> Mapping[str, str]:
+    return {}
+
+
+async def _no_runs(kind: RunKind, subject: str, **_: Any) -> ActiveRun:
+    raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")

@@ -1,0 +1,67 @@
+"""The chat model of the program: made when it is first asked, and watched for failures that the operator mends."""
+
+from collections.abc import Awaitable, Callable
+
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import CHAT_MODEL, CHAT_PROVIDER
+from tocsin.core.errors import ConfigError
+from tocsin.core.text.redaction import Redactor
+from tocsin.core.time.clock import Clock
+from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
+from tocsin.providers.contract import ChatProvider, ProviderError, Question, Turn
+from tocsin.providers.remote import named
+from tocsin.providers.watch import ModelWatch
+
+
+class ChatModels:
+    """The configured chat model with its fallback."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, redact: Redactor, tell_operator: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._redact = redact
+        self._watch = ModelWatch(tell_operator)
+        self._opened: list[ChatProvider | None] = []
+
+    @property
+    def name(self) -> str:
+        """Return the model and its provider, for people; empty where none is configured."""
+        provider = self._settings[CHAT_PROVIDER]
+        return named(self._settings[CHAT_MODEL], provider) if provider else ""
+
+    def problems(self) -> dict[str, str]:
+        """Return what the operator must do, by model."""
+        return self._watch.problems
+
+    def state(self) -> str:
+        """Return how it fares, for everybody: the log and the admin chat have the reasons."""
+        if not self._settings[CHAT_PROVIDER]:
+            return "off"
+        return "failing" if self._watch.problems else "ok"
+
+    async def find(self) -> ChatProvider | None:
+        """Return the model, `None` where none is configured; raises ConfigError for one that cannot be used."""
+        try:
+            if not self._opened:
+                self._opened.append(open_chat(self._settings, self._clock, self._redact, watch=self._watch))
+        except ConfigError as error:
+            await self._watch.failed(named(self._settings[CHAT_MODEL], self._settings[CHAT_PROVIDER]), error)
+            raise
+        return self._opened[0]
+
+    async def ask(self, prompt: str, message: str = "", /) -> str:
+        """Return the answer to a prompt, with the message behind it unless the prompt quotes it."""
+        model = await self.find()
+        if model is None:
+            raise ProviderError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+        text = prompt if message in prompt else f"{prompt}\n\n{message}"
+        return (await model.ask(Question((Turn("user", text),)))).text
+
+    async def aclose(self) -> None:
+        """Close the model's client."""
+        for model in self._opened:
+            if model is not None:
+                await model.aclose()
+        self._opened.clear()

@@ -1,0 +1,155 @@
+"""Introduces each feature to what it needs: its context, and the abilities of the others as plain functions."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.errors import TocsinError
+from tocsin.features.contract import Feature, load
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Settings, Values
+    from tocsin.features.context import Abilities, FeatureContext, StartRun
+    from tocsin.messaging.inbound.handling import Handler, MessageHandler
+    from tocsin.runs.model import RunKind
+    from tocsin.runs.running import ActiveRun
+    from tocsin.terminal.findings import Finding
+
+log = logging.getLogger(__name__)
+
+
+class OpenFeatures:
+    """The features of one running program; each is opened when it is first needed."""
+
+    def __init__(
+        self, features: Sequence[Feature], settings: "Settings", make_context: "Callable[[], FeatureContext]"
+    ) -> None:
+        """`make_context` is called when the first feature is opened: most commands open none."""
+        self.known = {feature.name: feature for feature in features}
+        self._settings = settings
+        self._make_context = make_context
+        self._shared: FeatureContext | None = None
+        self._opened: dict[str, Any] = {}
+
+    def opened(self, name: str) -> Any:
+        """Return the service of a feature, or its context where it opens none."""
+        if name not in self._opened:
+            feature = self.known[name]
+            context = replace(self._context(), settings=self._view(feature))
+            self._opened[name] = load(feature.open)(context) if feature.open else context
+        return self._opened[name]
+
+    async def aclose(self) -> None:
+        """Close what was opened, the last one first."""
+        for service in reversed(list(self._opened.values())):
+            if hasattr(service, "aclose"):
+                await service.aclose()
+        self._opened.clear()
+
+    @property
+    def can(self) -> "Abilities":
+        """What features, and those above them, may ask of the program."""
+        return self._context().can
+
+    def handlers(self) -> "list[MessageHandler]":
+        """Return what is asked about a received message before the chat model is."""
+        return list(self._each(lambda feature: feature.handlers))
+
+    def last_handlers(self) -> "list[Handler]":
+        """Return what is asked about a received message that nothing else took."""
+        return list(self._each(lambda feature: feature.last_handlers))
+
+    def services(self) -> list[Any]:
+        """Return what runs until it is told to stop."""
+        return list(self._each(lambda feature: feature.services))
+
+    def gateway_routes(self) -> list[Any]:
+        """Return the routes of the gateway that features have."""
+        return [route for routes in self._each(lambda feature: _some(feature.gateway_routes)) for route in routes]
+
+    def dashboard_routes(self) -> list[Any]:
+        """Return the routers of the dashboard that features have."""
+        return list(self._each(lambda feature: _some(feature.dashboard_routes)))
+
+    async def findings(self, *, at_start: bool = False) -> "list[Finding]":
+        """Return what the checks of all features find; `at_start` makes only those of services that start."""
+        from tocsin.terminal.findings import collect
+
+        return [
+            finding
+            for name, feature in self.known.items()
+            for check in feature.checks
+            if check.at_start or not at_start
+            for finding in await collect(name, self._found_by(name, check.find))
+        ]
+
+    async def _found_by(self, name: str, find: str) -> "AsyncIterator[Finding]":
+        async for finding in load(find)(self.opened(name)):  # an error of opening is a finding, too
+            yield finding
+
+    async def status_lines(self) -> list[str]:
+        """Return what features add to the status of the bot; one that cannot tell is logged and left out."""
+        lines = []
+        for name, feature in self.known.items():
+            if not feature.status:
+                continue
+            try:
+                lines += await load(feature.status)(self.opened(name))
+            except TocsinError as error:
+                log.warning("a feature gives no status", extra={"feature": name, "reason": error.sentence()})
+        return lines
+
+    async def start(self) -> None:
+        """Do what features do once when services start."""
+        await self._call_each(lambda feature: feature.on_start, "a feature did not start")
+
+    async def each_hour(self) -> None:
+        """Do what features do once an hour."""
+        await self._call_each(lambda feature: feature.hourly, "the hourly work of a feature failed")
+
+    async def _call_each(self, named: Callable[[Feature], str], failed: str) -> None:
+        for name, feature in self.known.items():
+            if not named(feature):
+                continue
+            try:
+                await load(named(feature))(self.opened(name))
+            except TocsinError as error:
+                log.warning(failed, extra={"feature": name, "reason": error.sentence()})
+
+    def _each(self, names: Callable[[Feature], Sequence[str]]) -> Sequence[Any]:
+        return [load(name)(self.opened(feature.name)) for feature in self.known.values() for name in names(feature)]
+
+    def _context(self) -> "FeatureContext":
+        if self._shared is None:
+            own = self._make_context()
+            # Each is looked up at its first call: features that need each other may be opened in any order.
+            provided: dict[str, Any] = {
+                ability: partial(self._call_provider, feature.name, name)
+                for feature in self.known.values()
+                for ability, name in feature.provides.items()
+            }
+            if any(feature.starts for feature in self.known.values()):
+                provided["start_run"] = partial(self._start_run, own.can.start_run)
+            self._shared = replace(own, can=replace(own.can, **provided))
+        return self._shared
+
+    def _view(self, feature: Feature) -> "Values":
+        """Return the settings that a feature may see: its own, and those of the core that are not secret."""
+        return self._settings.only([*(v for v in CORE_VARIABLES if not v.secret), *feature.variables])
+
+    async def _call_provider(self, feature: str, name: str, /, *args: Any, **named: Any) -> Any:
+        return await load(name)(self.opened(feature))(*args, **named)
+
+    async def _start_run(self, otherwise: "StartRun", kind: "RunKind", subject: str, **named: Any) -> "ActiveRun":
+        for feature in self.known.values():
+            if name := feature.starts.get(kind):
+                started: ActiveRun = await load(name)(self.opened(feature.name))(subject, **named)
+                return started
+        return await otherwise(kind, subject, **named)
+
+
+def _some(name: str) -> tuple[str, ...]:
+    return (name,) if name else ()

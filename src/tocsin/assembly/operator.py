@@ -1,0 +1,46 @@
+"""How the operator is told something: in the log, and in the admin chat of the bot where there is one."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.inbound.handling import Reply
+from tocsin.messaging.outbound.caller import Caller
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+    from tocsin.features.context import Notice, Notify
+
+log = logging.getLogger(__name__)
+
+
+def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
+    """Return what queues a text for the admin chat, where there is one; the caller logs it anyway."""
+
+    async def tell(text: str) -> None:
+        from tocsin.bot.assembly import tell_through
+        from tocsin.bot.contract import CHANNEL
+        from tocsin.bot.settings import BotSettings
+        from tocsin.core.ids import new_id
+
+        notices = BotSettings.of(app.settings).notices
+        if notices and CHANNEL in app.registry.configured():
+            await tell_through(app.outbox, Caller("bot"))(notices, Reply(text), f"admin:{new_id()}")
+
+    return tell
+
+
+def notify_operator(app: "App") -> "Notify":
+    """Return what notices go through where no feature keeps them."""
+    tell = tell_operator(app)
+
+    async def notify(notice: "Notice") -> None:
+        level = {"error": logging.ERROR, "warning": logging.WARNING}.get(notice.level, logging.INFO)
+        log.log(level, "notice", extra={"title": notice.title, "body": notice.body, "source": notice.source})
+        try:
+            await tell(f"{notice.title}\n\n{notice.body}".strip())
+        except TocsinError as error:
+            log.warning("the operator is not told of a notice", extra={"reason": error.sentence()})
+
+    return notify

@@ -1,0 +1,164 @@
+"""What a feature is handed, and the abilities that several features need of each other.
+
+An ability is a plain function that one feature, or the program, provides and any feature may call. Features never
+import each other.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.settings import Values
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.core.text.redaction import Redactor
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.running import ActiveRun
+from tocsin.runs.service import Runs
+
+OnEnd = Callable[[Run], None]
+
+
+class AbilityMissingError(TocsinError):
+    """No feature of this installation provides what was asked for."""
+
+    code = "ability-missing"
+
+
+class NoticeLevel(StrEnum):
+    """How urgent a notice is."""
+
+    INFO = "info"
+    SUCCESS = "success"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that the operator shall learn."""
+
+    title: str
+    body: str = ""
+    level: NoticeLevel = NoticeLevel.WARNING
+    category: str = "system"  # such as cron, workflow, vault, ssh, messaging, security, system
+    source: str = ""  # which feature or object tells it
+    link: str = ""  # the page of the dashboard, such as `#/cron/…`
+    dedupe_key: str = ""  # notices of one key within a day are one
+
+
+@dataclass(frozen=True, slots=True)
+class SkillInfo:
+    """One skill that can be run."""
+
+    name: str
+    description: str = ""
+
+
+class Ask(Protocol):
+    """Asks the chat model; raises TocsinError where none answers."""
+
+    async def __call__(self, prompt: str, message: str = "", /) -> str:
+        """Return the answer to `prompt`, which `message` follows unless the prompt quotes it."""
+        ...
+
+
+class RunSkill(Protocol):
+    """Runs a skill in the sandbox to its end; raises TocsinError for one that cannot be started."""
+
+    async def __call__(
+        self,
+        name: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        args: Sequence[str] = (),
+        input: str = "",  # noqa: A002
+        timeout_s: float | None = None,
+        on_end: OnEnd | None = None,
+    ) -> Run:
+        """Return the ended run; `on_end` gets it also where the caller is cancelled, and writes its audit entry.
+
+        `source` is that of the audit entry which is written where there is no `on_end`.
+        """
+        ...
+
+
+class StartRun(Protocol):
+    """Starts something that a feature owns, such as a workflow, by kind and name."""
+
+    async def __call__(
+        self,
+        kind: RunKind,
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+    ) -> ActiveRun:
+        """Return the run as soon as it is recorded; raises TocsinError where that fails."""
+        ...
+
+
+class RevealSecret(Protocol):
+    """Reads one secret of the vault; raises AbilityMissingError where there is no vault."""
+
+    async def __call__(self, name: str, /, *, reader: str) -> str:
+        """Return the value; `reader` is who reads it, for the audit log."""
+        ...
+
+
+class RevealSecrets(Protocol):
+    """Reads all secrets that the vault injects into skills."""
+
+    async def __call__(self, *, reader: str) -> Mapping[str, str]:
+        """Return values by name; empty where there is no vault."""
+        ...
+
+
+Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
+ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
+Indicate = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
+CauseOf = Callable[[InboundMessage], RunTrigger]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
+
+    ask: Ask
+    list_skills: ListSkills
+    run_skill: RunSkill
+    notify: Notify
+    reveal_secret: RevealSecret
+    reveal_secrets: RevealSecrets
+    start_run: StartRun
+    indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
+    cause_of: CauseOf  # what a run that a message starts is triggered by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureContext:
+    """What one feature is handed; a value is shared by all features of the program unless it says otherwise."""
+
+    settings: Values  # the feature's own and those of the core, without the secrets of the core
+    data_dir: Path
+    clock: Clock
+    audit: AuditTrail
+    database: Database
+    messenger: Messenger
+    runs: Callable[[], Runs]
+    redact: Redactor
+    secrets: Callable[[], tuple[str, ...]]  # the values of all secret settings, to mask them
+    environment: Callable[[], Mapping[str, str]]  # that a started program may have: ours without our secrets
+    can: Abilities

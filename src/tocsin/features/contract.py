@@ -1,0 +1,90 @@
+"""What a feature is, as data: everything that the rest of the program iterates over.
+
+A feature is one folder whose `feature.py` defines `FEATURE`. Every start of the command imports that module, so
+it imports this one, `core/config/variables`, `core/audit/actions` and modules that hold only text. Whatever does
+the work is named as `"package.module:attribute"` and imported when it is needed.
+
+`open` makes the feature's service from a `FeatureContext`; all other functions that are named here get what `open`
+returned, or the context where a feature has no `open`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tocsin.core.audit.actions import AuditAction, AuditSource
+    from tocsin.core.config.variables import Variable
+
+Name = str  # "package.module:attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureCommand:
+    """A command of `tocsin`.
+
+    `configure` gets the argument parser. What it sets as `run` is called with the arguments, the console and a
+    `Program` (`terminal/program.py`), and returns the exit code.
+    """
+
+    name: str
+    help: str  # what `tocsin --help` says: a lower-case phrase
+    configure: Name
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureCheck:
+    """A check of `tocsin doctor`: `find` returns an asynchronous iterator of `Finding`."""
+
+    find: Name
+    at_start: bool = False  # also made when services start: for files that people wrote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One feature."""
+
+    name: str  # of the folder, a Python identifier
+    summary: str  # a sentence without a full stop
+    page: str = ""  # its page below docs/, or the address of one
+    variables: "tuple[Variable[Any], ...]" = ()
+    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by component: the migrations in order
+    audit_actions: "tuple[AuditAction, ...]" = ()
+    audit_sources: "tuple[AuditSource, ...]" = ()
+    commands: tuple[FeatureCommand, ...] = ()
+
+    open: Name = ""  # returns the feature's service; closed with the program where that has an `aclose`
+    checks: tuple[FeatureCheck, ...] = ()
+    status: Name = ""  # async: returns lines for `/status` of the bot
+    services: tuple[Name, ...] = ()  # each returns a `Service`: it runs beside the others until it is told to stop
+    on_start: Name = ""  # async: called once when services start, beside them
+    hourly: Name = ""  # async: called once an hour in processes that run services, such as to prune
+    handlers: tuple[Name, ...] = ()  # each returns a `MessageHandler`: asked before the chat model is
+    last_handlers: tuple[Name, ...] = ()  # each returns a `Handler`: asked where no other took the message
+    gateway_routes: Name = ""  # returns `GatewayRoute`s
+    dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
+    provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
+    starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
+
+
+    @property
+    def label(self) -> str:
+        """What headings call it."""
+        return self.name.replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRoute:
+    """A route of the gateway; `handler` gets ASGI scope and receive and returns a response."""
+
+    method: str
+    path: str
+    handler: Callable[[Any, Any], Awaitable[Any]]
+    protected: bool = True  # needs the gateway's token where one is set
+
+
+def load(name: Name) -> Any:
+    """Import what a feature names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,105 @@
+"""The features there are: the folders of this package and the `tocsin.features` entry points.
+
+A folder with a `feature.py` that defines `FEATURE`, or an entry point of another distribution that names one, is
+all it takes.
+"""
+
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import tocsin.features
+from tocsin.core.config.variables import CORE_VARIABLES
+from tocsin.core.plugins import plugin_points, sentence_of
+from tocsin.features.contract import Feature
+from tocsin.terminal.command_table import COMMANDS
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "tocsin.features"
+# What the tables, audit actions and settings of the core begin with.
+RESERVED = frozenset((
+    "access", "audit", "bot", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "migrations",
+    "msg", "runs", "tocsin", "token",
+))  # fmt: skip
+
+
+class FoundFeatures(NamedTuple):
+    """All features that could be loaded by name, and a sentence for every plug-in that could not."""
+
+    features: tuple[Feature, ...]
+    problems: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)  # the command line and the settings both need them
+def find_features() -> FoundFeatures:
+    """Find every feature; a broken plug-in is reported and does not stop the others."""
+    folders = [found.name for found in pkgutil.iter_modules(tocsin.features.__path__) if found.ispkg]
+    found: list[Feature] = [import_module(f"{tocsin.features.__name__}.{name}.feature").FEATURE for name in folders]
+    problems = []
+    for point in plugin_points(ENTRY_POINTS):
+        told = f"feature plug-in {point.name} ({point.value})"
+        try:
+            feature = _load(point)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # code of strangers: it may raise anything at import
+            problems.append(f"{told} cannot be loaded: {sentence_of(error)}")
+            continue
+        if clash := next(clashes(feature, found), ""):
+            problems.append(f"{told} is ignored: {clash}")
+            continue
+        found.append(feature)
+    return FoundFeatures(tuple(sorted(found, key=lambda feature: feature.name)), tuple(problems))
+
+
+def _load(point: "EntryPoint") -> Feature:
+    feature = point.load()
+    if not isinstance(feature, Feature):
+        raise TypeError("it is not a tocsin.features.contract.Feature")
+    return feature
+
+
+def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
+    """Yield what a plug-in would take away from the core or from another feature.
+
+    Its settings, tables and audit actions begin with its name, so that names which are added later cannot clash.
+    """
+    name, known = feature.name, tuple(known)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
+        yield f"{name!r} cannot be the name of a feature: use lower-case letters, digits and _, and no word of the core"
+        return
+    if name in {other.name for other in known}:
+        yield f"there is a feature {name}"
+    taken = dict.fromkeys(COMMANDS, "the core")
+    taken |= {command.name: f"the feature {other.name}" for other in known for command in other.commands}
+    yield from (f"the command {c.name} belongs to {taken[c.name]}" for c in feature.commands if c.name in taken)
+    settings = {variable.name for variable in CORE_VARIABLES}
+    settings |= {variable.name for other in known for variable in other.variables}
+    yield from _misnamed("setting", [v.name for v in feature.variables], f"{name.upper()}_", settings)
+    components = {component for other in known for component in other.tables}
+    yield from _misnamed("component", feature.tables, name, components)
+    yield from _misnamed("table", _created(feature), name, ())
+    actions = {action.name for other in known for action in other.audit_actions}
+    yield from _misnamed("audit action", [action.name for action in feature.audit_actions], f"{name}.", actions)
+    abilities = {ability: other.name for other in known for ability in other.provides}
+    yield from (f"{abilities[a]} provides {a}" for a in feature.provides if a in abilities)
+    kinds = {kind: other.name for other in known for kind in other.starts}
+    yield from (f"{kinds[kind]} starts runs of the kind {kind}" for kind in feature.starts if kind in kinds)
+
+
+def _misnamed(what: str, names: Iterable[str], prefix: str, taken: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name in taken:
+            yield f"the {what} {name} belongs to another feature or the core"
+        elif not name.startswith(prefix):
+            yield f"the {what} {name} does not begin with {prefix}"
+
+
+def _created(feature: Feature) -> list[str]:
+    """Return the tables and indexes that a feature creates."""
+    created = r"CREATE\s+(?:VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?[\"'`\[]?(\w+)"
+    scripts = [script for migrations in feature.tables.values() for script in migrations]
+    return [name for script in scripts for name in re.findall(created, script, re.IGNORECASE)]

@@ -1,0 +1,24 @@
+"""What skills are to the rest of the program."""
+
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.skills.audit_actions import SKILL_RUN
+
+FEATURE = Feature(
+    name="skills",
+    summary="programs that people and models run by name, confined where they must be",
+    page="skills.md",
+    audit_actions=(SKILL_RUN,),
+    commands=(
+        FeatureCommand(
+            "skills", "list, check, show and run skills", "tocsin.features.skills.commands:configure_skills"
+        ),
+    ),
+    open="tocsin.features.skills.opening:open_skills",
+    checks=(FeatureCheck("tocsin.features.skills.checks:check_skills", at_start=True),),
+    on_start="tocsin.features.skills.opening:tell_sandbox",
+    provides={
+        "list_skills": "tocsin.features.skills.opening:list_skills_of",
+        "run_skill": "tocsin.features.skills.opening:run_skill_of",
+    },
+    starts={"skill": "tocsin.features.skills.opening:start_skill_of"},
+)

@@ -1,0 +1,95 @@
+"""The skills of a data directory as the rest of the program uses them."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tocsin.core.process.identity import own_identity
+from tocsin.core.process.sandbox import Sandbox
+from tocsin.features.context import FeatureContext, ListSkills, OnEnd, RunSkill, SkillInfo
+from tocsin.features.skills.model import ExecutionMode
+from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.snapshot import Workplace
+from tocsin.features.skills.store import SkillFolder
+from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.running import ActiveRun
+
+log = logging.getLogger(__name__)
+
+SKILLS_FOLDER = "skills"
+SNAPSHOTS_FOLDER, SCRATCH_FOLDER = "skill-snapshots", "skill-scratch"
+
+
+def open_skills(context: FeatureContext) -> Skills:
+    """Return the skills of the data directory."""
+    data_dir = context.data_dir
+
+    async def vault_secrets() -> Mapping[str, str]:
+        return await context.can.reveal_secrets(reader="skills")
+
+    return Skills(
+        SkillFolder(data_dir / SKILLS_FOLDER),
+        context.runs(),
+        Sandbox(),
+        context.audit,
+        environment=context.environment(),
+        secrets=context.secrets(),
+        workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
+        vault_secrets=vault_secrets,
+    )
+
+
+def list_skills_of(skills: Skills) -> ListSkills:
+    """Return what lists the skills that can be run."""
+
+    async def list_skills() -> Sequence[SkillInfo]:
+        return [SkillInfo(skill.name, skill.description) for skill in skills.list() if skill.runnable]
+
+    return list_skills
+
+
+def run_skill_of(skills: Skills) -> RunSkill:
+    """Return what runs a skill in the sandbox."""
+
+    async def run_skill(
+        name: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        args: Sequence[str] = (),
+        input: str = "",  # noqa: A002
+        timeout_s: float | None = None,
+        on_end: OnEnd | None = None,
+    ) -> Run:
+        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, timeout_s, on_end)
+        return await skills.run(name, request)
+
+    return run_skill
+
+
+def start_skill_of(skills: Skills) -> Any:
+    """Return what starts a skill in the sandbox; `params` may have `args` and `input`."""
+
+    async def start_skill(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+    ) -> ActiveRun:
+        given = params or {}
+        args, text = tuple(given.get("args", ())), str(given.get("input", ""))
+        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, text, parent_run_id=parent_run_id)
+        return await skills.start(subject, request)
+
+    return start_skill
+
+
+async def tell_sandbox(skills: Skills) -> None:
+    """Log how far skills are confined: under the limits of a unit or container that may differ from a shell's."""
+    state = await skills.sandbox_state()
+    facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
+    log.info("skills are confined", extra=facts)

@@ -1,0 +1,41 @@
+"""What `tocsin doctor` looks at of triggers."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from importlib.util import find_spec
+
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import CHAT_PROVIDER
+from tocsin.features.triggers.captures import notes_on
+from tocsin.features.triggers.opening import OpenTriggers
+from tocsin.features.triggers.rules import Action, Rule
+from tocsin.terminal.findings import Finding, first_of, number_of
+
+
+async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
+    """Check the trigger rules, and that what they run is there."""
+    if find_spec("re2") is None:
+        return  # the package has a finding of its own
+    rules = triggers.rules.all()
+    if problem := triggers.rules.problem:
+        # The watched file has logged it.
+        yield Finding("error", "triggers", str(problem), problem.hint or "correct the file", logged=True)
+    needs_skills = any(rule.action is Action.SKILL for rule in rules)
+    runnable = [skill.name for skill in await triggers.context.can.list_skills()] if needs_skills else []
+    for rule in rules:
+        for detail, fix in _doubts(rule, triggers.context.settings, runnable):
+            yield Finding("warning", "triggers", f"rule {rule.number} (line {rule.line}): {detail}", fix)
+    if rules:
+        yield Finding("ok", "triggers", f"{number_of(len(rules), 'rule')} in {triggers.rules.path}")
+
+
+def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is dangerous about a rule or keeps it from working, each with what to do."""
+    if rule.action is Action.SHELL:
+        for note in notes_on(rule.command):
+            detail, _, fix = note.partition(": ")
+            yield detail, fix
+    elif rule.action is Action.CLAUDE and not settings[CHAT_PROVIDER]:
+        yield "it asks a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
+    elif rule.action is Action.SKILL and rule.words[0] not in runnable:
+        there = ", ".join(first_of(list(runnable))) or "none"
+        yield f"there is no skill {rule.words[0]} that can be run", f"correct the name; there are: {there}"

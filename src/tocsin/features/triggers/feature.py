@@ -1,0 +1,23 @@
+"""What triggers are to the rest of the program."""
+
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
+
+FEATURE = Feature(
+    name="triggers",
+    summary="rules that run a command, a skill or a question for a received message",
+    page="triggers.md",
+    audit_actions=(TRIGGER_RUN,),
+    audit_sources=(TRIGGERS,),
+    commands=(
+        FeatureCommand(
+            "triggers",
+            "list the trigger rules and tell which one a message would fire",
+            "tocsin.features.triggers.commands:configure_triggers",
+        ),
+    ),
+    open="tocsin.features.triggers.opening:open_triggers",
+    checks=(FeatureCheck("tocsin.features.triggers.checks:check_triggers", at_start=True),),
+    handlers=("tocsin.features.triggers.opening:handler_of",),
+    last_handlers=("tocsin.features.triggers.opening:tell_unknown_commands",),
+)
