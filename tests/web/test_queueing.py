@@ -579,7 +579,9 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     database = Database(tmp_path / "tocsin.db", SCHEMAS)
-    storage = Storage(RedisStore(redis, SystemClock()), RedisKeys(redis), database, Lazy(lambda: redis, RedisClient.aclose))
+    storage = Storage(
+        RedisStore(redis, SystemClock()), RedisKeys(redis), database, Lazy(lambda: redis, RedisClient.aclose)
+    )
     app = assemble(settings, installed, tools=lambda: Tools(transport, clock), storage=storage)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
     await redis.aclose()

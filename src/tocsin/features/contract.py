@@ -67,7 +67,6 @@ class Feature:
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
     starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
 
-
     @property
     def label(self) -> str:
         """What headings call it."""
