@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -43,13 +43,13 @@ class Desk:
     outbox: Outbox
     database: Database
     log: AuditLog
+    clients: list[RedisClient] = field(default_factory=list)
 
     def publisher(self, server: RedisServer | None) -> Publisher:
-        def connect() -> RedisClient:
-            assert server
-            return open_redis(server.url, answer_timeout_s=1.0)
-
-        return Publisher(self.outbox, connect if server else None)
+        if server is None:
+            return Publisher(self.outbox, None)
+        self.clients.append(open_redis(server.url, answer_timeout_s=1.0))
+        return Publisher(self.outbox, lambda: self.clients[-1])
 
 
 @pytest.fixture
@@ -58,7 +58,10 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
     log = AuditLog(tmp_path / "audit.log")
     outbox = Outbox(SqliteStore(database, FakeClock()), registry, AuditTrail(log), FakeClock())
-    yield Desk(outbox, database, log)
+    desk = Desk(outbox, database, log)
+    yield desk
+    for client in desk.clients:
+        await client.aclose()
     await database.aclose()
 
 
