@@ -1,9 +1,10 @@
 """What an audit entry says, as JSON: safe to print, with secrets masked, and never too long for a line."""
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
+
+from tocsin.core.text.compact_json import make_encoder
 
 MAX_CHARACTERS = 80_000  # of a line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
 KEPT_CHARACTERS = 10_000  # of a detail that is too long
@@ -74,22 +75,5 @@ def _plain(value: object, redact: Callable[[str], str], depth: int = 0) -> objec
     return redact(str(value))
 
 
-def _encoder(*, ascii_only: bool) -> Callable[[object], str]:
-    """Make a compact JSON encoder, in C where Python has it: `JSONEncoder.encode` makes one per call."""
-    encoder = json.JSONEncoder(
-        ensure_ascii=ascii_only,
-        allow_nan=False,
-        check_circular=False,
-        separators=(",", ":"),
-        default=lambda value: _plain(value, unchanged),
-    )
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return encoder.encode
-    quote = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
-    compiled = make(None, encoder.default, quote, None, ":", ",", False, False, False)
-    return lambda value: "".join(compiled(value, 0))
-
-
-_json = _encoder(ascii_only=False)
-_ascii_json = _encoder(ascii_only=True)
+_json = make_encoder(ascii_only=False, default=lambda value: _plain(value, unchanged))
+_ascii_json = make_encoder(ascii_only=True, default=lambda value: _plain(value, unchanged))

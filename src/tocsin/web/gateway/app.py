@@ -1,6 +1,6 @@
 """The message gateway: sending and receiving over HTTP, in plain Starlette (docs/decisions/0004-plain-asgi.md)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -38,9 +38,9 @@ from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
 from tocsin.web.http.asgi import BearerToken, HttpsOnly, LocalCallers, RateLimits, RequestScope, require_token
-from tocsin.web.http.bodies import json_answer
+from tocsin.web.http.responses import JsonResponse
 
-Handler = Callable[[Scope, Receive], Awaitable[Response]]
+Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ def build_gateway(parts: GatewayDependencies) -> ASGIApp:
     parts.messenger.observe(metrics.count_send)
     parts.outbox.observe(metrics.count_send)
     parts.inbox.observe(metrics.count_received, metrics.count_handled)
-    router = Router(routes(parts, Gateway(parts, metrics)), redirect_slashes=False)
-    return _guarded(router, parts, metrics)
+    return _guarded(_routed(routes(parts, Gateway(parts, metrics))), parts, metrics)
 
 
 def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
@@ -97,16 +96,29 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
     ]
 
 
-def _guarded(router: Router, parts: GatewayDependencies, metrics: Metrics) -> ASGIApp:
-    """Put the layers that every request passes around `router`, innermost first."""
-    settings = parts.settings
+def _routed(served: Sequence[Route]) -> ASGIApp:
+    """Return the application that finds the route of a request."""
+    router = Router(served, redirect_slashes=False)
+    # A path without a variable part is found here; the router would try one route after another.
+    exact = {
+        (method, route.path): route.app for route in served if "{" not in route.path for method in route.methods or ()
+    }
 
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+    def routed(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        app = exact.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if app is not None:
+            return app(scope, receive, send)
         scope["app"] = router  # makes the router raise its 404 and 405 instead of answering in plain text
-        await router(scope, receive, send)
+        return router(scope, receive, send)
 
+    return routed
+
+
+def _guarded(routed: ASGIApp, parts: GatewayDependencies, metrics: Metrics) -> ASGIApp:
+    """Put the layers that every request passes around `routed`, innermost first."""
+    settings = parts.settings
     monotonic = parts.clock.monotonic
-    guarded: ASGIApp = routed
+    guarded = routed
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
     if not settings[GATEWAY_TOKEN] and is_loopback(settings[GATEWAY_HOST]):
@@ -161,7 +173,7 @@ class Gateway:
             verifies=settings[WEBHOOK_REQUIRE_SIGNATURE],
         )
 
-    async def health(self, scope: Scope, receive: Receive) -> Response:
+    async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /health: whether the service can work, and which channels are configured."""
         # The reason holds a path of this machine: it is for the log, not for everybody who asks.
         problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
@@ -196,11 +208,11 @@ class Gateway:
             document["bot"] = bot
         if problems:
             document["problems"] = problems
-        return json_answer(document, 200 if status == "ok" else 503)
+        return JsonResponse(document, 200 if status == "ok" else 503)
 
-    async def channels(self, scope: Scope, receive: Receive) -> Response:
+    async def channels(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /channels: the kinds of the configured channels."""
-        return json_answer(self._parts.registry.configured())
+        return JsonResponse(self._parts.registry.configured())
 
     async def metrics(self, scope: Scope, receive: Receive) -> Response:
         """GET /metrics: all numbers, for Prometheus."""
@@ -229,6 +241,6 @@ class Gateway:
         except TocsinError:
             return None
 
-    async def openapi(self, scope: Scope, receive: Receive) -> Response:
+    async def openapi(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /openapi.json: the description of this interface."""
-        return json_answer(describe_gateway(self._parts.registry.kinds()))
+        return JsonResponse(describe_gateway(self._parts.registry.kinds()))

@@ -4,7 +4,6 @@ import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
-from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from tocsin.channels.registry import Registry
@@ -17,8 +16,8 @@ from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDelive
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.web.gateway.sending import caller_of
-from tocsin.web.http.bodies import json_answer
 from tocsin.web.http.problems import HttpProblemError
+from tocsin.web.http.responses import JsonResponse
 
 MAX_PAGE = 200
 USUAL_PAGE = 50
@@ -34,7 +33,7 @@ class DeliveryRoutes:
         self._outbox = outbox
         self._registry = registry
 
-    async def list(self, scope: Scope, receive: Receive) -> Response:
+    async def list(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries: the newest deliveries that match, a page at a time."""
         query = self._query(scope["query_string"].decode("latin-1"))
         try:
@@ -42,21 +41,21 @@ class DeliveryRoutes:
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The queue cannot be read: {error.sentence()}.") from None
         items = [delivery_document(delivery) for delivery in page.items]
-        return json_answer({"items": items, "next_cursor": page.next_cursor or None, "total": None})
+        return JsonResponse({"items": items, "next_cursor": page.next_cursor or None, "total": None})
 
-    async def show(self, scope: Scope, receive: Receive) -> Response:
+    async def show(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries/{id}: one delivery."""
         return await _answer(self._outbox.get(scope["path_params"]["id"]))
 
-    async def replay(self, scope: Scope, receive: Receive) -> Response:
+    async def replay(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/replay: queue it again."""
         return await _change(scope, self._outbox.replay)
 
-    async def retry(self, scope: Scope, receive: Receive) -> Response:
+    async def retry(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/retry: try it now."""
         return await _change(scope, self._outbox.retry)
 
-    async def cancel(self, scope: Scope, receive: Receive) -> Response:
+    async def cancel(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/cancel: do not send it after all."""
         return await _change(scope, self._outbox.cancel)
 
@@ -99,13 +98,13 @@ class DeliveryRoutes:
             raise _refusal(f"channel: {error.sentence()}") from None
 
 
-async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> Response:
+async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> JsonResponse:
     return await _answer(change(scope["path_params"]["id"], caller_of(scope)))
 
 
-async def _answer(work: Awaitable[Delivery]) -> Response:
+async def _answer(work: Awaitable[Delivery]) -> JsonResponse:
     try:
-        return json_answer(delivery_document(await work))
+        return JsonResponse(delivery_document(await work))
     except UnknownDeliveryError as error:
         raise HttpProblemError("not-found", f"{error}.") from None
     except AmbiguousDeliveryError as error:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from math import ceil, inf
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope
+from starlette.types import ASGIApp, Receive, Scope
 
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
@@ -21,8 +21,9 @@ from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
 from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.http.asgi import header_values, read_body
-from tocsin.web.http.bodies import json_answer, parse_fields, refuse_field
+from tocsin.web.http.bodies import parse_fields, refuse_field
 from tocsin.web.http.problems import HttpProblemError
+from tocsin.web.http.responses import JsonResponse
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,9 @@ class SendResponse:
     keep: bool
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def response(self) -> Response:
+    def response(self) -> JsonResponse:
         """Return the answer as it goes out."""
-        return json_answer(self.document, self.status, self.headers)
+        return JsonResponse(self.document, self.status, self.headers)
 
 
 class SendHandler:
@@ -61,7 +62,7 @@ class SendHandler:
         self._outbox = outbox
         self._keys = keys
 
-    async def send(self, scope: Scope, receive: Receive) -> Response:
+    async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; the answer is its send result, or where to find it in the queue."""
         raw = await read_body(scope, receive)
         body = parse_fields(scope, raw, REQUIRED, ONLY_QUEUED)
@@ -83,7 +84,7 @@ class SendHandler:
             detail = "The request with this Idempotency-Key is still running."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
-    async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> Response:
+    async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> ASGIApp:
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
         try:
             known = await self._keys.begin(key, digest)
@@ -109,7 +110,7 @@ class SendHandler:
         """Keep the answer where there is one to keep, else free the key; what was done stays done without it."""
         try:
             if answer is not None and answer.keep:
-                await self._keys.finish(key, answer.status, bytes(answer.response().body).decode())
+                await self._keys.finish(key, answer.status, answer.response().body.decode())
             else:
                 await self._keys.forget(key)
         except TocsinError as error:

@@ -34,7 +34,7 @@ EXEMPT_PATHS = frozenset({"/health", "/api/health"})
 WEBHOOK_PATHS = "/webhook/"
 # Answers that say nothing against the caller.
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
-_REQUEST_ID = re.compile(rb"[\w-]{1,64}")
+_REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
@@ -135,9 +135,11 @@ class LocalCallers:
             )
 
     def _check_origin(self, scope: Scope) -> None:
-        sites = header_values(scope, b"sec-fetch-site")
+        sites, origins = header_values(scope, b"sec-fetch-site"), header_values(scope, b"origin")
+        if not sites and not origins:
+            return
         hosts = header_values(scope, b"host")
-        origins = [origin.partition("://")[2] for origin in header_values(scope, b"origin")]
+        origins = [origin.partition("://")[2] for origin in origins]
         if not set(sites) <= {"same-origin", "none"} or not set(origins) <= set(hosts):
             raise HttpProblemError(
                 "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
@@ -218,7 +220,12 @@ class RateLimits:
 
 def header_values(scope: Scope, name: bytes) -> list[str]:
     """Return every value of a header, in order; header names are lower case in ASGI."""
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    known: dict[bytes, list[str]] | None = scope.get("tocsin.headers")
+    if known is None:
+        known = scope["tocsin.headers"] = {}
+        for key, value in scope["headers"]:
+            known.setdefault(key, []).append(value.decode("latin-1"))
+    return known.get(name, [])
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
@@ -304,9 +311,9 @@ _STOPPED = HttpProblemError(
 
 
 def _request_id(scope: Scope) -> str:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
-            return str(value.decode())
+    for value in header_values(scope, b"x-request-id"):
+        if _REQUEST_ID.fullmatch(value):
+            return value
     return new_id()
 
 

@@ -1,4 +1,4 @@
-"""What a request carries: JSON bodies and their fields, and JSON answers."""
+"""What a request carries: JSON bodies and their fields."""
 
 import json
 from codecs import BOM_UTF8
@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from starlette.responses import Response
 from starlette.types import Scope
 
 from tocsin.web.http.asgi import header_values
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
     Pairs = tuple[tuple[str, Any], ...]
 
 MAX_ERRORS = 10  # that one answer lists: finding likely names costs time, and the body may hold 100,000 keys
-
-
-def json_answer(document: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return `document` as a JSON answer that nobody keeps."""
-    return Response(_encode(document), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
 
 
 def parse_fields(scope: Scope, raw: bytes, required: Collection[str], optional: Collection[str] = ()) -> dict[str, str]:
@@ -106,10 +100,9 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"JSON has no {word}")
 
 
-# Made once: json.loads and json.dumps with arguments make a new one every time. An object becomes a
+# Made once: json.loads with arguments makes a new one every time. An object becomes a
 # tuple of its members, so that a key that stands there twice is seen; an array is a list.
 _decode = json.JSONDecoder(object_pairs_hook=tuple, parse_constant=_no_number).decode
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def media_type(scope: Scope) -> str:

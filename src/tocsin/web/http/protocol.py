@@ -11,6 +11,7 @@ from tocsin.core.ids import new_id
 from tocsin.web.http.connections import ConnectionLimits
 from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.refusals import RefusalLog
+from tocsin.web.http.responses import WholeAnswer
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +136,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        send = WholeAnswer(cycle).send
+        super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, send))
 
     def _bound_arrival(self) -> None:
         if not self._arriving:
