@@ -3,13 +3,13 @@
 import os
 import time
 
+# The first digit of the fourth group has two random bits; the other two name the variant.
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
 
 def new_id() -> str:
     """Return a new UUIDv7 in its usual spelling."""
-    milliseconds = time.time_ns() // 1_000_000
-    random = int.from_bytes(os.urandom(10), "big")
-    value = (milliseconds << 80) | random
-    value = value & ~(0xF << 76) | (0x7 << 76)  # version 7
-    value = value & ~(0x3 << 62) | (0x2 << 62)  # variant of RFC 9562
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    at = f"{time.time_ns() // 1_000_000:012x}"
+    random = os.urandom(10).hex()
+    variant = _VARIANT[random[3]]
+    return f"{at[:8]}-{at[8:]}-7{random[:3]}-{variant}{random[4:7]}-{random[8:]}"

@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from tocsin.core.ids import new_id
@@ -14,6 +15,8 @@ from tocsin.delivery.sqlite.lanes import Now, to_delivery
 RECORD_CHUNK = 64  # rows of one statement
 _RECORD = tuple(Delivery.__slots__)
 _EXTRA = _RECORD.index("extra")
+_KEY, _CREATED, _FINISHED = (_RECORD.index(name) for name in ("idempotency_key", "created_at", "finished_at"))
+_fields_of = attrgetter(*_RECORD)
 _INSERT = f"INSERT OR IGNORE INTO deliveries ({', '.join(_RECORD)}) VALUES "  # noqa: S608  # names of our own
 _ROW = f"({', '.join('?' * len(_RECORD))})"
 
@@ -59,7 +62,7 @@ def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], n
 def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
     """Insert rows with one statement: while it runs, the rest of the program does too."""
     try:
-        connection.execute(f"{_INSERT}{', '.join([_ROW] * len(rows))}", [value for row in rows for value in row])
+        connection.execute(_insert_of(len(rows)), [value for row in rows for value in row])
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         if len(rows) == 1:
             return [error]
@@ -67,19 +70,23 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) ->
     return [None] * len(rows)
 
 
+@cache
+def _insert_of(rows: int) -> str:
+    return _INSERT + ", ".join([_ROW] * rows)
+
+
 def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
     # After a certain failure the same key may try again.
     key = None if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key
-    whole = replace(
-        delivery,
-        finished_at=delivery.created_at if delivery.finished_at is None else delivery.finished_at,
-        idempotency_key=None if _known(connection, key, now) else key,
-    )
-    return [storable(value) if isinstance(value, str) else value for value in _values(whole)]
+    values = _values(delivery)
+    values[_KEY] = None if _known(connection, key, now) else key
+    if values[_FINISHED] is None:
+        values[_FINISHED] = values[_CREATED]
+    return [storable(value) if isinstance(value, str) else value for value in values]
 
 
 def _values(delivery: Delivery) -> list[Any]:
-    values = [getattr(delivery, name) for name in _RECORD]
+    values = list(_fields_of(delivery))
     values[_EXTRA] = pack_extra(delivery.extra)
     return values
 

@@ -23,9 +23,9 @@ from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingSt
 from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
-from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.send_entry import record_send
 
 log = logging.getLogger(__name__)
 
@@ -275,9 +275,8 @@ class InboxWork:
     def _note_direct(self, entry: InboxEvent, problem: str) -> None:
         """Leave the audit entry of a message that went out without the queue."""
         facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
-        told = f"broke off ({problem})" if problem else "sent"
-        detail = f"{told} on {entry.channel} to {entry.chat}, as the answer to what came in"
-        self._audit.record(MSG_SEND, detail, source=INBOX.name, metadata=facts)
+        outcome = f"broke off ({problem})" if problem else "sent"
+        record_send(self._audit, outcome, ", as the answer to what came in", source=INBOX.name, metadata=facts)
 
     async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
@@ -14,9 +13,10 @@ from tocsin.core.ids import new_id
 from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
-from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_SEND, MSG_TEST
+from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+from tocsin.messaging.outbound.send_entry import record_send
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -57,6 +57,17 @@ class NotifyResult:
         return self.failed == 0
 
 
+class _Sending:
+    """One message of a call; its key is the id of its record, and `receipt` is there once it has ended."""
+
+    __slots__ = ("channel", "outgoing", "receipt")
+
+    def __init__(self, channel: str, target: str, message: str) -> None:
+        self.channel = channel
+        self.outgoing = Outgoing(target, message, new_id())
+        self.receipt: Receipt | None = None
+
+
 class Messenger:
     """Sends, tests and fans out; each of these writes exactly one audit entry."""
 
@@ -83,9 +94,12 @@ class Messenger:
         """
 
         def note(receipts: Sequence[Receipt]) -> None:
-            self._record(MSG_SEND, _sentence(receipts[0]), caller, _facts(receipts[0]))
+            receipt = receipts[0]
+            outcome, comment = _outcome(receipt)
+            facts = {**_facts(receipt), **caller.facts}
+            record_send(self._audit, outcome, comment, source=caller.source, metadata=facts)
 
-        [receipt] = await self._send_all([(channel, Outgoing(target, message))], caller, note, on_cut_off)
+        [receipt] = await self._send_all([_Sending(channel, target, message)], caller, note, on_cut_off)
         return receipt
 
     async def test(self, channel: str, caller: Caller) -> SendResult:
@@ -119,7 +133,7 @@ class Messenger:
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
 
-        sends = [(entry.channel, Outgoing(entry.target, message)) for entry in entries]
+        sends = [_Sending(entry.channel, entry.target, message) for entry in entries]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
         return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
@@ -153,71 +167,67 @@ class Messenger:
             await asyncio.wait(self._running, timeout=CLOSE_S)
 
     async def _send_all(
-        self, sends: Sequence[tuple[str, Outgoing]], caller: Caller, note: OnCutOff, on_cut_off: OnCutOff | None
-    ) -> Sequence[Receipt]:
+        self, sends: "Sequence[_Sending]", caller: Caller, note: OnCutOff, on_cut_off: OnCutOff | None
+    ) -> list[Receipt]:
         """Send side by side; `note` gets all receipts once, also when the caller is cancelled."""
         import asyncio
 
-        ended: dict[int, Receipt] = {}
-        work = [self._transmit(*each, caller, partial(ended.__setitem__, n)) for n, each in enumerate(sends)]
         task = asyncio.current_task()
         if task is not None:
             self._running.add(task)
         try:
-            await (work[0] if len(work) == 1 else asyncio.gather(*work))
+            if len(sends) == 1:
+                await self._transmit(sends[0], caller)
+            else:
+                await asyncio.gather(*[self._transmit(each, caller) for each in sends])
         except BaseException:
-            receipts = [ended.get(n) or self._not_begun(*each) for n, each in enumerate(sends)]
+            receipts = [each.receipt or self._not_begun(each) for each in sends]
             note(receipts)
             if on_cut_off:
                 on_cut_off(receipts)
             raise
         finally:
             self._running.discard(task)
-        receipts = [ended[n] for n in range(len(sends))]
+        receipts = [each.receipt for each in sends if each.receipt]
         note(receipts)
         return receipts
 
-    async def _transmit(self, channel: str, outgoing: Outgoing, caller: Caller, end: Callable[[Receipt], None]) -> None:
-        """Send, record, and hand the receipt to `end`, even when this is cancelled on the way."""
+    async def _transmit(self, sending: "_Sending", caller: Caller) -> None:
+        """Send, record, and leave the receipt in `sending`, even when this is cancelled on the way."""
         try:
-            adapter = self._registry.adapter(channel)
+            adapter = self._registry.adapter(sending.channel)
         except TocsinError as error:
             failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
-            kind = self._registry.kind_of(channel)
-            end(
-                self._observed(
-                    Receipt(SendResult(False, kind, outgoing.target, error=error.sentence()), failure=failure)
-                )
-            )
+            kind, target = self._registry.kind_of(sending.channel), sending.outgoing.target
+            refused = Receipt(SendResult(False, kind, target, error=error.sentence()), failure=failure)
+            sending.receipt = self._observed(refused)
             return
         receipts: list[Receipt] = []
-        keep = partial(self._keep, outgoing, new_id(), caller, end)
         try:
-            receipts.append(await adapter.transmit(outgoing, on_cut_off=receipts.append))
+            receipts.append(await adapter.transmit(sending.outgoing, on_cut_off=receipts.append))
             # Not of one that we cut off: that says nothing about the provider.
             self._observed(receipts[0])
-            await keep(receipts[0])
+            await self._keep(sending, receipts[0], caller)
         except BaseException:
             for receipt in receipts:
                 # Perhaps once more: the same id is kept once.
-                await to_the_end(keep(receipt))
+                await to_the_end(self._keep(sending, receipt, caller))
             raise
 
-    async def _keep(
-        self, outgoing: Outgoing, record: str, caller: Caller, end: Callable[[Receipt], None], receipt: Receipt
-    ) -> None:
-        kept = await self._outbox.keep(outgoing, receipt, caller.source, record)
-        end(replace(receipt, delivery=record if kept else ""))
+    async def _keep(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
+        outgoing = sending.outgoing
+        kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key)
+        sending.receipt = receipt.with_delivery(outgoing.key) if kept else receipt
 
     def _observed(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:
             observer(receipt)
         return receipt
 
-    def _not_begun(self, channel: str, outgoing: Outgoing) -> Receipt:
+    def _not_begun(self, sending: "_Sending") -> Receipt:
         failure = ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
-        kind = self._registry.kind_of(channel)
-        return Receipt(SendResult(False, kind, outgoing.target, error=str(failure)), failure=failure)
+        kind = self._registry.kind_of(sending.channel)
+        return Receipt(SendResult(False, kind, sending.outgoing.target, error=str(failure)), failure=failure)
 
     def _record(self, action: AuditAction, detail: str, caller: Caller, facts: Mapping[str, object]) -> None:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
@@ -232,13 +242,12 @@ def _queued(delivery: Delivery) -> SendResult:
     return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
 
 
-def _sentence(receipt: Receipt) -> str:
+def _outcome(receipt: Receipt) -> tuple[str, str]:
+    """Return what an audit line says of one send before its target, and after it."""
     result = receipt.result
-    to = f"{truncate(result.channel, SHOWN)} to {truncate(result.target, SHOWN)}"
     if result.ok:
-        return f"sent on {to} ({result.message})"
-    word = "perhaps sent" if may_be_out(receipt) else "not sent"
-    return f"{word} on {to}: {truncate(result.error, 5 * SHOWN)}"
+        return "sent", f" ({result.message})"
+    return "perhaps sent" if may_be_out(receipt) else "not sent", f": {truncate(result.error, 5 * SHOWN)}"
 
 
 def _facts(receipt: Receipt) -> dict[str, object]:

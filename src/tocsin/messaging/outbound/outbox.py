@@ -17,8 +17,9 @@ from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
-from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, MSG_SEND, QUEUE
+from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, QUEUE
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.send_entry import record_send
 
 if TYPE_CHECKING:
     # Sending needs nothing of what is received, and that takes 4 ms to import.
@@ -201,13 +202,16 @@ class Outbox:
         if outcome.status in OPEN:
             return
         said = receipt.result.message or truncate(outcome.error, SHOWN)
-        facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
-        self._audit.record(
-            MSG_SEND,
-            f"{outcome.status} on {delivery.channel} to {delivery.target} ({said})",
-            source=QUEUE.name,
-            metadata={**facts, "ok": receipt.result.ok, "status": str(outcome.status), "attempts": delivery.attempts},
-        )
+        status = str(outcome.status)
+        facts = {
+            "delivery": delivery.id,
+            "channel": delivery.channel,
+            "target": delivery.target,
+            "ok": receipt.result.ok,
+            "status": status,
+            "attempts": delivery.attempts,
+        }
+        record_send(self._audit, status, f" ({said})", source=QUEUE.name, metadata=facts)
 
     def _wake(self) -> None:
         for wake in self._wakers:
