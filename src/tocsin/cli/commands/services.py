@@ -13,6 +13,7 @@ from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
+from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
 from tocsin.core.text.redaction import Redactor
 from tocsin.terminal.options import Options
@@ -56,7 +57,8 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
 
-    run_on_uvloop(main())
+    with rare_collections():
+        run_on_uvloop(main())
     return DONE
 
 
