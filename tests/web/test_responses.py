@@ -37,16 +37,16 @@ async def pieces(app: Spoken | JsonResponse, request: bytes = GET) -> list[bytes
 
         def data_received(self, data: bytes) -> None:
             self.got.append(data)
+            began.set()
 
         def connection_lost(self, error: Exception | None) -> None:
+            began.set()
             ended.set()
 
-    ended = asyncio.Event()
+    began, ended = asyncio.Event(), asyncio.Event()
     async with served(app) as port:
         _, client = await asyncio.get_running_loop().create_connection(Client, "127.0.0.1", port)
-        async with asyncio.timeout(10):
-            while not client.got and not ended.is_set():
-                await asyncio.sleep(0)
+        await began.wait()
     await ended.wait()
     return client.got
 

@@ -22,4 +22,5 @@ def test_the_entry_names_the_outcome_and_the_target(tmp_path: Path):
     record_send(trail, "not sent", ": no bell", source="cli", metadata=facts)
     [entry] = trail.log.tail(1)
     assert (entry.action, entry.detail, entry.source) == ("msg.send", "not sent on bell to tower: no bell", "cli")
-    assert (entry.metadata, seen[0].name) == (facts, "msg.send")
+    assert entry.metadata.items() >= facts.items()
+    assert seen[0].name == "msg.send"

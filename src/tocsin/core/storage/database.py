@@ -222,7 +222,7 @@ class Database:
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in batch:
-                _run(connection, job)
+                _run(connection, job, alone=len(batch) == 1)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             failure = _failure(self.path, error)
@@ -239,17 +239,20 @@ class Database:
                 self.problem = ""
 
 
-def _run(connection: sqlite3.Connection, job: _Job[Any]) -> None:
-    """Run one job so that its failure leaves the others of the batch alone."""
-    connection.execute("SAVEPOINT job")
+def _run(connection: sqlite3.Connection, job: _Job[Any], *, alone: bool) -> None:
+    """Run one job so that its failure undoes its own changes only; a job that is alone needs no savepoint."""
+    if not alone:
+        connection.execute("SAVEPOINT job")
     try:
         job.result = _checked(job.work(connection))
     except Exception as error:  # raised again where the job was handed in
         if _concerns_all(error):
             raise
-        connection.execute("ROLLBACK TO job")
         job.error = error
-    connection.execute("RELEASE job")
+        for statement in ("ROLLBACK", "BEGIN") if alone else ("ROLLBACK TO job",):
+            connection.execute(statement)
+    if not alone:
+        connection.execute("RELEASE job")
 
 
 def _checked(result: T) -> T:
