@@ -21,10 +21,10 @@ from tocsin.core.process.identity import identity_of, own_identity
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.model import TERMINAL, Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
-from tocsin.runs.running import ActiveRun
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
 from tocsin.testing.fakes import FakeClock
@@ -195,7 +195,7 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
 
     run = await runs.execute(order(), work)
     assert run.status is RunStatus.SUCCEEDED
-    assert [record.message for record in caplog.records] == ["the end of a run is not recorded"]
+    assert [record.message for record in caplog.records] == ["recording the end of a run failed"]
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock()))
     assert [found.status for found in await again.recover()] == [RunStatus.INTERRUPTED]

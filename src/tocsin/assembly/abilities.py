@@ -8,8 +8,8 @@ from tocsin.assembly.operator import notify_operator
 from tocsin.channels.inbound import InboundMessage
 from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext, SkillInfo
 from tocsin.messaging.inbound.indicator import indicating
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Run, RunKind, RunTrigger
-from tocsin.runs.running import ActiveRun
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App

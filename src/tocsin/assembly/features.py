@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tocsin.core.config.settings import Settings, Values
     from tocsin.features.context import Abilities, FeatureContext, StartRun
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
+    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.model import RunKind
-    from tocsin.runs.running import ActiveRun
     from tocsin.terminal.findings import Finding
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Run, RunKind, RunTrigger
-from tocsin.runs.running import ActiveRun
 from tocsin.runs.service import Runs
 
 OnEnd = Callable[[Run], None]

@@ -1,4 +1,4 @@
-"""A run as people and programs see it: in the HTTP interface, with `--json`."""
+"""The public form of a run: in the HTTP interface and with `--json`."""
 
 from dataclasses import asdict
 
@@ -8,7 +8,7 @@ from tocsin.runs.model import Run
 
 
 def as_document(run: Run) -> dict[str, object]:
-    """Return the record by name; times are RFC 3339 in UTC with milliseconds."""
+    """Return the record as a dictionary; times are RFC 3339 in UTC with milliseconds."""
     return {
         "id": run.id,
         "kind": str(run.kind),
@@ -42,7 +42,7 @@ def as_document(run: Run) -> dict[str, object]:
 
 
 def log_document(page: LogPage) -> dict[str, object]:
-    """Return a page of a log by name."""
+    """Return a page of a log as a dictionary."""
     lines = [{"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text} for line in page.lines]
     return {
         "lines": lines,

@@ -1,4 +1,4 @@
-"""The log of a run as it stands on the disk: JSON lines `{n, ts, stream, text}`, one for each line printed."""
+"""The log file of a run: JSON lines `{n, ts, stream, text}`, one per printed line."""
 
 import json
 from collections import deque
@@ -12,12 +12,12 @@ from tocsin.runs.model import Line, RunOutput
 MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
-SYSTEM = "system"  # the stream of what we add
+SYSTEM = "system"  # the stream of lines that Tocsin adds
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some lines of a log, and where to go on reading; `complete` when the run has ended and this is its end."""
+    """Some lines of a log, and the next line number; `complete` if the run has ended and no line follows."""
 
     lines: tuple[Line, ...]
     next_line: int
@@ -26,20 +26,20 @@ class LogPage:
 
 
 def path_of(directory: Path, run_id: str, queued_at: float) -> Path:
-    """Return where the log of a run is: in a folder for each month."""
+    """Return the path of a run's log: one folder per month."""
     return directory / (timestamp(queued_at) or "")[:7] / f"{run_id}.log"
 
 
 def encode(line: Line) -> bytes:
-    """Return a line as the file has it."""
+    """Return a line in the file's form."""
     record = {"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text}
     return json.dumps(record, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a log; there are none where there is no file.
+    """Yield the lines of a log; none if there is no file.
 
-    A last line that is half written, as after a crash, is left out.
+    A last line that a crash left incomplete is skipped.
     """
     try:
         file = path.open("rb")
@@ -67,7 +67,7 @@ def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, tru
 
 
 def text_of(lines: Iterable[Line], max_chars: int) -> str:
-    """Return the beginning of what was printed, streams mixed in the order of arrival."""
+    """Return the beginning of the output, streams interleaved in the order of arrival."""
     pieces: list[str] = []
     room = max_chars
     for line in lines:
@@ -79,7 +79,7 @@ def text_of(lines: Iterable[Line], max_chars: int) -> str:
 
 
 def summary_of(lines: Iterable[Line]) -> RunOutput:
-    """Return what can still be said of the output of a run that nobody brought to its end."""
+    """Summarise the output of a run whose process died, from its log."""
     size, newest, truncated = 0, deque[Line](maxlen=TAIL_LINES), False
     for line in lines:
         size += len(line.text.encode()) + 1
@@ -89,7 +89,7 @@ def summary_of(lines: Iterable[Line]) -> RunOutput:
 
 
 def tail_of(lines: Iterable[Line]) -> str:
-    """Return what a record shows of the last lines."""
+    """Return the tail that the record stores."""
     return "\n".join(line.text for line in lines)[-MAX_TAIL_CHARS:]
 
 

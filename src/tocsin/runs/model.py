@@ -1,4 +1,4 @@
-"""The record of one execution, its states, and what is asked for."""
+"""The record of one execution, its states, and what to execute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class RunKind(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -30,7 +30,7 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"  # the process that ran it died
+    INTERRUPTED = "interrupted"  # its process died
     SKIPPED = "skipped"
     MISSED = "missed"
 
@@ -62,14 +62,14 @@ class Command:
     cwd: Path | None = None
     timeout_s: float = 3600.0
     stdin: str = ""
-    wrapped: bool = False  # argv[0] wraps the program and is not to be asked to end, as bubblewrap
-    max_processes: int = 0  # all together, as max_memory_bytes; 0 is no limit
+    wrapped: bool = False  # argv[0] is a wrapper, such as bubblewrap, that must not receive SIGTERM
+    max_processes: int = 0  # total over all processes, like max_memory_bytes; 0 is no limit
     max_memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What shall run, for whom and why."""
+    """What to run, for whom and why."""
 
     kind: RunKind
     subject_id: str
@@ -77,18 +77,18 @@ class RunSpec:
     trigger: RunTrigger
     actor: str | None = None  # a user, `chat:<id>`, `scheduler`
     params: Mapping[str, Any] = field(default_factory=dict)
-    env_keys: tuple[str, ...] = ()  # names only, of what was injected
+    env_keys: tuple[str, ...] = ()  # only the names of the injected variables
     parent_run_id: str | None = None
     retry_of: str | None = None
     attempt: int = 1
     max_attempts: int = 1
     scheduled_for: float | None = None
-    log_max_bytes: int = 1024 * 1024  # keeps the first quarter and the last three, with a marker between
+    log_max_bytes: int = 1024 * 1024  # the first quarter and the last three quarters are kept
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """What it printed; `tail` is the last 20 lines."""
+    """A summary of the output; `tail` is the last 20 lines."""
 
     bytes: int = 0
     lines: int = 0
@@ -98,7 +98,7 @@ class RunOutput:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line that a run printed; `stream` is stdout, stderr, system, or what other work chose."""
+    """One line of output; `stream` is stdout, stderr, system, or a name chosen by the work."""
 
     n: int  # from 1
     ts: float
@@ -108,7 +108,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How the work of a run ended."""
+    """The end of a run."""
 
     status: RunStatus
     reason: str | None = None
@@ -129,7 +129,7 @@ class Run:
     status: RunStatus
     queued_at: float
     actor: str | None = None
-    reason: str | None = None  # why skipped, missed, failed: one sentence for people
+    reason: str | None = None  # why it was skipped, missed or failed, in one sentence
     attempt: int = 1
     max_attempts: int = 1
     retry_of: str | None = None
@@ -147,19 +147,19 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended as wanted."""
+        """Whether it succeeded."""
         return self.status is RunStatus.SUCCEEDED
 
     @property
     def duration_ms(self) -> int | None:
-        """How long it ran."""
+        """The duration in milliseconds."""
         if self.started_at is None or self.finished_at is None:
             return None
         return round((self.finished_at - self.started_at) * 1000)
 
     @property
     def delay_ms(self) -> int | None:
-        """How much later than scheduled it began."""
+        """The delay of its start after the scheduled time."""
         if self.started_at is None or self.scheduled_for is None:
             return None
         return round((self.started_at - self.scheduled_for) * 1000)

@@ -1,4 +1,4 @@
-"""What runs: work that writes what it does into a recorder; most of it is a child process."""
+"""The work of a run: a coroutine that reports through a `RunHandle`, mostly a child process."""
 
 import asyncio
 import signal
@@ -8,19 +8,19 @@ from typing import TypeAlias
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
-from tocsin.runs.capture import OutputLog
 from tocsin.runs.model import Command, RunResult, RunStatus
+from tocsin.runs.output_log import OutputLog
 
-# A child that is out of time gets this long to put things away.
+# Between SIGTERM and SIGKILL for a child that timed out.
 TIMEOUT_GRACE_S = 2.0
-# How often a child is looked at that may use only so much.
+# How often the resources of a limited child are checked.
 _WATCH_S = 0.2
-# Killed and still there: it hangs in the kernel. Nobody waits for that.
+# A killed child that is still there hangs in the kernel and is not waited for.
 _KILLED_S = 2.0
 
 
 class RunHandle:
-    """What work knows of its run, and tells of itself."""
+    """The work's access to its run: id, output, child process, cancellation."""
 
     def __init__(self, run_id: str, capture: OutputLog, set_child: Callable[[str, str], Awaitable[None]]) -> None:
         self.run_id = run_id
@@ -29,23 +29,23 @@ class RunHandle:
         self._end: Callable[[float], None] | None = None
 
     def write(self, stream: str, text: str) -> None:
-        """Keep some text, any number of lines."""
+        """Record text of any number of lines."""
         self._capture.feed(stream, text.encode(errors="replace"))
 
     def feed(self, stream: str, data: bytes) -> None:
-        """Keep some output as it came."""
+        """Record raw output."""
         self._capture.feed(stream, data)
 
     async def child_started(self, pid: int) -> None:
-        """Record the child that works, so that the next start can end it should this process die."""
+        """Record the child process, so that it can be ended if this process dies."""
         await self._set_child(self.run_id, identity_of(pid))
 
     def on_cancel(self, end: Callable[[float], None]) -> None:
-        """Have `end` called, with the seconds it has, when the work shall end; without it the task is cancelled."""
+        """Call `end` with the grace period in seconds on cancellation, instead of cancelling the task."""
         self._end = end
 
     def ask_to_end(self, grace_s: float) -> bool:
-        """Ask the work to end; return whether it can be asked."""
+        """Ask the work to end; return False if it set no `on_cancel`."""
         if self._end is None:
             return False
         self._end(grace_s)
@@ -56,27 +56,27 @@ Work: TypeAlias = Callable[[RunHandle], Awaitable[RunResult]]
 
 
 def command(order: Command) -> Work:
-    """Return the work of one child process, which ends with all that it started."""
+    """Return the work that runs one child process; when it ends, its descendants are killed."""
 
-    async def work(recorder: RunHandle) -> RunResult:
+    async def work(handle: RunHandle) -> RunResult:
         async with streaming(
             order.argv,
-            recorder.feed,
+            handle.feed,
             stdin=order.stdin,
             env=order.env,
             cwd=order.cwd,
             wrapped=order.wrapped,
             supervised=not order.wrapped,
         ) as child:
-            recorder.on_cancel(child.stop)
-            await recorder.child_started(child.pid)
+            handle.on_cancel(child.stop)
+            await handle.child_started(child.pid)
             return await _watch(child, order)
 
     return work
 
 
 async def _watch(child: Child, order: Command) -> RunResult:
-    """Wait for the end of a child, and end it when it takes too long or too much."""
+    """Wait for a child, and end it if it exceeds its time or resources."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + order.timeout_s if order.timeout_s else None
     limited = bool(order.max_processes or order.max_memory_bytes)
@@ -97,7 +97,7 @@ async def _watch(child: Child, order: Command) -> RunResult:
 
 
 def _excess(pid: int, order: Command) -> str:
-    """Return what a child and all that it started use too much of."""
+    """Return which limit a child and its descendants exceed, or `""`."""
     processes = tree_of(pid)
     if order.max_processes and len(processes) > order.max_processes:
         return f"it started more than {order.max_processes} processes"
@@ -116,7 +116,7 @@ def _ended(code: int) -> RunResult:
 
 
 def _named(code: int | None, status: RunStatus, reason: str, error: str) -> RunResult:
-    """Return an ending that was no success, with what is known of the exit."""
+    """Return the result of an unsuccessful run, with the exit code or signal."""
     killed = code is None or code < 0
     name = _signal_name(code if code is not None else -signal.SIGKILL) if killed else None
     return RunResult(status, reason, None if killed else code, name, {"code": error, "message": reason})

@@ -1,4 +1,4 @@
-"""Runs: execute work, keep the record of it, cancel it, and find out what a dead process left behind."""
+"""Runs: execute work, record it, cancel it, and clean up after dead processes."""
 
 import asyncio
 import logging
@@ -13,19 +13,19 @@ from tocsin.core.process.identity import identity_of
 from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
-from tocsin.runs.capture import OutputLog
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus
+from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.running import ActiveRun
 from tocsin.runs.store import Orphan, RunFilter, RunPage, RunStore
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
-POLL_S = 1.0  # how soon a run in another process hears that it is cancelled
+POLL_S = 1.0  # how soon another process learns that its run is cancelled
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
-_TRIES = 5  # to write down how a run ended
+_TRIES = 5  # to record the end of a run
 _DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
 _SILENT = RunResult(RunStatus.INTERRUPTED, f"the program that ran it was silent for {SILENCE_S:.0f} seconds")
 
@@ -35,7 +35,7 @@ def _unchanged(text: str) -> str:
 
 
 class Runs:
-    """Everything that is executed, in this process and in others that share the data directory."""
+    """The runs of all processes that share the data directory."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Runs:
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> Run:
-        """Run `work` to its end and return how it ended. See `start`; cancelling the caller ends the work."""
+        """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller ends the work."""
         running = await self.start(order, work, redact=redact, watch=watch, on_end=on_end)
         try:
             return await running.wait()
@@ -83,10 +83,10 @@ class Runs:
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> ActiveRun:
-        """Record a run, start its work and return at once.
+        """Record a run, start its work and return immediately.
 
-        `redact` masks this run's secrets instead of the usual ones, `watch` sees each line, `on_end` the ended
-        run, once. Nothing has started when this raises: StoreUnavailableError.
+        `redact` replaces the usual masking of secrets, `watch` receives each line, `on_end` the ended run, once.
+        Raises StoreUnavailableError, without starting the work.
         """
         run = self._new(order, RunStatus.RUNNING)
         path = path_of(self._directory, run.id, run.queued_at)
@@ -105,13 +105,13 @@ class Runs:
         return running
 
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
-        """Record a run that never started: skipped, missed, or refused with an error."""
+        """Record a run that never started: skipped, missed or refused."""
         run = replace(self._new(order, ended.status), reason=ended.reason, error=ended.error)
         await self._store.add(run, self._presence.identity)
         return run
 
     async def cancel(self, run_id: str, reason: str = "", grace_s: float = GRACE_S) -> Run:
-        """Have a run ended, whichever process it is in, and return it as it is now.
+        """Ask a run in any process to end, and return its present record.
 
         Raises UnknownRunError, RunEndedError, StoreUnavailableError.
         """
@@ -132,7 +132,7 @@ class Runs:
         limit: int = 50,
         cursor: str = "",
     ) -> RunPage:
-        """Return the newest runs that fit, at most 200 at a time; `subject` is a subject's id."""
+        """Return the newest matching runs, at most 200 per page; `subject` is a subject's ID."""
         return await self._store.search(RunFilter(kind, subject, status, limit, cursor))
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
@@ -151,7 +151,7 @@ class Runs:
         )
 
     async def text(self, run_id: str, max_chars: int) -> str:
-        """Return the beginning of what a run printed, its streams mixed as they came."""
+        """Return the beginning of a run's output, streams interleaved in the order of arrival."""
         run = await self.get(run_id)
         path = path_of(self._directory, run.id, run.queued_at)
         return await asyncio.to_thread(lambda: text_of(read_lines(path), max_chars))
@@ -171,14 +171,14 @@ class Runs:
         return [await self._take_over(orphan) for orphan in orphans]
 
     async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
-        """Forget what ended long ago, and all but the newest of each subject; return how many runs."""
+        """Delete old runs, and all but the newest of each subject; return how many."""
         forgotten = await self._store.prune(self._clock.now() - keep_days * 86400, keep)
         paths = [path_of(self._directory, run.id, run.queued_at) for run in forgotten]
         await asyncio.to_thread(_remove, paths)
         return len(forgotten)
 
     async def aclose(self) -> None:
-        """End everything that this process runs, and wait until that is recorded."""
+        """End all runs of this process, and wait until that is recorded."""
         await asyncio.gather(*(running.stop() for running in list(self._active.values())))
 
     def _new(self, order: RunSpec, status: RunStatus) -> Run:
@@ -230,19 +230,19 @@ class Runs:
             self._poller = None
 
     async def _poll(self) -> None:
-        """Keep logs up to date, show that this process lives, and hear of runs that another one wants to end."""
+        """Update log files and this process's presence, and end runs whose cancellation another process requested."""
         while True:
             await asyncio.sleep(self._poll_s)
             for running in self._active.values():
                 running.capture.refresh()
-            with suppress(StoreUnavailableError):  # the next look may work; whoever needs the store tells
+            with suppress(StoreUnavailableError):  # the next poll may work; its users report the failure
                 await self._presence.beat()
                 for wish in await self._store.cancelling(list(self._active)):
                     if wanted := self._active.get(wish.run_id):
                         wanted.ask_to_end(wish.grace_s)
 
     async def _finish(self, run: Run, ended: RunResult, output: RunOutput) -> Run:
-        """Write down how a run ended; the store may be away for a moment."""
+        """Record the end of a run, retrying while the store is unavailable."""
         now, problem = self._clock.now(), ""
         for _ in range(_TRIES):
             try:
@@ -250,8 +250,8 @@ class Runs:
             except StoreUnavailableError as error:
                 problem = error.sentence()
                 await asyncio.sleep(self._poll_s)
-        # What was done is done, and whoever waits shall know; the record is put right at the next start.
-        log.error("the end of a run is not recorded", extra={"run": run.id, "reason": problem})
+        # The waiting caller still gets the result; the next start corrects the record.
+        log.error("recording the end of a run failed", extra={"run": run.id, "reason": problem})
         return replace(
             run,
             status=ended.status,
@@ -276,9 +276,9 @@ class Runs:
 
 
 def _remove(paths: Sequence[Path]) -> None:
-    """Delete logs, and the folders of months that have none any more."""
+    """Delete logs, and the folders of months that are empty."""
     for path in paths:
         path.unlink(missing_ok=True)
     for folder in {path.parent for path in paths}:
-        with suppress(OSError):  # others are left in it
+        with suppress(OSError):  # not empty
             folder.rmdir()

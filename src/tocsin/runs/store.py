@@ -1,4 +1,4 @@
-"""Runs in the database: every change of state is one transaction, and a run that has ended never changes."""
+"""Runs in the database: every change of state is one transaction, and an ended run never changes."""
 
 import json
 import sqlite3
@@ -16,20 +16,20 @@ _TERMINAL_SQL = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
 
 
 class UnknownRunError(TocsinError):
-    """There is no such run, or it was forgotten."""
+    """No run has this ID, or it was deleted."""
 
     code = "not-found"
 
 
 class RunEndedError(TocsinError):
-    """The run has ended: nothing about it can be changed."""
+    """The run has ended and cannot be changed."""
 
     code = "invalid-transition"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs are wanted, the newest first. Empty fields leave all."""
+    """A search for runs, newest first; an empty field does not restrict it."""
 
     kind: RunKind | None = None
     subject: str = ""
@@ -40,14 +40,14 @@ class RunFilter:
 
 
 class RunPage(NamedTuple):
-    """Some runs, and the cursor of the next page where there is one."""
+    """A page of runs, and the cursor of the next one."""
 
     items: tuple[Run, ...]
     next_cursor: str | None
 
 
 class Orphan(NamedTuple):
-    """A run at work, its owner and its child process."""
+    """An active run with its owner and its child process."""
 
     run: Run
     owner: str
@@ -55,7 +55,7 @@ class Orphan(NamedTuple):
 
 
 class Cancelling(NamedTuple):
-    """A wish to end a run."""
+    """A request to end a run."""
 
     run_id: str
     reason: str
@@ -63,13 +63,13 @@ class Cancelling(NamedTuple):
 
 
 class RunStore:
-    """The table of runs. Other processes use it at the same time."""
+    """The table of runs, shared with other processes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, run: Run, owner: str) -> None:
-        """Record a new run, and who owns it."""
+        """Record a new run and its owner."""
         row = {**_row(run), "owner": owner}
         names = ", ".join(row)
         marks = ", ".join(f":{name}" for name in row)
@@ -84,7 +84,7 @@ class RunStore:
         return await self._database.read(lambda connection: _run(_find(connection, run_id)))
 
     async def search(self, query: RunFilter) -> RunPage:
-        """Return the newest runs that fit."""
+        """Return the newest matching runs."""
         conditions, values = _conditions(query)
         limit = max(1, min(query.limit, MAX_PAGE))
         sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608  # marks only
@@ -97,7 +97,7 @@ class RunStore:
         return RunPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
     async def count(self, query: RunFilter) -> int:
-        """Return how many runs fit."""
+        """Return the number of matching runs."""
         conditions, values = _conditions(query)
         sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
         return await self._database.read(lambda connection: int(connection.execute(sql, values).fetchone()[0]))
@@ -111,7 +111,7 @@ class RunStore:
         await self._database.write(work)
 
     async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
-        """Record how a run ended; one that was being cancelled is cancelled. What has ended stays as it is."""
+        """Record the end of a run; one being cancelled becomes cancelled, one that has ended stays unchanged."""
 
         def work(connection: sqlite3.Connection) -> Run:
             row = _find(connection, run_id)
@@ -122,7 +122,7 @@ class RunStore:
         return await self._database.write(work)
 
     async def request_cancel(self, run_id: str, reason: str, grace_s: float, now: float) -> Run:
-        """Say that a run shall end; one that waits for its turn has ended with that.
+        """Request the end of a run; a queued one ends immediately.
 
         Raises UnknownRunError, and RunEndedError when it has ended already.
         """
@@ -145,7 +145,7 @@ class RunStore:
         return await self._database.write(work)
 
     async def cancelling(self, run_ids: Collection[str]) -> list[Cancelling]:
-        """Return which of these runs shall end."""
+        """Return the requests to end any of these runs."""
         marks = ", ".join("?" * len(run_ids))
         sql = f"SELECT * FROM runs WHERE status = ? AND id IN ({marks})"  # noqa: S608  # marks only
 
@@ -156,7 +156,7 @@ class RunStore:
         return await self._database.read(work)
 
     async def at_work(self) -> list[Orphan]:
-        """Return every run that somebody is working on."""
+        """Return all active runs."""
         sql = "SELECT * FROM runs WHERE status IN (?, ?, ?)"
         values = [RunStatus.RUNNING, RunStatus.WAITING, RunStatus.CANCELLING]
 
@@ -166,7 +166,7 @@ class RunStore:
         return await self._database.read(work)
 
     async def prune(self, before: float, keep: int) -> list[Run]:
-        """Forget runs that ended before a moment, and all but the newest `keep` of each subject; return them."""
+        """Delete runs that ended before a time, and all but the newest `keep` of each subject; return them."""
 
         def work(connection: sqlite3.Connection) -> list[Run]:
             rows = connection.execute(_OLD, {"before": before, "keep": keep}).fetchall()
@@ -206,7 +206,7 @@ def _ending(row: sqlite3.Row, ended: RunResult, output: RunOutput) -> dict[str, 
 
 
 def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
-    """Return the conditions of a query and the values of their marks."""
+    """Return the conditions of a query and their parameters."""
     marks = ", ".join("?" * len(query.status))
     wanted: list[tuple[str, list[Any]]] = [
         ("kind = ?", [query.kind] if query.kind else []),
@@ -222,7 +222,7 @@ def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
 def _find(connection: sqlite3.Connection, run_id: str) -> sqlite3.Row:
     row: sqlite3.Row | None = connection.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
     if row is None:
-        raise UnknownRunError(f"there is no run {run_id[:60]}", hint="it may have been forgotten; list the runs")
+        raise UnknownRunError(f"there is no run {run_id[:60]}", hint="it may have been deleted; list the runs")
     return row
 
 

@@ -11,8 +11,8 @@ from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Run, RunTrigger
-from tocsin.runs.running import ActiveRun
 
 log = logging.getLogger(__name__)
 

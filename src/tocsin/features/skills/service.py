@@ -28,10 +28,10 @@ from tocsin.features.skills.model import (
 from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
 from tocsin.features.skills.store import SkillFolder, read_skill
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle, Work, command
-from tocsin.runs.running import ActiveRun
 from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.

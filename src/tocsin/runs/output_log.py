@@ -1,7 +1,7 @@
-"""Keep what a run prints: bounded in memory and on the disk, however much it is.
+"""Keep the output of a run, bounded in memory and on disk.
 
-The first quarter of the log is written as it comes. What follows waits in a ring as it came, and replaces
-the end of the file every two seconds; so output without end costs next to nothing.
+The first quarter of the log is written as it arrives. Later output goes into a ring, unparsed, and replaces the end
+of the file every two seconds, so that endless output costs little.
 """
 
 import logging
@@ -18,9 +18,9 @@ from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
 
-MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as a chat is shown
+MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as a chat shows
 REFRESH_S = 2.0
-_LINE_COST = 75  # bytes that a line takes in the file beside its text
+_LINE_COST = 75  # bytes of a line in the file besides its text
 _PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
 
 
@@ -36,7 +36,7 @@ class _Piece(NamedTuple):
 
 
 class _Splitter:
-    """Makes lines of one stream; of a long line the beginning is kept."""
+    """Splits one stream into lines; a long line keeps its beginning."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
@@ -51,12 +51,12 @@ class _Splitter:
         self._add(begun)
 
     def rest(self) -> Iterator[str]:
-        """Yield the line that has begun and has no end."""
+        """Yield the unfinished line."""
         if self._begun:
             yield self._line()
 
     def unfinished(self) -> bytes:
-        """Return and forget what has no end yet."""
+        """Return and drop the unfinished line."""
         begun, self._begun, self._cut = bytes(self._begun), bytearray(), 0
         return begun
 
@@ -82,7 +82,7 @@ class OutputLog:
         redact: Callable[[str], str],
         watch: Callable[[Line], None] | None = None,
     ) -> None:
-        """Write to `path`, about `max_bytes`; `watch` sees every line, also those that are not kept."""
+        """Write to `path`, about `max_bytes`; `watch` receives every line, also those not kept."""
         self._path = path
         self._clock = clock
         self._redact = redact
@@ -97,7 +97,7 @@ class OutputLog:
         self._ring: deque[_Piece] = deque()
         self._ring_cost = 0
         self._dropped_lines = self._dropped_bytes = 0
-        self._torn: set[str] = set()  # streams whose oldest line in the ring has lost its beginning
+        self._torn: set[str] = set()  # streams whose oldest line in the ring is cut at its beginning
         self._bytes = 0
         self._last: deque[Line] = deque(maxlen=TAIL_LINES)
         self._fresh_until = 0.0
@@ -105,7 +105,7 @@ class OutputLog:
         self._problem = ""
 
     def feed(self, stream: str, data: bytes) -> None:
-        """Take output as it comes."""
+        """Take output as it arrives."""
         now = self._clock.now()
         self._bytes += len(data)
         if self._watch:
@@ -118,13 +118,13 @@ class OutputLog:
             self._stale = True
 
     def refresh(self) -> None:
-        """Bring the file up to date, at most every two seconds."""
+        """Update the file, at most every two seconds."""
         if self._stale and self._clock.monotonic() >= self._fresh_until:
             self._write_tail()
             self._fresh_until = self._clock.monotonic() + REFRESH_S
 
     def close(self) -> RunOutput:
-        """Write the rest and return what there was."""
+        """Write the rest and return the summary."""
         if self._watch:
             for line in self._watched.rest(self._clock.now()):
                 self._watch(line)
@@ -137,7 +137,7 @@ class OutputLog:
         return RunOutput(self._bytes, count, truncated, tail_of(shown))
 
     def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
-        """Write what still fits into the head, line by line, and return what does not."""
+        """Write the lines that fit into the head, and return the rest."""
         while data:
             at_most = (self._head_room - self._head_bytes) // _LINE_COST
             if at_most <= 0:
@@ -160,7 +160,7 @@ class OutputLog:
             self._to_disk(lambda: _append_to(self._path, content))
 
     def _keep(self, stream: str, data: bytes, now: float) -> None:
-        """Put output into the ring, and drop what is too old."""
+        """Append output to the ring, and drop the oldest beyond its size."""
         for start in range(0, len(data), _PIECE_BYTES):
             part = data[start : start + _PIECE_BYTES]
             piece = _Piece(now, stream, part, part.count(b"\n"))
@@ -180,7 +180,7 @@ class OutputLog:
             self._torn.add(oldest.stream)
 
     def _write_tail(self) -> tuple[list[Line], bool]:
-        """Put the newest lines behind the head; return them, and whether some were left out."""
+        """Write the newest lines after the head; return them, and whether lines were left out."""
         self._stale = False
         first = self._head.count + self._dropped_lines + 1
         lines = self._ring_lines(first)
@@ -217,10 +217,10 @@ class OutputLog:
             return
         try:
             write()
-        except OSError as error:  # what it does matters more than what it says
+        except OSError as error:  # losing its output must not end the run
             self._problem = error.strerror or type(error).__name__
             log.error(  # noqa: TRY400  # the reason says it all
-                "the output of a run is not kept", extra={"path": str(self._path), "reason": self._problem}
+                "keeping the output of a run failed", extra={"path": str(self._path), "reason": self._problem}
             )
 
 
@@ -238,13 +238,13 @@ class _Lines:
             yield self._line(stream, text, ts)
 
     def rest(self, ts: float) -> Iterator[Line]:
-        """Yield the lines that have no end, whichever began first."""
+        """Yield the unfinished lines in the order in which they began."""
         for stream, splitter in sorted(self._splitters.items()):
             for text in splitter.rest():
                 yield self._line(stream, text, ts)
 
     def unfinished(self) -> Iterator[tuple[str, bytes]]:
-        """Yield and forget what has no end yet."""
+        """Yield and drop the unfinished lines."""
         for stream, splitter in self._splitters.items():
             yield stream, splitter.unfinished()
 
@@ -254,7 +254,7 @@ class _Lines:
 
 
 def _end_of_lines(data: bytes, lines: int) -> int:
-    """Return where the first `lines` lines end, or a piece of them where they are long."""
+    """Return where the first `lines` lines end, or the end of a piece of a long one."""
     end = 0
     limit = min(len(data), max(lines * _LINE_COST, MAX_LINE_BYTES))
     for _ in range(lines):
@@ -271,7 +271,7 @@ def _append_to(path: Path, content: bytes) -> None:
 
 
 def _replace_tail(path: Path, head_bytes: int, tail: bytes) -> None:
-    """Put `tail` behind the head in one step: whoever reads sees the old end or the new one."""
+    """Replace the tail in one step: a reader sees either the old or the new one."""
     with os.fdopen(_open(path), "rb") as file:
         head = file.read(head_bytes)
     fresh = path.with_suffix(".tmp")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.core.text.redaction import Redactor
-from tocsin.runs.capture import MAX_LINE_BYTES, REFRESH_S, OutputLog
 from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
 from tocsin.runs.model import Line
+from tocsin.runs.output_log import MAX_LINE_BYTES, REFRESH_S, OutputLog
 from tocsin.testing.fakes import FakeClock
 
 KIB = 1024
@@ -176,7 +176,7 @@ def test_a_log_that_cannot_be_written_is_told_once_and_the_tail_is_kept(
     log.capture.feed("stdout", b"one\n")
     log.capture.feed("stdout", b"two\n")
     assert log.capture.close().tail == "one\ntwo"
-    assert [record.message for record in caplog.records] == ["the output of a run is not kept"]
+    assert [record.message for record in caplog.records] == ["keeping the output of a run failed"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.binary(max_size=60)), max_size=60))

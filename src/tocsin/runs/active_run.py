@@ -1,4 +1,4 @@
-"""A run at work in this process."""
+"""An active run of this process."""
 
 import asyncio
 import logging
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.cancellation import to_the_end
-from tocsin.runs.capture import OutputLog
 from tocsin.runs.model import Run, RunResult, RunStatus
+from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
 
 log = logging.getLogger(__name__)
@@ -18,12 +18,12 @@ _STOPPED = RunResult(RunStatus.INTERRUPTED, "the program that ran it was stopped
 
 
 class ActiveRun:
-    """Does the work of one run, and ends it when asked to."""
+    """Carries out one run, and ends it on request."""
 
     def __init__(
         self,
         run: Run,
-        recorder: RunHandle,
+        handle: RunHandle,
         capture: OutputLog,
         redact: Callable[[str], str],
         on_end: Callable[[Run], None] | None,
@@ -32,41 +32,41 @@ class ActiveRun:
         self.capture = capture
         self.on_end = on_end
         self.task: asyncio.Task[Run]  # does the work and records its end
-        self._recorder = recorder
+        self._handle = handle
         self._redact = redact
         self._body: asyncio.Future[RunResult] | None = None
         self._asked = self._stopped = False
 
     async def wait(self) -> Run:
-        """Return the run once it has ended; whoever gives up waiting leaves it at work."""
+        """Return the run once it has ended; cancelling this wait does not end the run."""
         return await asyncio.shield(self.task)
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """End the work because this program ends, and wait until that is recorded."""
+        """End the work because the program stops, and wait until that is recorded."""
         self._stopped = True
         self.ask_to_end(grace_s)
         await to_the_end(self._stop(grace_s))
 
     def ask_to_end(self, grace_s: float) -> None:
-        """Have the work ended: by itself where it knows how, else by cancelling it."""
+        """Ask the work to end, or cancel it if it cannot be asked."""
         if self._asked:
             return
         self._asked = True
-        if not self._recorder.ask_to_end(grace_s) and self._body is not None:
+        if not self._handle.ask_to_end(grace_s) and self._body is not None:
             self._body.cancel()
 
     async def carry_out(self, work: Work) -> RunResult:
-        """Do the work and return how it ended, whatever happens."""
+        """Do the work and return its result; never raises."""
         if self._asked:
             return _STOPPED
-        self._body = asyncio.ensure_future(work(self._recorder))
+        self._body = asyncio.ensure_future(work(self._handle))
         try:
             ended = await self._body
         except asyncio.CancelledError:
             ended = _STOPPED
         except TocsinError as error:
             ended = _failed(error.code, error.sentence())
-        except Exception as error:  # the work is anybody's: its bug must not leave a run without an end
+        except Exception as error:  # a bug in the work must not leave a run without an end
             log.exception("a run failed unexpectedly", extra={"run": self.run.id})
             ended = _failed("internal-error", f"unexpected {type(error).__name__}: this is a bug, the log has more")
         return self._masked(_STOPPED if self._stopped else ended)
@@ -77,7 +77,7 @@ class ActiveRun:
             self._body.cancel()
         await asyncio.wait([self.task])
         if not self.task.cancelled():
-            self.task.exception()  # whoever waits for the run is told; this one only ends it
+            self.task.exception()  # retrieved here; `wait` raises it
 
     def _masked(self, ended: RunResult) -> RunResult:
         reason = None if ended.reason is None else self._redact(ended.reason)
