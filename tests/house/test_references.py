@@ -21,7 +21,7 @@ _PATH = re.compile(r"`([\w./-]*\w\.(?:py|lua|js)|(?:\w+/)+)`")
 _DOTTED = re.compile(r"`(tocsin(?:_standins)?(?:\.\w+)+)`")
 _NOT_MODULES = {"tocsin.db", "tocsin.env", "tocsin.service"}
 _PAGES_ON_CODE = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "decisions").glob("*.md"))]
-# Documents that lie elsewhere. "decision 7" is fine as the text of a link.
+# Documents that lie elsewhere. A numbered decision is fine as the text of a link.
 _ELSEWHERE = re.compile(
     r"\bfact" + r" book|\bspec(?:ification)?,? \d|\bdecisions? \d+(?!\d|-|\]\()|\bHTTP API, section|\bissue \d",
     re.IGNORECASE,

@@ -17,7 +17,7 @@ from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
     from tocsin.bot.assembly import Bot
-    from tocsin.bot.contract import RunSkill, SkillResult
+    from tocsin.bot.contract import RunSkillForChat, SkillResult
     from tocsin.bot.source import Source
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.features.context import OnEnd
@@ -176,7 +176,7 @@ def _open_bot(app: App, sessions: "Sessions") -> "Bot":
     return bot
 
 
-def _skill_runner(app: App, source: str) -> "RunSkill":
+def _skill_runner(app: App, source: str) -> "RunSkillForChat":
     """Return what runs a skill for a chat, with what it printed."""
     from tocsin.bot.contract import SkillResult
     from tocsin.runs.model import RunTrigger

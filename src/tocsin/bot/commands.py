@@ -1,4 +1,4 @@
-"""The commands of the bot (spec 4.4), and the buttons that do the same."""
+"""The commands of the bot, and the buttons that do the same."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from tocsin.bot.contract import (
     ChatHistory,
     ChatMode,
     HistoryMessage,
-    RunSkill,
+    RunSkillForChat,
     SkillResult,
     StatusLines,
     answered,
@@ -49,7 +49,7 @@ ADMIN_DESCRIPTIONS = {
     "approve": "let a chat in: /approve 123456789",
     "deny": "keep a chat out: /deny 123456789",
 }
-MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers (spec 4.3)
+MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers
 MAX_SHOWN = 160  # characters of a message in /history: 20 of them are one message of ours
 WELCOME = "Hello! Write to me, and I answer. What else I understand:"
 NO_SKILLS = "No skills are installed."
@@ -60,7 +60,7 @@ class CommandDependencies:
     """What commands use that belongs to other parts of the program."""
 
     list_skills: ListSkills
-    run_skill: RunSkill
+    run_skill: RunSkillForChat
     status_lines: StatusLines  # such as the states of the queue and of cron jobs
     provider: str = ""  # which chat model answers, for people; empty: none
     max_history: int = 20

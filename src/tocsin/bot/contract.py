@@ -20,7 +20,7 @@ LABELS: Final = {USER: "Human", ASSISTANT: "Assistant"}
 
 
 class ChatMode(StrEnum):
-    """What a chat's free-form messages mean (spec 3.1)."""
+    """What a chat's free-form messages mean."""
 
     CHAT = "chat"  # they go to the chat provider
     SKILL = "skill"  # they go through the intake pipeline
@@ -102,7 +102,7 @@ class BotCalls(Protocol):
         ...
 
 
-class RunSkill(Protocol):
+class RunSkillForChat(Protocol):
     """Runs one skill to its end; raises TocsinError when it cannot be started."""
 
     async def __call__(

@@ -21,7 +21,7 @@ from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, Mes
 
 log = logging.getLogger(__name__)
 
-TOO_MANY = "Too many requests -- please wait for current jobs to finish."  # spec 7
+TOO_MANY = "Too many requests -- please wait for current jobs to finish."
 CANCELLED = "(cancelled)"
 # Reasons of verdicts.
 TURNED_AWAY = "too many requests"

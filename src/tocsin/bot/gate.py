@@ -1,4 +1,4 @@
-"""The concurrency gate: how many answers are worked on at the same time, in one chat and in all (spec 4.4, 8).
+"""The concurrency gate: how many answers are worked on at the same time, in one chat and in all.
 
 Who comes first in a chat is first; chats that wait take turns. Everything happens on one event loop.
 """

@@ -37,7 +37,7 @@ from tocsin.messaging.outbound.caller import Caller
 
 log = logging.getLogger(__name__)
 
-PENDING = "access request pending"  # spec 3.2
+PENDING = "access request pending"
 LOGGED_CHATS = 10_000
 
 
@@ -147,7 +147,7 @@ _EXAMPLE = "its ID, such as 123456789 or -1001234567890"
 
 
 class FreeTextHandler:
-    """Free-form messages: each goes to what the chat's mode says (spec 3.1)."""
+    """Free-form messages: each goes to what the chat's mode says."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Inline keyboards, and what their buttons carry: `skill:`, `mode:`, `confirm:`, `cancel:` (spec 4.4)."""
+"""Inline keyboards, and what their buttons carry: `skill:`, `mode:`, `confirm:`, `cancel:`."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256

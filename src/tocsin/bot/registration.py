@@ -1,4 +1,4 @@
-"""Tell the chat service which commands there are, so that it can complete them (spec 4.4)."""
+"""Tell the chat service which commands there are, so that it can complete them."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The bot's settings in one frozen record (spec 5.6)."""
+"""The bot's settings in one frozen record."""
 
 from dataclasses import dataclass
 

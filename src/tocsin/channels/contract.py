@@ -38,7 +38,7 @@ Shown = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The outcome of one send; exactly these five fields (spec 2.2)."""
+    """The outcome of one send; exactly these five fields."""
 
     ok: bool
     channel: str
@@ -102,7 +102,7 @@ class Receipt:
 class RetryPolicy:
     """How often one synchronous send tries again, and how long it waits at most.
 
-    Source: spec 2.1 and decision 9. The durable queue has a schedule of its own.
+    The durable queue has a schedule of its own.
     """
 
     transient: int = 0  # further tries after a failure that certainly delivered nothing
@@ -119,7 +119,7 @@ class RetryPolicy:
         # random costs 1 ms to import and a send that works never waits.
         from random import uniform
 
-        return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: fact book, row "5xx"
+        return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: docs/facts/calls.md
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""devicemsg: macOS Messages, by AppleScript. Source: channel fact book, section 5."""
+"""devicemsg: macOS Messages, by AppleScript. Source: docs/facts/devicemsg.md."""
 
 import re
 from typing import TYPE_CHECKING
@@ -75,7 +75,7 @@ _CODE = r"\((-[0-9]+)\)"
 class DevicemsgAdapter(OutboundAdapter):
     """Hands texts to the Messages app of the user who runs Tocsin."""
 
-    timeout_s = 30.0  # spec 8; the scripts themselves give up after 25 s and then say why
+    timeout_s = 30.0  # the scripts themselves give up after 25 s and then say why
     spec = ChannelSpec(
         kind="devicemsg",
         label="Messages",

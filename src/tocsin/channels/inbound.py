@@ -1,7 +1,7 @@
 """What a channel that receives is: it verifies, reads, acknowledges, shows that work goes on, and replies.
 
 An author writes `verify`, `receive` and `reply_target`. The route treats *any* exception of `verify` as a
-rejection, so a bug in a verifier fails closed. Source: channel fact book, section 8.
+rejection, so a bug in a verifier fails closed. Source: docs/facts/webhooks.md.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
-    """One event by a person. Times are Unix seconds. Source: channel fact book, section 8."""
+    """One event by a person. Times are Unix seconds."""
 
     channel: str
     kind: MessageKind

@@ -136,7 +136,7 @@ class Dispatcher:
         return 0.0 if claimed else LEAST_WAIT_S
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """See `tocsin.core.time.clock.rest`."""
+        """Sleep until `seconds` have passed or `until` is set."""
         await sleep_or_event(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()

@@ -139,8 +139,8 @@ class Model:
         clock = asyncio.get_running_loop().time
         pieces: list[str] = []
         length = 0
-        ending = _Ending()
-        _ENDING.set(ending)
+        ending = _StreamEnd()
+        _STREAM_END.set(ending)
         async with model_request_stream(self._model, messages_of(question)) as stream:
             async for event in stream:
                 patience.reschedule(clock() + self._limits.between_pieces_s)
@@ -215,14 +215,14 @@ def _name(told: object) -> str:
 
 
 @dataclass(slots=True)
-class _Ending:
+class _StreamEnd:
     """Whether the end of the stream was seen; some services give no other reason for stopping."""
 
     seen: bool = False
 
 
 # Per task, because the client's hooks are shared by all calls.
-_ENDING: ContextVar[_Ending | None] = ContextVar("ending", default=None)
+_STREAM_END: ContextVar[_StreamEnd | None] = ContextVar("stream_end", default=None)
 _OVER = b"\ndata: [DONE]"
 
 
@@ -237,7 +237,7 @@ class _Bounds:
             raise refused(response.status_code, self._endpoint)
         if response.headers.get("content-encoding", "identity") != "identity":
             raise unreadable(self._endpoint)
-        ending = _ENDING.get() or _Ending()
+        ending = _STREAM_END.get() or _StreamEnd()
         response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), ending)
         if was_to_stream(response):
             whole = completion_of(await response.aread(), self._endpoint)
@@ -247,7 +247,7 @@ class _Bounds:
 class _Bounded(httpx2.AsyncByteStream):
     """A body that is read up to a maximum, and searched for its end mark."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, ending: _Ending) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, ending: _StreamEnd) -> None:
         self._stream = stream
         self._ending = ending
 

@@ -1,4 +1,4 @@
-"""Who may talk to the bot: the allowlist, requests, and the admin's decisions (spec 3.2, 5.5)."""
+"""Who may talk to the bot: the allowlist, requests, and the admin's decisions."""
 
 import logging
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ MAX_PENDING = 1_000  # anybody may ask: strangers must not fill the disk
 
 
 class AccessState(StrEnum):
-    """Where a chat stands (spec 3.2)."""
+    """The access state of a chat."""
 
     UNKNOWN = "unknown"
     PENDING = "pending"

@@ -18,7 +18,6 @@ from tocsin.providers.contract import Image
 
 Fetch = Callable[[Attachment], Awaitable[bytes]]
 
-# Spec 4.4.
 TEXT_TYPES = frozenset(
     {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
 )

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from tocsin.core.process.limited import limit_this_process
 
-MAX_CHARS = 10_000  # spec 8
+MAX_CHARS = 10_000  # docs/bot.md, "Files"
 MAX_PAGES = 20  # of a PDF; sheets of a workbook, slides of a presentation
 MEMORY_BYTES = 768 * 1024 * 1024
 CPU_S = 20

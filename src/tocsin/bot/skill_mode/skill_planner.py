@@ -1,4 +1,4 @@
-"""Skill mode: what a message asks for is mapped to skills, confirmed by the person, run, and reported (spec 4.4)."""
+"""Skill mode: what a message asks for is mapped to skills, confirmed by the person, run, and reported."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
-from tocsin.bot.contract import BotCalls, FindProvider, Prepared, RunSkill, answered
+from tocsin.bot.contract import BotCalls, FindProvider, Prepared, RunSkillForChat, answered
 from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.skill_mode.audit_actions import INTAKE, INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
@@ -41,7 +41,7 @@ class SkillPlanner:
         *,
         provider: FindProvider,
         list_skills: ListSkills,
-        run_skill: RunSkill,
+        run_skill: RunSkillForChat,
     ) -> None:
         self._plans = plans
         self._audit = audit

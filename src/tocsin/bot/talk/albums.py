@@ -1,4 +1,4 @@
-"""Albums: several messages that a person sent as one are answered as one. Source: channel fact book, section 2."""
+"""Albums: several messages that a person sent as one are answered as one. Source: docs/facts/botchat.md."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

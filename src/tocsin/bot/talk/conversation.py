@@ -1,4 +1,4 @@
-"""Chat mode: a message, the history, the chat provider, one answer (spec 4.4)."""
+"""Chat mode: a message, the history, the chat provider, one answer."""
 
 import logging
 from dataclasses import replace

@@ -25,7 +25,7 @@ from tocsin.messaging.inbound.handling import MessageContext
 log = logging.getLogger(__name__)
 
 FIRST_AFTER_S = 1.0  # after the first piece
-EVERY_S = 1.0  # fact book, "Pace per token": one a second in each chat
+EVERY_S = 1.0  # docs/facts/botchat.md, "Pace": one per second in each chat
 USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
 _REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
 

@@ -1,4 +1,4 @@
-"""The history of each chat: a sliding window that ends after some silence (spec 2.9, 4.4).
+"""The history of each chat: a sliding window that ends after some silence.
 
 `Sessions` is what the bot uses: Redis while it answers, this process's memory meanwhile and otherwise.
 """
@@ -160,7 +160,7 @@ class _Owed:
 
 
 class Sessions:
-    """The operations of spec 4.4, on Redis while it answers; never raises for want of a store.
+    """The operations of `SessionStore`, on Redis while it answers; never raises for want of a store.
 
     Memory follows every change, so a chat goes on where it was when Redis is lost. What changes meanwhile
     is done again on Redis once it is back, at the next message of that chat.

@@ -1,4 +1,4 @@
-"""botchat: Telegram, by the Bot API. Source: channel fact book, section 2."""
+"""botchat: Telegram, by the Bot API. Source: docs/facts/botchat.md."""
 
 from tocsin.channels.botchat.adapter import BotchatAdapter
 

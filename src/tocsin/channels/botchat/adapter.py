@@ -1,4 +1,4 @@
-"""Send texts to chats, channels and topics through a bot. Source: channel fact book, section 2."""
+"""Send texts to chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
 
 import re
 from dataclasses import dataclass, field

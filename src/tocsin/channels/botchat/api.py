@@ -1,4 +1,4 @@
-"""The Bot API client: one method call, and what its answer means. Source: channel fact book, "Calls".
+"""The Bot API client: one method call, and what its answer means. Source: docs/facts/botchat.md, "Calls".
 
 It knows nothing of messages: whoever calls it decides what to do about a `BotApiError` by its fields.
 """

@@ -1,6 +1,6 @@
 """Markdown as text with entities: nothing is escaped, so nothing can be refused for its markup.
 
-Source: channel fact book, "Parse modes" and "Rendering Markdown"; Bot API, MessageEntity.
+Source: docs/facts/botchat.md, "Parse modes"; docs/facts/markdown.md; Bot API, MessageEntity.
 """
 
 import re

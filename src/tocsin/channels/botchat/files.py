@@ -1,4 +1,4 @@
-"""Fetch the files that people send to the bot. Source: channel fact book, section 2, "Files"."""
+"""Fetch the files that people send to the bot. Source: docs/facts/botchat.md, "Files"."""
 
 import asyncio
 from pathlib import Path

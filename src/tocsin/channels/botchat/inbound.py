@@ -1,4 +1,4 @@
-"""Receive what people write to the bot: updates, by a webhook or fetched. Source: fact book, sections 2 and 9."""
+"""Receive what people write to the bot: updates, by a webhook or fetched. Source: docs/facts/botchat.md."""
 
 import hmac
 import json

@@ -1,4 +1,4 @@
-"""The settings of the bot and of everything that botchat receives (spec 5.6)."""
+"""The settings of the bot and of everything that botchat receives."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""email: SMTP submission with a login. Source: channel fact book, section 4."""
+"""email: SMTP submission with a login. Source: docs/facts/email.md."""
 
 import re
 from collections.abc import AsyncIterator
@@ -168,7 +168,7 @@ class EmailAdapter(OutboundAdapter):
 
     @property
     def security(self) -> str:
-        """How the connection is secured: starttls, implicit or none. Source: decision 11, RFC 8314."""
+        """How the connection is secured: starttls, implicit or none. Source: docs/facts/email.md, "TLS"."""
         chosen = self.config[TLS]
         if chosen != "auto":
             return chosen

@@ -1,4 +1,4 @@
-"""A mail from Markdown: subject, plain text and HTML. Source: channel fact book, section 4 and "Rendering Markdown"."""
+"""A mail from Markdown: subject, plain text and HTML. Source: docs/facts/markdown.md."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """One mail to one reader: addresses, and the bytes that a mail server takes.
 
-Source: channel fact book, section 4.
+Source: docs/facts/email.md, "Message".
 """
 
 import re

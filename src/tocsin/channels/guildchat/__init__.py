@@ -1,4 +1,4 @@
-"""guildchat: Discord, by REST v10 and interactions. Source: channel fact book, section 3."""
+"""guildchat: Discord, by REST v10 and interactions. Source: docs/facts/guildchat.md."""
 
 from tocsin.channels.guildchat.adapter import GuildchatAdapter
 

@@ -1,4 +1,4 @@
-"""guildchat: Discord, by REST v10. Source: channel fact book, section 3."""
+"""guildchat: Discord, by REST v10. Source: docs/facts/guildchat.md."""
 
 import re
 from typing import TYPE_CHECKING, Any

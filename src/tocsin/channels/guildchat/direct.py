@@ -1,4 +1,4 @@
-"""Answer an interaction by its token, and show that the bot types. Source: channel fact book, section 3."""
+"""Answer an interaction by its token, and show that the bot types. Source: docs/facts/guildchat.md."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Read webhook events. Ordinary channel messages are not among them. Source: channel fact book, section 3."""
+"""Read webhook events. Ordinary channel messages are not among them. Source: docs/facts/guildchat.md."""
 
 import re
 from datetime import datetime

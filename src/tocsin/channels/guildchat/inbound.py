@@ -1,4 +1,4 @@
-"""guildchat receives: interactions and webhook events, at one address. Source: channel fact book, sections 3, 8, 9."""
+"""guildchat receives: interactions and webhook events, at one address. Source: docs/facts/guildchat.md."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Read slash commands, buttons, menus and dialogues. Source: channel fact book, sections 3 and 8."""
+"""Read slash commands, buttons, menus and dialogues. Source: docs/facts/guildchat.md."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Markdown as the product reads it. Source: channel fact book, section 3 and "Rendering Markdown"."""
+"""Markdown as the product reads it. Source: docs/facts/guildchat.md, "Formatting"."""
 
 import re
 from collections.abc import Iterable, Sequence

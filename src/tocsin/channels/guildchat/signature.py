@@ -1,4 +1,4 @@
-"""The proof that a call comes from the product: Ed25519 over time stamp and raw body. Source: fact book, section 3."""
+"""Verify that a call comes from Discord: Ed25519 over timestamp and raw body. Source: docs/facts/guildchat.md."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""teamchat: Slack, by Web API and Events API. Source: channel fact book, section 1."""
+"""teamchat: Slack, by Web API and Events API. Source: docs/facts/teamchat.md."""
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 

@@ -1,4 +1,4 @@
-"""teamchat: Slack, by the Web API. Source: channel fact book, section 1."""
+"""teamchat: Slack, by the Web API. Source: docs/facts/teamchat.md."""
 
 import re
 from typing import TYPE_CHECKING, Any

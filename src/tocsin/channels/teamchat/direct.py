@@ -1,4 +1,4 @@
-"""Calls besides sending: a `response_url`, a reaction, and who the bot is. Source: channel fact book, section 1."""
+"""Calls besides sending: a `response_url`, a reaction, and who the bot is. Source: docs/facts/teamchat.md."""
 
 import json
 import re

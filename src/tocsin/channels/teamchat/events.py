@@ -1,4 +1,4 @@
-"""Read what the Events API delivers. Source: channel fact book, sections 1 and 8."""
+"""Read what the Events API delivers. Source: docs/facts/teamchat.md."""
 
 import re
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Read slash commands, buttons, menus, shortcuts and dialogues. Source: channel fact book, section 1."""
+"""Read slash commands, buttons, menus, shortcuts and dialogues. Source: docs/facts/teamchat.md."""
 
 from collections.abc import Mapping
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""teamchat receives: Events API, slash commands, buttons and dialogues. Source: channel fact book, sections 1, 8, 9."""
+"""teamchat receives: Events API, slash commands, buttons and dialogues. Source: docs/facts/teamchat.md."""
 
 import json
 import logging

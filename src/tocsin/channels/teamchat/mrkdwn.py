@@ -1,4 +1,4 @@
-"""Markdown as mrkdwn. Source: channel fact book, section 1 and "Rendering Markdown"."""
+"""Markdown as mrkdwn. Source: docs/facts/teamchat.md and docs/facts/markdown.md."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The proof that a call comes from the product: an HMAC over time stamp and raw body. Source: fact book, 1 and 9."""
+"""Verify that a call comes from Slack: an HMAC over timestamp and raw body. Source: docs/facts/teamchat.md."""
 
 import hmac
 import re
@@ -9,7 +9,7 @@ from tocsin.channels.inbound import RejectedError, WebhookRequest
 SIGNATURE_HEADERS = ("x-teamchat-signature", "x-slack-signature")
 # Any pairing of signature and time stamp is safe: the MAC covers the time stamp.
 TIMESTAMP_HEADERS = ("x-teamchat-request-timestamp", "x-teamchat-timestamp", "x-slack-request-timestamp")
-MAX_AGE_S = 300  # spec 5.4, rule 3
+MAX_AGE_S = 300  # docs/facts/teamchat.md, "Signature"
 
 _SIGNATURE = re.compile(r"(?:v0=)?([0-9a-fA-F]{64})")
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")

@@ -1,4 +1,4 @@
-"""What a person wrote, out of the product's escapes and references. Source: fact book, section 1, "Inbound"."""
+"""What a person wrote, out of the product's escapes and references. Source: docs/facts/teamchat.md."""
 
 import re
 from collections.abc import Collection

@@ -189,7 +189,7 @@ class RedisStore:
         return replace(page, items=await self._explained(page.items))
 
     async def _search(self, query: DeliveryFilter) -> DeliveryPage:
-        seen = _Place.from_cursor(query.cursor)
+        seen = _SearchPosition.from_cursor(query.cursor)
         found: list[Delivery] = []
         for _ in range(SCAN_LIMIT // SCAN_CHUNK):
             rows = await self._scan(query, seen)
@@ -203,11 +203,13 @@ class RedisStore:
                 return DeliveryPage(found)
         return DeliveryPage(found, seen.cursor)
 
-    async def _scan(self, query: DeliveryFilter, seen: "_Place") -> list[tuple["_Place", Sequence[bytes]]]:
+    async def _scan(
+        self, query: DeliveryFilter, seen: "_SearchPosition"
+    ) -> list[tuple["_SearchPosition", Sequence[bytes]]]:
         oldest = "" if query.since is None else micro(query.since)
         args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
         rows = await self._client.run(scripts.SCAN, [self._prefix], args)
-        return [(_Place(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
+        return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
         hint = "only a finished one that was not sent can be replayed"
@@ -258,14 +260,14 @@ class RedisStore:
         return micro(self._clock.monotonic())
 
 
-class _Place(NamedTuple):
+class _SearchPosition(NamedTuple):
     """Where a record stands in an index: newest first, by time and then by acceptance."""
 
     score: str = ""
     member: str = ""
 
     @classmethod
-    def from_cursor(cls, cursor: str) -> "_Place":
+    def from_cursor(cls, cursor: str) -> "_SearchPosition":
         score, _, member = cursor.partition(":")
         return cls(score, member) if score.isdigit() else cls()
 

@@ -213,7 +213,7 @@ class Inbox:
             task.cancel()
 
     async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """See `tocsin.core.time.clock.rest`."""
+        """Sleep until `seconds` have passed or `until` is set."""
         await sleep_or_event(self._clock, seconds, until)
         # Whatever wakes us from here on is seen by the next look.
         self._wake.clear()

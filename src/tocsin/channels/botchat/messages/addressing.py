@@ -1,4 +1,4 @@
-"""What a text says to the bot: its own name taken out, the command found. Source: fact book, section 2."""
+"""What a text says to the bot: its own name taken out, the command found. Source: docs/facts/botchat.md."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The files that come with a message. Source: channel fact book, section 2, "Files" and "photo"."""
+"""The files that come with a message. Source: docs/facts/botchat.md, "Files"."""
 
 from collections.abc import Mapping
 from typing import Any

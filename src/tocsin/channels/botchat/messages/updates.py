@@ -1,4 +1,4 @@
-"""Turn an update of the Bot API into an inbound message. Source: channel fact book, sections 2 and 8.
+"""Turn an update of the Bot API into an inbound message. Source: docs/facts/botchat.md, "Messages".
 
 Nothing here raises or waits: an update that is broken, unknown or not meant for the bot gives nothing.
 """

@@ -1,4 +1,4 @@
-"""What a failure of receiving means, and how long to wait. Source: channel fact book, "Calls" and "Updates"."""
+"""What a failure of receiving means, and how long to wait. Source: docs/facts/botchat.md, "Polling"."""
 
 import logging
 from dataclasses import dataclass

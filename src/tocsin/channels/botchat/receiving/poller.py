@@ -1,4 +1,4 @@
-"""Fetch updates by long polling, one poller for each bot. Source: channel fact book, "Updates"; decision 15.
+"""Fetch updates by long polling, one poller for each bot. Source: docs/facts/botchat.md, "Polling".
 
 An update is confirmed to the provider only after it is stored, so a kill at any moment loses nothing.
 """
@@ -25,7 +25,7 @@ from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 
-POLL_TIMEOUT_S = 30  # spec 5.6
+POLL_TIMEOUT_S = 30
 ANSWER_TIMEOUT_S = 10  # on top of it: the provider must have answered by then
 WATCHDOG_S = 90.0
 MOST_UPDATES = 100  # getUpdates, limit

@@ -1,4 +1,4 @@
-"""Register the webhook at the provider, and look after it. Source: channel fact book, "Updates".
+"""Register the webhook at the provider, and look after it. Source: docs/facts/botchat.md, "Webhook".
 
 The calls themselves come in at the gateway.
 """
