@@ -221,7 +221,7 @@ async def test_anything_else_is_refused_with_a_hint_before_any_call(target: str)
     http = Wire().sends()
     result = await send(http, target)
     assert not result.ok
-    assert "is no target: write numeric chat ID (groups: negative) or @channelusername" in result.error
+    assert "is not a valid target: write numeric chat ID (groups: negative) or @channelusername" in result.error
     assert http.sent == []
 
 

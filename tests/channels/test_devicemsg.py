@@ -168,7 +168,7 @@ async def test_targets_are_normalised(mac: Mac, written: str, sent: str):
 
 @pytest.mark.parametrize("target", ["+12", "+0555123456", "+1555x", "ann@", "@ann", "a@b@example.org", "a@x, b@y.z"])
 async def test_a_mistyped_number_or_address_is_not_looked_up_as_a_name(mac: Mac, target: str):
-    assert f"{target!r} is no target" in (await mac.adapter().send(target, "hello")).error
+    assert f"{target!r} is not a valid target" in (await mac.adapter().send(target, "hello")).error
     assert mac.runs() == []
 
 

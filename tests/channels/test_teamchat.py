@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
-from tocsin.channels.teamchat.adapter import ADVICE, THROTTLED, TRANSIENT, TeamchatAdapter, escape
+from tocsin.channels.teamchat.adapter import TeamchatAdapter
+from tocsin.channels.teamchat.api import ADVICE, THROTTLED, TRANSIENT
+from tocsin.channels.teamchat.wording import escape
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport

@@ -96,7 +96,7 @@ class DevicemsgAdapter(OutboundAdapter):
         if handle := handle_of(target):
             return handle
         if "@" in target or target.startswith("+"):
-            raise ChannelError(f"{target!r} is no target", hint=f"write a {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a valid target", hint=f"write a {self.spec.target_format}")
         return target
 
     def split_text(self, text: str) -> list[str]:

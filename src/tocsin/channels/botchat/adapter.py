@@ -101,7 +101,7 @@ class BotchatAdapter(OutboundAdapter):
         """Accept a chat ID or `@channelusername`, either with `/` and the ID of a forum topic."""
         found = re.fullmatch(_TARGET, target)
         if not found or abs(int(found[1] or 0)) > LARGEST_CHAT_ID or int(found[3] or 0) > LARGEST_THREAD_ID:
-            raise ChannelError(f"{target!r} is no target", hint=f"write {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a valid target", hint=f"write {self.spec.target_format}")
         return target
 
     def check_extra(self, extra: "Mapping[str, Any]") -> None:

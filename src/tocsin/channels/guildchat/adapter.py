@@ -104,7 +104,7 @@ class GuildchatAdapter(OutboundAdapter):
     def check_target(self, target: str) -> str:
         """Accept a channel ID."""
         if not re.fullmatch(_TARGET, target):
-            raise ChannelError(f"{target!r} is no target", hint=f"write the {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a valid target", hint=f"write the {self.spec.target_format}")
         return target
 
     def chunk_at(self) -> int | None:

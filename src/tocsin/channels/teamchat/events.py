@@ -41,7 +41,7 @@ class Threads:
 def message_of(
     envelope: dict[str, Any], threads: Threads, own_ids: Collection[str], *, now: float, hear_bots: bool
 ) -> InboundMessage | None:
-    """Return the message that an `event_callback` brings, or nothing where it concerns nobody here.
+    """Return the message that an `event_callback` brings, or None where it is not for this program.
 
     `own_ids` are the bot's: its user ID, and its bot ID where that is known.
     """

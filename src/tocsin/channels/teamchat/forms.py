@@ -50,7 +50,7 @@ def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> Inbound
 
 
 def interaction_of(payload: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
-    """Return what a person pressed, chose or filled in, or nothing where it concerns nobody here."""
+    """Return what a person pressed, chose or filled in, or None where it is not for this program."""
     if payload.get("type") not in _INTERACTIONS:
         return None
     user, message, container = (within(payload, name) for name in ("user", "message", "container"))
@@ -92,7 +92,7 @@ def _message_text(payload: dict[str, Any], message: dict[str, Any]) -> str:
 
 
 def _chosen(payload: dict[str, Any]) -> tuple[str, str]:
-    """Return a button's value and nothing; else the name of the control and what was chosen or typed."""
+    """Return a button's value and an empty text; else the name of the control and what was chosen or typed."""
     actions = objects(payload.get("actions"), 1)
     if not actions:
         view = within(payload, "view")

@@ -15,13 +15,15 @@ from tocsin.channels.inbound import (
     MessageKind,
     WebhookRequest,
     WebhookResponse,
+    as_channel_error,
 )
 from tocsin.channels.teamchat import signature
-from tocsin.channels.teamchat.adapter import API_URL, BOT_TOKEN, HEAR_BOTS, SIGNING_SECRET
-from tocsin.channels.teamchat.direct import ResponseUrl, own_ids, react
+from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
 from tocsin.channels.teamchat.events import Threads, message_of, own_ids_in, timestamp
 from tocsin.channels.teamchat.forms import command_of, interaction_of
-from tocsin.core.errors import ChannelError
+from tocsin.channels.teamchat.response_url import ResponseUrl
+from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
+from tocsin.core.errors import RemoteError
 from tocsin.core.reading.untrusted import form_fields, json_object, written
 
 if TYPE_CHECKING:
@@ -41,10 +43,11 @@ class TeamchatInbound(InboundAdapter):
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
         super().__init__(config, tools)
+        self._api = TeamchatApi(config, tools.http)
         self._threads = Threads()
         self._may_react = bool(config[BOT_TOKEN])
         self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()  # chat and time stamp
-        self._me = CachedLookup(self.name, lambda: own_ids(config, tools.http), tools.clock)
+        self._me = CachedLookup(self.name, self._api.own_ids, tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         """Check the signature over the raw body."""
@@ -86,10 +89,10 @@ class TeamchatInbound(InboundAdapter):
         if len(self._reacted) > REMEMBERED:
             self._reacted.popitem(last=False)
         try:
-            self._may_react = await react(posted_at, message.chat_id, self.config, self.http)
-        except ChannelError:
+            self._may_react = await self._api.react(message.chat_id, posted_at)
+        except RemoteError as failure:
             self._reacted.pop(place, None)
-            raise
+            raise as_channel_error(failure) from None
         if not self._may_react:
             log.warning(
                 "reactions are off until the next start", extra={"channel": self.name, "scope": "reactions:write"}
@@ -105,7 +108,7 @@ class TeamchatInbound(InboundAdapter):
         if not isinstance(address, ResponseUrl):
             await super().send_response(message, response, parse_mode)
             return
-        await address.answer(response, parse_mode, self.http, self.clock)
+        await address.answer(response, parse_mode, self._api, self.clock)
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
         """Answer a command or a button so that only the person sees it."""
@@ -113,7 +116,7 @@ class TeamchatInbound(InboundAdapter):
         if not isinstance(address, ResponseUrl):
             await super().answer_privately(message, response)
             return
-        await address.answer(response, PLAIN, self.http, self.clock, private=True)
+        await address.answer(response, PLAIN, self._api, self.clock, private=True)
 
     async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tocsin.channels.teamchat.adapter import escape
+from tocsin.channels.teamchat.wording import escape
 from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Renderer, Shown, TextRun
 from tocsin.core.text.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
 from tocsin.core.text.markup.model import plain_text

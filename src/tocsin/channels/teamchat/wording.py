@@ -1,10 +1,15 @@
-"""What a person wrote, out of the product's escapes and references. Source: docs/facts/teamchat.md."""
+"""The product's escapes and references: written, and read back into what a person wrote."""
 
 import re
 from collections.abc import Collection
 
 # `<` and `>` that people type arrive escaped: these stand around references only.
 _REFERENCE = re.compile(r"<([@#!]|[a-z][a-z0-9+.-]{1,20}:)([^<>|]*)(?:\|([^<>]*))?>", re.IGNORECASE)
+
+
+def escape(text: str) -> str:
+    """Escape the three characters that the provider reads as markup; this also disarms `<!channel>`."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def without_mention(text: str, own_ids: Collection[str]) -> tuple[str, bool]:

@@ -1,0 +1,138 @@
+"""The Web API: what is called, what an answer means, when the provider asks to wait.
+
+Facts: docs/facts/teamchat.md.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.replies import rate_limited, refused, unusable
+from tocsin.core.config.variables import Variable, base_url, token
+from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.reading.untrusted import identifier
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import HttpResponse, Transport
+
+BOT_TOKEN = Variable(
+    "TEAMCHAT_BOT_TOKEN",
+    token,
+    "",
+    "Bot token `xoxb-…` with the scopes `chat:write` and `chat:write.public`.",
+    secret=True,
+    required=True,
+    shape=r"xox[a-z]-[A-Za-z0-9-]{20,}",
+)
+API_URL = Variable("TEAMCHAT_API_URL", base_url, "https://slack.com/api", "Base address of the Web API.")
+
+# What to do about an error, by the provider's code; unknown codes are shown as they are.
+ADVICE = {
+    "not_in_channel": "invite the bot or add chat:write.public",
+    "channel_not_found": "wrong ID or name, or a private channel that the bot was not invited to",
+    "is_archived": "the channel is archived; choose another one or unarchive it",
+    "msg_too_long": "lower TEAMCHAT_CHUNK_AT",
+    "no_text": "the message has no visible text",
+    "restricted_action": "a workspace setting forbids the bot to post there; ask an admin",
+    "invalid_auth": "bad token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
+    "not_authed": "bad token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
+    "account_inactive": "bad token: the app was removed; install it again and set TEAMCHAT_BOT_TOKEN",
+    "token_revoked": "bad token: it was revoked; install the app again and set TEAMCHAT_BOT_TOKEN",
+    "token_expired": "bad token: it has expired; set a fresh TEAMCHAT_BOT_TOKEN",
+    "user_not_found": "no such user in this workspace",
+    "cannot_dm_bot": "bots cannot be written to",
+}
+TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
+THROTTLED = {"ratelimited", "rate_limited"}
+# The bot cannot react at all: asking again for every message would not help.
+CANNOT_REACT = {
+    "missing_scope",
+    "not_authed",
+    "invalid_auth",
+    "account_inactive",
+    "token_revoked",
+    "not_allowed_token_type",
+}
+
+
+class TeamchatApi:
+    """Calls of one app: methods by its bot token, and `response_url`s, which need none."""
+
+    def __init__(self, config: "Values", http: "Transport") -> None:
+        self._base = config[API_URL]
+        self._token = config[BOT_TOKEN]
+        self._http = http
+
+    async def call(self, method: str, body: dict[str, Any], *, proof: str = "") -> dict[str, Any]:
+        """Call `method`; an answer without the text `proof` is not one of the provider.
+
+        Raises ChannelError for a refusal or an unusable answer, another RemoteError when there is none.
+        """
+        reply = await self._post(f"{self._base}/{method}", body, Authorization=f"Bearer {self._token}")
+        answer = reply.json_object()
+        if answer is None or not isinstance(answer.get("ok"), bool) or 300 <= reply.status < 400:
+            raise unusable(reply, API_URL.name)
+        if not answer["ok"]:
+            raise _refusal(reply, answer)
+        if proof and not isinstance(answer.get(proof), str):
+            raise unusable(reply, API_URL.name)
+        return answer
+
+    async def respond(self, url: str, body: dict[str, Any]) -> None:
+        """Post to a `response_url`, which answers in plain text; raises RemoteError."""
+        reply = await self._post(url, body)
+        answer = reply.json_object() or {}
+        if reply.status == 200 and answer.get("ok") is not False:
+            return
+        code = _code(answer.get("error")) or _code(reply.body.decode("ascii", "replace").strip())
+        if code in THROTTLED:
+            raise rate_limited(reply.retry_after_s(), code)
+        if not code or reply.status == 429 or reply.status >= 500:
+            raise unusable(reply, API_URL.name)
+        raise refused(code, "the answer goes out as a message of its own")
+
+    async def react(self, chat_id: str, message_ts: str) -> bool:
+        """Put 👀 on a message; False when the bot may not react anywhere. Raises RemoteError for other failures."""
+        try:
+            await self.call("reactions.add", {"channel": chat_id, "timestamp": message_ts, "name": "eyes"})
+        except ChannelError as refusal:
+            if refusal.provider_code in CANNOT_REACT:
+                return False
+            if refusal.provider_code != "already_reacted":
+                raise
+        return True
+
+    async def own_ids(self) -> tuple[str, ...]:
+        """Return the user ID and the bot ID that belong to the token; raises RemoteError."""
+        answer = await self.call("auth.test", {})
+        return tuple(own for name in ("user_id", "bot_id") if (own := identifier(answer.get(name))))
+
+    async def _post(self, url: str, body: dict[str, Any], **headers: str) -> "HttpResponse":
+        from json import dumps
+
+        headers["Content-Type"] = "application/json; charset=utf-8"
+        return await self._http.request("POST", url, headers=headers, body=dumps(body).encode())
+
+
+def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
+    code = _short(answer.get("error") or f"HTTP {reply.status}")
+    if code in THROTTLED or reply.status == 429:
+        return rate_limited(reply.retry_after_s(), code)
+    if code == "missing_scope":
+        needed, provided = (_short(answer.get(name, "?")) for name in ("needed", "provided"))
+        return refused(code, f"add the scope {needed} and reinstall the app (it has: {provided})")
+    if code in TRANSIENT or reply.status >= 500:
+        return refused(code, "the provider has trouble; try again later", kind=FailureKind.TRANSIENT)
+    advice = ADVICE.get(code) or (ADVICE["restricted_action"] if code.startswith("restricted_action") else "")
+    return refused(code, advice)
+
+
+def _short(value: object) -> str:
+    """Return what the provider says on one line, not too long."""
+    words = " ".join(str(value).split())
+    return words if len(words) <= 300 else f"{words[:299]}…"
+
+
+def _code(value: object) -> str:
+    """Return the provider's code for a refusal; empty for anything else, such as a page."""
+    return value if isinstance(value, str) and re.fullmatch(r"[a-z_]{3,60}", value) else ""

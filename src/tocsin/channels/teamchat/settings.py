@@ -1,0 +1,13 @@
+"""Settings of the side that receives."""
+
+from tocsin.core.config.variables import Variable, boolean, token
+
+SIGNING_SECRET = Variable(
+    "TEAMCHAT_SIGNING_SECRET",
+    token,
+    "",
+    "Signing secret of the app; without it every webhook call is rejected.",
+    secret=True,
+    shape=r"[0-9a-f]{32}",
+)
+HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also take in what other bots write.")
