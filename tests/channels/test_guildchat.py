@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tocsin import __version__
 from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
-from tocsin.channels.guildchat.adapter import ADVICE, GuildchatAdapter, nonce
+from tocsin.channels.guildchat.adapter import GuildchatAdapter, nonce
+from tocsin.channels.guildchat.api import ADVICE
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.pooled import PooledTransport

@@ -11,7 +11,7 @@ from tocsin.core.reading.untrusted import named, within, written
 
 
 def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
-    """Return the message that an event tells of, or nothing: most events tell of something else.
+    """Return the message that an event tells of, or None: most events tell of something else.
 
     Events have no ID, and the product sends one anew until it is answered: the digest of the body names it.
     """

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.guildchat import events, signature
-from tocsin.channels.guildchat.adapter import BOT_TOKEN, PUBLIC_KEY
-from tocsin.channels.guildchat.direct import EPHEMERAL, DirectLine, InteractionToken
+from tocsin.channels.guildchat.answering import EPHEMERAL, InteractionResponder, InteractionToken
+from tocsin.channels.guildchat.api import BOT_TOKEN, GuildchatApi
 from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, message_of
+from tocsin.channels.guildchat.settings import PUBLIC_KEY
 from tocsin.channels.inbound import (
     Handshake,
     InboundAdapter,
@@ -35,7 +36,7 @@ class GuildchatInbound(InboundAdapter):
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
         super().__init__(config, tools)
-        self._line = DirectLine(config, tools.http, tools.clock)
+        self._responder = InteractionResponder(GuildchatApi(config, tools.http, tools.clock), tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
         """Check the signature over time stamp and raw body."""
@@ -78,7 +79,7 @@ class GuildchatInbound(InboundAdapter):
     async def start_processing_indicator(self, message: InboundMessage) -> None:
         """Show that the bot types, where the deferred answer does not show it already."""
         if message.kind is MessageKind.MESSAGE and self.config[BOT_TOKEN]:
-            await self._line.type(message.chat_id)
+            await self._responder.type(message.chat_id)
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
         """Fill in the deferred answer, or follow up on it; no bot token is needed."""
@@ -86,7 +87,7 @@ class GuildchatInbound(InboundAdapter):
         if not isinstance(token, InteractionToken):
             await super().send_response(message, response, parse_mode)
             return
-        await self._line.answer(token, response, parse_mode)
+        await self._responder.answer(token, response, parse_mode)
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
         """Answer an interaction so that only the person who made it sees that."""
@@ -94,13 +95,13 @@ class GuildchatInbound(InboundAdapter):
         if not isinstance(token, InteractionToken):
             await super().answer_privately(message, response)
             return
-        await self._line.whisper(token, response)
+        await self._responder.whisper(token, response)
 
     async def withdraw(self, message: InboundMessage) -> None:
         """Take the deferred answer away: otherwise it shows for 15 minutes that the bot thinks."""
         token = message.reply_context.get("interaction")
         if isinstance(token, InteractionToken):
-            await self._line.withdraw(token)
+            await self._responder.withdraw(token)
 
     def _interaction(self, call: dict[str, Any]) -> InboundMessage | Handshake:
         message = message_of(call, now=self.clock.now())

@@ -28,7 +28,7 @@ _MAX_LEVELS = 3  # group, command, option
 
 
 def message_of(interaction: dict[str, Any], *, now: float) -> InboundMessage | None:
-    """Return what a person called, pressed, chose or filled in; nothing where the ID, or the name of it, is missing."""
+    """Return what a person called, pressed, chose or filled in; None where the ID, or the name of it, is missing."""
     sort, data = interaction.get("type"), within(interaction, "data")
     interaction_id = snowflake(interaction.get("id"))
     chat_id = snowflake(interaction.get("channel_id")) or snowflake(within(interaction, "channel").get("id"))

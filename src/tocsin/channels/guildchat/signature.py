@@ -57,7 +57,7 @@ def signed_at(request: WebhookRequest) -> float:
 
 
 def replay_key(request: WebhookRequest) -> str:
-    """Return what a repetition of this very call has in common with it; nothing where there is no proof."""
+    """Return what a repetition of this very call has in common with it; empty where there is no proof."""
     try:
         signature, timestamp = proof_of(request)
     except RejectedError:

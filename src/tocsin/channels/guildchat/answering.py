@@ -1,22 +1,19 @@
 """Answer an interaction by its token, and show that the bot types. Source: docs/facts/guildchat.md."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, visible
-from tocsin.channels.guildchat.adapter import ADVICE, API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, USER_AGENT
+from tocsin.channels.guildchat.api import MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
 from tocsin.channels.guildchat.interactions import snowflake
 from tocsin.channels.guildchat.markdown import GuildMarkdown
 from tocsin.channels.inbound import answer_in_parts, as_channel_error
-from tocsin.channels.replies import rate_limited, refused, unusable
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
+from tocsin.channels.replies import refused
+from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.text.markup import Block, PlainText, TextRun, literal, render
 
 if TYPE_CHECKING:
-    from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import HttpResponse, Transport
     from tocsin.core.time.clock import Clock
 
 EPHEMERAL = 64  # only the person who asked sees it
@@ -45,7 +42,7 @@ class InteractionToken:
 
     @classmethod
     def of(cls, interaction: dict[str, Any], now: float, *, deferred: bool) -> "InteractionToken | None":
-        """Return the token, or nothing where it has not the shape of one."""
+        """Return the token, or None where it has not the shape of one."""
         application_id, token = snowflake(interaction.get("application_id")), interaction.get("token")
         if not application_id or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             return None
@@ -53,11 +50,10 @@ class InteractionToken:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectLine:
-    """Calls the provider for one receiver."""
+class InteractionResponder:
+    """Answers interactions for one receiver."""
 
-    config: "Values"
-    http: "Transport"
+    api: GuildchatApi
     clock: "Clock"
 
     async def answer(self, to: InteractionToken, text: str, parse_mode: str = PLAIN) -> None:
@@ -82,9 +78,8 @@ class DirectLine:
 
     async def type(self, channel_id: str) -> None:
         """Show for 10 seconds that the bot types."""
-        headers = {"Authorization": f"Bot {self.config[BOT_TOKEN]}"}
         try:
-            await self._call("POST", f"/channels/{channel_id}/typing", b"", headers)
+            await self.api.call("POST", f"/channels/{channel_id}/typing")
         except RemoteError as failure:
             raise as_channel_error(failure) from None
 
@@ -93,52 +88,30 @@ class DirectLine:
         if not token.original_is_open or self.clock.monotonic() >= token.expires_at:
             return
         try:
-            await self._patiently("DELETE", f"{token.path}/messages/@original", b"")
+            await self._patiently("DELETE", f"{token.path}/messages/@original")
         except RemoteError as failure:
             raise as_channel_error(failure) from None
         token.original_is_open = False
 
     async def _post(self, to: InteractionToken, part: str, flags: int = 0) -> None:
         said = {"content": part, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS | flags}
-        body = json.dumps(said).encode()
         if not to.original_is_open:
-            await self._patiently("POST", to.path, body)
+            await self._patiently("POST", to.path, said)
             return
-        await self._fill_in(f"{to.path}/messages/@original", body)
+        # The same text in the same place: asking twice changes nothing.
+        await repeat_once(lambda: self._patiently("PATCH", f"{to.path}/messages/@original", said))
         to.original_is_open = False
 
-    async def _fill_in(self, original: str, body: bytes) -> None:
-        """Write into the deferred answer; the same text in the same place, so asking twice changes nothing."""
-        try:
-            return await self._patiently("PATCH", original, body)
-        except RemoteError as failure:
-            if failure.kind is not FailureKind.AMBIGUOUS:
-                raise
-            unanswered = failure
-        try:
-            return await self._patiently("PATCH", original, body)
-        except RemoteError as second:
-            # Whatever kept the second attempt from the provider, the first may have arrived.
-            raise second if second.kind is FailureKind.PERMANENT else unanswered from None
-
-    async def _patiently(self, method: str, path: str, body: bytes) -> None:
+    async def _patiently(self, method: str, path: str, document: Any = None) -> None:
         """Call, and wait where the provider asks for it or does not know the token yet."""
         for usual_s in NOT_YET_WAITS_S:
             try:
-                return await self._call(method, path, body, {})
+                return await self.api.call_by_token(method, path, document)
             except RemoteError as failure:
                 if (wait_s := _pause_s(failure, usual_s)) is None:
                     raise
             await self.clock.sleep(wait_s)
-        return await self._call(method, path, body, {})
-
-    async def _call(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
-        headers = {"User-Agent": USER_AGENT, **headers}
-        if body:
-            headers["Content-Type"] = "application/json"
-        reply = await self.http.request(method, f"{self.config[API_URL]}{path}", headers=headers, body=body)
-        if reply.status != 204 and (reply.status != 200 or reply.json_object() is None):
-            raise _refusal(reply)
+        return await self.api.call_by_token(method, path, document)
 
 
 def shown(text: str) -> str:
@@ -153,25 +126,8 @@ def escaped_at_most(text: str) -> int:
 
 
 def _pause_s(failure: RemoteError, usual_s: float) -> float | None:
-    """Return how long to wait before the next attempt, or nothing where none can work soon."""
+    """Return how long to wait before the next attempt, or None where none can work soon."""
     if failure.provider_code in map(str, NOT_YET):
         return usual_s
     told = failure.retry_after_s if failure.kind is FailureKind.RATE_LIMITED else None
     return told if told is not None and told <= LONGEST_WAIT_S else None
-
-
-def _refusal(reply: "HttpResponse") -> ChannelError:
-    answer = reply.json_object()
-    if answer is None or 200 <= reply.status < 400 or reply.status >= 500:
-        return unusable(reply, API_URL.name)
-    code = answer.get("code")
-    code = code if isinstance(code, int) and code else reply.status
-    if reply.status == 429:
-        return rate_limited(_told_to_wait_s(reply, answer), str(code))
-    return refused(str(code), ADVICE.get(code, ""))
-
-
-def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
-    told = answer.get("retry_after")
-    exact = told_wait_s(told) if isinstance(told, int | float) else None
-    return reply.retry_after_s() if exact is None else exact

@@ -1,0 +1,198 @@
+"""The REST API: what is called, what an answer means, when the provider asks to wait.
+
+Facts: docs/facts/guildchat.md.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tocsin import __version__
+from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
+from tocsin.core.config.variables import Variable, base_url, token
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Values
+    from tocsin.core.http.transport import HttpResponse, Transport
+    from tocsin.core.time.clock import Clock
+
+T = TypeVar("T")
+
+BOT_TOKEN = Variable(
+    "GUILDCHAT_BOT_TOKEN",
+    token,
+    "",
+    "Bot token; the bot needs the permissions View Channels and Send Messages.",
+    secret=True,
+    required=True,
+)
+API_URL = Variable("GUILDCHAT_API_URL", base_url, "https://discord.com/api/v10", "Base address of the REST API.")
+
+# Without this form the provider answers 40333.
+USER_AGENT = f"DiscordBot (https://github.com/tocsin-project/tocsin, {__version__})"
+MAX_CHARS = 2_000  # code points: an emoji counts as one
+SUPPRESS_EMBEDS = 4
+
+# What to do about an error, by the provider's code; one that is not here is shown as it is.
+ADVICE = {
+    10003: "wrong channel ID, or the channel was deleted; copy its ID again",
+    40058: "a forum, or a post that its author has not written in; choose a text channel or a thread",
+    40333: "the provider refused the User-Agent; a proxy on the way may have changed it",
+    50001: "the bot is not in that server, or may not see the channel; invite it and grant View Channel",
+    50006: "the message has no visible text",
+    50007: "that user takes no direct messages from the bot; they must open them or share a server with it",
+    50008: "not a text channel; choose another one",
+    50013: "grant the bot Send Messages there (in a thread: Send Messages in Threads)",
+    50035: "the provider refused a field of the message",
+    50083: "the thread is archived; reopen it or choose another one",
+    200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
+}
+THROTTLED = {20016, 20028}  # slow mode and the channel's write limit
+BAD_TOKEN = "bad token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105 - advice
+_EVERYWHERE = ""  # stands for all paths
+
+
+class GuildchatApi:
+    """Calls of one bot, and how long the provider wants none."""
+
+    def __init__(self, config: "Values", http: "Transport", clock: "Clock") -> None:
+        self._config = config
+        self._http = http
+        self._clock = clock
+        self._token_refused = False
+        self._free_at: dict[str, float] = {}  # by path, in monotonic seconds
+
+    async def call(
+        self, method: str, path: str, document: Any = None, *, proof: str = "", longest_wait_s: float = 0.0
+    ) -> dict[str, Any]:
+        """Call as the bot, after the wait that the provider asked for unless it is longer than `longest_wait_s`.
+
+        An answer without the text `proof` is not one of the provider. Raises ChannelError for a refusal or an
+        unusable answer, another RemoteError when there is none.
+        """
+        if self._token_refused:
+            # 10,000 answers of 401, 403 or 429 in 10 minutes ban the address: one is enough.
+            raise refused("401", f"not sent, the token was refused before: {BAD_TOKEN}")
+        await self._wait_for_room(path, longest_wait_s)
+        return await self._call_as_bot(method, path, document, proof)
+
+    async def own_user(self) -> dict[str, Any]:
+        """Return the bot's own user; also allowed after the token was refused, and lifts that."""
+        user = await self._call_as_bot("GET", "/users/@me", None, "id")
+        self._token_refused = False
+        return user
+
+    async def call_by_token(self, method: str, path: str, document: Any = None) -> None:
+        """Call a path that holds the token of an interaction; raises RemoteError without the provider's words."""
+        reply = await self._request(method, path, document)
+        _judge(reply, reply.json_object(), quoted=False)
+
+    async def _call_as_bot(self, method: str, path: str, document: Any, proof: str) -> dict[str, Any]:
+        reply = await self._request(method, path, document, Authorization=f"Bot {self._config[BOT_TOKEN]}")
+        answer = reply.json_object()
+        self._keep_limits(path, reply, answer)
+        if reply.status == 401:
+            self._token_refused = True
+            raise refused("401", BAD_TOKEN)
+        found = _judge(reply, answer, quoted=True)
+        if proof and not isinstance(found.get(proof), str):
+            raise unusable(reply, API_URL.name)
+        return found
+
+    async def _request(self, method: str, path: str, document: Any, **headers: str) -> "HttpResponse":
+        from json import dumps
+
+        headers["User-Agent"] = USER_AGENT
+        if document is not None:
+            headers["Content-Type"] = "application/json"
+        body = b"" if document is None else dumps(document).encode()
+        return await self._http.request(method, f"{self._config[API_URL]}{path}", headers=headers, body=body)
+
+    def _keep_limits(self, path: str, reply: "HttpResponse", answer: dict[str, Any] | None) -> None:
+        """Remember how long the provider wants no calls of `path` (one bucket of one channel), or of any."""
+        wait_s, headers = 0.0, reply.headers
+        if headers.get("x-ratelimit-remaining") == "0":
+            wait_s = _seconds(headers.get("x-ratelimit-reset-after")) or 0.0
+        if reply.status == 429:
+            wait_s = max(wait_s, _told_to_wait_s(reply, answer or {}) or 0.0)
+            if _is_everywhere(reply, answer):
+                path = _EVERYWHERE
+        if wait_s:
+            now = self._clock.monotonic()
+            self._free_at = {key: at for key, at in self._free_at.items() if at > now}
+            self._free_at[path] = max(now + wait_s, self._free_at.get(path, 0.0))
+
+    async def _wait_for_room(self, path: str, longest_wait_s: float) -> None:
+        """Wait as long as the provider asked; fail at once if that is longer than a caller should wait."""
+        here, everywhere = self._free_at.get(path, 0.0), self._free_at.get(_EVERYWHERE, 0.0)
+        wait_s = round(max(here, everywhere) - self._clock.monotonic(), 3)
+        if wait_s > longest_wait_s:
+            raise still_throttled(wait_s, "429", whole_account=everywhere >= here)
+        if wait_s > 0:
+            await self._clock.sleep(wait_s)
+
+
+async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
+    """Call, and once more after an attempt without an answer: for calls of which a repetition changes nothing."""
+    try:
+        return await call()
+    except RemoteError as failure:
+        if failure.kind is not FailureKind.AMBIGUOUS:
+            raise
+        unanswered = failure
+    try:
+        return await call()
+    except RemoteError as second:
+        # Whatever kept the second attempt from the provider, the first may have arrived.
+        raise second if second.kind is FailureKind.PERMANENT else unanswered from None
+
+
+def _judge(reply: "HttpResponse", answer: dict[str, Any] | None, *, quoted: bool) -> dict[str, Any]:
+    """Return the answer to a call that worked, empty where it has none; raise ChannelError for any other."""
+    if reply.status == 204:
+        return {}
+    if answer is None or 300 <= reply.status < 400:
+        raise unusable(reply, API_URL.name, whole_account=answer is None)
+    if reply.status >= 400:
+        raise _refusal(reply, answer, quoted=quoted)
+    return answer
+
+
+def _is_everywhere(reply: "HttpResponse", answer: dict[str, Any] | None) -> bool:
+    """Whether a 429 concerns all channels; the proxy before the provider, which has no JSON, throttles the address."""
+    return answer is None or answer.get("global") is True or "x-ratelimit-global" in reply.headers
+
+
+def _refusal(reply: "HttpResponse", answer: dict[str, Any], *, quoted: bool) -> ChannelError:
+    given = answer.get("code")
+    code = given if isinstance(given, int) and given else reply.status
+    if reply.status == 429 or code in THROTTLED:
+        told_s = _told_to_wait_s(reply, answer)
+        return rate_limited(told_s, str(code), whole_account=_is_everywhere(reply, answer))
+    told = f"{code} {_form_error(answer) or answer.get('message', '')}".strip()[:300] if quoted else str(code)
+    kind = FailureKind.TRANSIENT if reply.status >= 500 else FailureKind.PERMANENT
+    hint = "the provider has trouble; try again later" if reply.status >= 500 else ADVICE.get(code, "")
+    return ChannelError(told, hint=hint, kind=kind, provider_code=str(code))
+
+
+def _form_error(answer: Any) -> str:
+    """Return what 50035 tells about the content, or an empty text."""
+    for step in ("errors", "content", "_errors", 0, "message"):
+        try:
+            answer = answer[step]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return str(answer)
+
+
+def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
+    """Return the longer one of body and header; either may be missing."""
+    told = (_seconds(answer.get("retry_after")), reply.retry_after_s())
+    return max((seconds for seconds in told if seconds is not None), default=None)
+
+
+def _seconds(value: object) -> float | None:
+    try:
+        return told_wait_s(float(str(value)))
+    except ValueError:
+        return None
