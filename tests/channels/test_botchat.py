@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.channels.botchat import BotchatAdapter
-from tocsin.channels.botchat.adapter import without_tags
+from tocsin.channels.botchat.draft import without_tags
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.direct import DirectTransport

@@ -7,7 +7,6 @@ from tocsin.bot.contract import CHANNEL
 from tocsin.bot.files.attachments import Fetch
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.botchat.adapter import BotchatAdapter
-from tocsin.channels.botchat.api import API_URL, BOT_TOKEN
 from tocsin.channels.botchat.files import BotFiles
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.receiving.liveness import TellAdmin
@@ -40,8 +39,7 @@ def outbound_of(registry: Registry) -> BotchatAdapter:
 
 def files_of(inbound: BotchatInbound, settings: Values) -> Fetch:
     """Return what fetches the files that people send."""
-    local = settings[LOCAL_FILES_DIR]
-    return BotFiles(inbound.api, inbound.http, inbound.clock, settings[API_URL], settings[BOT_TOKEN], local).read
+    return BotFiles(inbound.api, inbound.clock, settings[LOCAL_FILES_DIR]).read
 
 
 def sessions_of(settings: Values, clock: Clock) -> Sessions:

@@ -16,7 +16,7 @@ FILE = Attachment("document", "file-1", size=5)
 
 
 def files(http: ScriptedTransport, local_dir: Path | None = None) -> BotFiles:
-    return BotFiles(BotApi(http, BASE, TOKEN), http, FakeClock(), BASE, TOKEN, local_dir)
+    return BotFiles(BotApi(http, BASE, TOKEN), FakeClock(), local_dir)
 
 
 def named(path: str) -> ScriptedTransport:

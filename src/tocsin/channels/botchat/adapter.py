@@ -1,10 +1,10 @@
-"""Send texts to chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
+"""botchat sends: Telegram, to chats, channels and topics through a bot. Facts: docs/facts/botchat.md."""
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
+from tocsin.channels.botchat.draft import Draft
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
 from tocsin.core.config.settings import Values
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Awaitable, Callable, Mapping
 
-    from tocsin.channels.botchat.extras import Keyboard
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.text.markup import Renderer
 
@@ -30,10 +29,6 @@ NOT_EDITABLE = frozenset({400, 404})
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
-_LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
-# `*+` and `++` never give back what they took: without them a text of many `href=` takes hours.
-_LINK = r"""(?is)<a\s[^<>]*?href\s*+=\s*+["']?+([^"'<>\s]++)[^<>]*+>(.*?)</a\s*>"""
-_TAG = r"</?[A-Za-z][^<>]*>"
 
 
 def parse_mode(value: str) -> str:
@@ -139,12 +134,12 @@ class BotchatAdapter(OutboundAdapter):
         bot = await self._api.call("getMe")
         return str(bot.get("username") or "?") if isinstance(bot, dict) else "?"
 
-    def _draft(self, part: Part) -> "_Draft":
+    def _draft(self, part: Part) -> "Draft":
         chat, _, thread = part.target.partition("/")
         chat_id: int | str = chat if chat.startswith("@") else int(chat)
         mode = part.parse_mode or self.config[PARSE_MODE]
         thread_id = int(thread or GENERAL_TOPIC)
-        draft = _Draft(
+        draft = Draft(
             self._moved.get(chat_id, chat_id),
             part.text,
             None if mode in {PLAIN, COMMONMARK} else mode,
@@ -162,7 +157,7 @@ class BotchatAdapter(OutboundAdapter):
             except TocsinError as error:  # the message itself is more important
                 _log().warning("the new ID of a chat is not kept", extra={"reason": error.sentence()})
 
-    def _amend(self, draft: "_Draft", refusal: BotApiError) -> bool:
+    def _amend(self, draft: "Draft", refusal: BotApiError) -> bool:
         """Change what the server will not take, and say whether there is something new to try."""
         new_id = refusal.migrate_to
         if new_id is not None and not draft.moved:
@@ -181,85 +176,6 @@ class BotchatAdapter(OutboundAdapter):
         else:
             return False
         return True
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What is about to be sent, and how it came to differ from what was asked for."""
-
-    chat_id: int | str
-    text: str
-    parse_mode: str | None
-    thread_id: int | None
-    entities: list[dict[str, Any]] = field(default_factory=list)
-    reply_to: int | None = None
-    edits: int | None = None  # the message whose text this one takes the place of
-    keyboard: "Keyboard | None" = None
-    moved: bool = False
-    remarks: list[str] = field(default_factory=list)
-
-    @property
-    def method(self) -> str:
-        """The method to call."""
-        return "editMessageText" if self.edits else "sendMessage"
-
-    def params(self) -> dict[str, Any]:
-        """Return the parameters of the method."""
-        place: dict[str, Any] = {"message_id": self.edits}
-        if not self.edits:
-            reply = {"message_id": self.reply_to, "allow_sending_without_reply": True}
-            place = {"message_thread_id": self.thread_id, "reply_parameters": reply if self.reply_to else None}
-        return {
-            "chat_id": self.chat_id,
-            **place,
-            "text": self.text,
-            "parse_mode": self.parse_mode,
-            "entities": self.entities or None,
-            "link_preview_options": {"is_disabled": True},
-            "reply_markup": {"inline_keyboard": self.keyboard} if self.keyboard else None,
-        }
-
-    def take_extras(self, part: Part) -> None:
-        """Take what belongs to this part: the first one answers or replaces a message, the last one has buttons."""
-        from tocsin.channels.botchat.extras import read_extras
-
-        extras = read_extras(part.extra)
-        if part.first:
-            self.reply_to, self.edits = extras.reply_to, extras.edit_message_id
-        if part.last:
-            self.keyboard = extras.keyboard
-
-    def move(self, new_id: int) -> None:
-        """Address the supergroup that the chat has become."""
-        self.remarks.append(f"the group has a new ID, use {new_id}")
-        self.chat_id, self.moved = new_id, True
-
-    def drop_markup(self) -> None:
-        """Send the caller's own text as it is; only HTML is unreadable that way and loses its tags."""
-        if self.parse_mode == "HTML":
-            self.text = without_tags(self.text)
-        self.parse_mode, self.entities = None, []
-
-    def drop_thread(self) -> None:
-        """Send to the chat itself."""
-        self.remarks.append(f"topic {self.thread_id} is gone, sent to the chat itself")
-        self.thread_id = None
-
-    def note(self, sent: object) -> str:
-        """Return the delivery note."""
-        message_id = sent.get("message_id", "?") if isinstance(sent, dict) else "?"
-        remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
-        return f"id={message_id}{remarks}"
-
-
-def without_tags(source: str) -> str:
-    """Return the readable text of HTML; links keep their address. Never longer than `source`, never blank."""
-    from html import unescape
-
-    lines = re.sub(_LINE_TAG, "\n", source)
-    links_shown = re.sub(_LINK, lambda link: link[2] if link[1] == link[2] else f"{link[2]} ({link[1]})", lines)
-    readable = unescape(re.sub(_TAG, "", links_shown))
-    return readable if readable.strip() else source
 
 
 def _log() -> "logging.Logger":

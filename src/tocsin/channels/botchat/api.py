@@ -1,6 +1,6 @@
-"""The Bot API client: one method call, and what its answer means. Source: docs/facts/botchat.md, "Calls".
+"""The Bot API client: one method call or one download, and what the answer means. Facts: docs/facts/botchat.md.
 
-It knows nothing of messages: whoever calls it decides what to do about a `BotApiError` by its fields.
+It does not know about messages: the caller decides what to do about a `BotApiError` by its fields.
 """
 
 import re
@@ -16,6 +16,7 @@ from tocsin.core.text.redaction import Redactor
 # A token is part of every URL, so it is made of characters that mean nothing there.
 _TOKEN = r"[0-9]+:[A-Za-z0-9_-]+"  # noqa: S105  # the shape of one
 MAX_DESCRIPTION = 300
+DOWNLOAD_TIMEOUT_S = 120.0
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -112,6 +113,7 @@ class BotApi:
     def __init__(self, http: Transport, base: str, token: str) -> None:
         self._http = http
         self._prefix = f"{base}/bot{token}"
+        self._files = f"{base}/file/bot{token}"
         self._redact = Redactor([token])
 
     async def call(self, method: str, /, *, read_timeout_s: float = READ_TIMEOUT_S, **params: Any) -> Any:
@@ -136,6 +138,25 @@ class BotApi:
         if not answer["ok"]:
             raise self._refusal(reply, answer)
         return answer.get("result")
+
+    async def download(self, path: str, max_bytes: int) -> bytes | None:
+        """Return the file that `getFile` calls `path`, or None if it is larger than `max_bytes`; raises RemoteError."""
+        from urllib.parse import quote
+
+        reply = await self._http.request(
+            "GET",
+            f"{self._files}/{quote(path)}",
+            headers={},
+            timeout_s=DOWNLOAD_TIMEOUT_S,
+            max_body_bytes=max_bytes,
+        )
+        if reply.status != 200:
+            raise unusable(reply, API_URL.name)
+        if reply.complete:
+            return reply.body
+        if len(reply.body) >= max_bytes:
+            return None
+        raise ChannelError("the file did not arrive as a whole", hint="send it again", kind=FailureKind.TRANSIENT)
 
     def _refusal(self, reply: HttpResponse, answer: dict[str, Any]) -> BotApiError:
         code, description, parameters = (answer.get(name) for name in ("error_code", "description", "parameters"))
@@ -177,7 +198,7 @@ def _one_line(description: str) -> str:
 
 
 def _seconds(value: object) -> float | None:
-    """Return a waiting time that can be used, or nothing."""
+    """Return a waiting time that can be used, or None."""
     return told_wait_s(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -2,19 +2,15 @@
 
 import asyncio
 from pathlib import Path
-from urllib.parse import quote
 
-from tocsin.channels.botchat.api import API_URL, BotApi
+from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.settings import LOCAL_FILES_DIR
 from tocsin.channels.inbound import Attachment
-from tocsin.channels.replies import unusable
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError
-from tocsin.core.http.transport import Transport
 from tocsin.core.storage.files import read_limited
 from tocsin.core.time.clock import Clock
 
 MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the cloud server hands out no larger ones
-DOWNLOAD_TIMEOUT_S = 120.0
 AGAIN_AFTER_S = (1.0, 2.0, 4.0)
 LONGEST_WAIT_S = 30.0  # a person waits for the answer
 
@@ -22,13 +18,9 @@ LONGEST_WAIT_S = 30.0  # a person waits for the answer
 class BotFiles:
     """Downloads by the Bot API; from an own server in local mode, reads below one directory."""
 
-    def __init__(
-        self, api: BotApi, http: Transport, clock: Clock, base: str, token: str, local_dir: Path | None = None
-    ) -> None:
+    def __init__(self, api: BotApi, clock: Clock, local_dir: Path | None = None) -> None:
         self._api = api
-        self._http = http
         self._clock = clock
-        self._prefix = f"{base}/file/bot{token}"
         self._local_dir = local_dir
 
     async def read(self, attachment: Attachment) -> bytes:
@@ -56,23 +48,13 @@ class BotFiles:
     async def _download(self, path: str, attachment: Attachment) -> bytes:
         if ".." in path.split("/") or not path.isprintable():
             raise ChannelError("the provider named a file with an unusable path", hint="send it again")
-        reply = await self._http.request(
-            "GET",
-            f"{self._prefix}/{quote(path)}",
-            headers={},
-            timeout_s=DOWNLOAD_TIMEOUT_S,
-            max_body_bytes=MAX_FILE_BYTES,
-        )
-        if reply.status != 200:
-            raise unusable(reply, API_URL.name)
-        if not reply.complete:
-            if len(reply.body) >= MAX_FILE_BYTES:
-                raise too_large(attachment)
-            raise ChannelError("the file did not arrive as a whole", hint="send it again", kind=FailureKind.TRANSIENT)
-        return reply.body
+        content = await self._api.download(path, MAX_FILE_BYTES)
+        if content is None:
+            raise too_large(attachment)
+        return content
 
     def _read_local(self, path: Path) -> bytes:
-        """Read what an own server in local mode has stored; nothing outside the directory that was set up."""
+        """Read what an own server in local mode has stored, only below the directory that was set up."""
         if self._local_dir is None:
             raise ChannelError("the Bot API server keeps files to itself", hint=f"set {LOCAL_FILES_DIR.name}")
         place = path.resolve()

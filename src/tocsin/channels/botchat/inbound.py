@@ -19,6 +19,7 @@ from tocsin.channels.inbound import (
     RejectedError,
     WebhookRequest,
     WebhookResponse,
+    as_channel_error,
 )
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 
@@ -86,7 +87,7 @@ class BotchatInbound(InboundAdapter):
         return await self._read(update)
 
     async def read(self, update: Mapping[str, Any]) -> InboundMessage | None:
-        """Return what `update` says, or nothing where it concerns nobody here.
+        """Return what `update` says, or None where it is not for this program.
 
         Raises RemoteError when the bot's user name matters and cannot be asked for now; a server that never tells
         it must not hold up everything else.
@@ -157,12 +158,8 @@ class BotchatInbound(InboundAdapter):
             raise ChannelError(f"{self.name} needs {BOT_TOKEN.name}", hint="set it in the environment or in .env")
         try:
             await self.api.call(method, read_timeout_s=SIGNS_TIMEOUT_S, **params)
-        except ChannelError:
-            raise
-        except RemoteError as error:  # of the transport
-            raise ChannelError(
-                str(error), hint=error.hint, kind=error.kind, provider_code=error.provider_code
-            ) from error
+        except RemoteError as failure:
+            raise as_channel_error(failure) from None
 
     async def _tell_moved(self, old: str, new: str) -> None:
         log.warning("a group has a new ID", extra={"channel": self.name, "old_id": old, "new_id": new})

@@ -1,0 +1,94 @@
+"""One message on its way to the Bot API, and how it came to differ from what was asked for."""
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.contract import Part
+
+if TYPE_CHECKING:
+    from tocsin.channels.botchat.extras import Keyboard
+
+_LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
+# `*+` and `++` never give back what they took: without them a text of many `href=` takes hours.
+_LINK = r"""(?is)<a\s[^<>]*?href\s*+=\s*+["']?+([^"'<>\s]++)[^<>]*+>(.*?)</a\s*>"""
+_TAG = r"</?[A-Za-z][^<>]*>"
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is about to be sent, and how it came to differ from what was asked for."""
+
+    chat_id: int | str
+    text: str
+    parse_mode: str | None
+    thread_id: int | None
+    entities: list[dict[str, Any]] = field(default_factory=list)
+    reply_to: int | None = None
+    edits: int | None = None  # the message whose text this one takes the place of
+    keyboard: "Keyboard | None" = None
+    moved: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def method(self) -> str:
+        """The method to call."""
+        return "editMessageText" if self.edits else "sendMessage"
+
+    def params(self) -> dict[str, Any]:
+        """Return the parameters of the method."""
+        place: dict[str, Any] = {"message_id": self.edits}
+        if not self.edits:
+            reply = {"message_id": self.reply_to, "allow_sending_without_reply": True}
+            place = {"message_thread_id": self.thread_id, "reply_parameters": reply if self.reply_to else None}
+        return {
+            "chat_id": self.chat_id,
+            **place,
+            "text": self.text,
+            "parse_mode": self.parse_mode,
+            "entities": self.entities or None,
+            "link_preview_options": {"is_disabled": True},
+            "reply_markup": {"inline_keyboard": self.keyboard} if self.keyboard else None,
+        }
+
+    def take_extras(self, part: Part) -> None:
+        """Take what belongs to this part: the first one answers or replaces a message, the last one has buttons."""
+        from tocsin.channels.botchat.extras import read_extras
+
+        extras = read_extras(part.extra)
+        if part.first:
+            self.reply_to, self.edits = extras.reply_to, extras.edit_message_id
+        if part.last:
+            self.keyboard = extras.keyboard
+
+    def move(self, new_id: int) -> None:
+        """Address the supergroup that the chat has become."""
+        self.remarks.append(f"the group has a new ID, use {new_id}")
+        self.chat_id, self.moved = new_id, True
+
+    def drop_markup(self) -> None:
+        """Send the caller's own text as it is; only HTML is unreadable that way and loses its tags."""
+        if self.parse_mode == "HTML":
+            self.text = without_tags(self.text)
+        self.parse_mode, self.entities = None, []
+
+    def drop_thread(self) -> None:
+        """Send to the chat itself."""
+        self.remarks.append(f"topic {self.thread_id} is gone, sent to the chat itself")
+        self.thread_id = None
+
+    def note(self, sent: object) -> str:
+        """Return the delivery note."""
+        message_id = sent.get("message_id", "?") if isinstance(sent, dict) else "?"
+        remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
+        return f"id={message_id}{remarks}"
+
+
+def without_tags(source: str) -> str:
+    """Return the readable text of HTML; links keep their address. Never longer than `source`, never blank."""
+    from html import unescape
+
+    lines = re.sub(_LINE_TAG, "\n", source)
+    links_shown = re.sub(_LINK, lambda link: link[2] if link[1] == link[2] else f"{link[2]} ({link[1]})", lines)
+    readable = unescape(re.sub(_TAG, "", links_shown))
+    return readable if readable.strip() else source
