@@ -1,4 +1,4 @@
-"""botchat sends: Telegram, to chats, channels and topics through a bot. Facts: docs/facts/botchat.md."""
+"""botchat sends: Telegram, to chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
 
 import re
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The Bot API client: one method call or one download, and what the answer means. Facts: docs/facts/botchat.md.
+"""The Bot API client: one method call or one download, and what the answer means. Source: docs/facts/botchat.md.
 
 It does not know about messages: the caller decides what to do about a `BotApiError` by its fields.
 """

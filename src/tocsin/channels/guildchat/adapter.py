@@ -1,4 +1,4 @@
-"""guildchat sends: Discord, by REST v10. Facts: docs/facts/guildchat.md."""
+"""guildchat sends: Discord, by REST v10. Source: docs/facts/guildchat.md."""
 
 import re
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """The REST API: what is called, what an answer means, when the provider asks to wait.
 
-Facts: docs/facts/guildchat.md.
+Source: docs/facts/guildchat.md.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""teamchat sends: Slack, by the Web API. Facts: docs/facts/teamchat.md."""
+"""teamchat sends: Slack, by the Web API. Source: docs/facts/teamchat.md."""
 
 import re
 from typing import TYPE_CHECKING, Any

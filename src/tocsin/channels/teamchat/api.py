@@ -1,6 +1,6 @@
 """The Web API: what is called, what an answer means, when the provider asks to wait.
 
-Facts: docs/facts/teamchat.md.
+Source: docs/facts/teamchat.md.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Answer a command or a button by the `response_url` that came with it. Facts: docs/facts/teamchat.md."""
+"""Answer a command or a button by the `response_url` that came with it. Source: docs/facts/teamchat.md."""
 
 import re
 from dataclasses import dataclass, field
