@@ -87,7 +87,7 @@ ANSWERS = {
         "Correct the fields.",
     ),
     "idempotency-key-reused": (
-        "The same `Idempotency-Key` came before with another body, or once with and once without "
+        "The same `Idempotency-Key` was used before with another body, or once with and once without "
         "`Prefer: respond-async`.",
         "Use a new key.",
     ),

@@ -113,8 +113,8 @@ def inbox_of(
         await app.runs().interrupt_runs_of(owner)
 
     brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
-    duties = InboxHooks(handlers, may_acknowledge, tell_operator(app))
-    work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, duties, brake)
+    hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app))
+    work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)
     store = app.inbox_store()
     return Inbox(store, work, app.audit, app.clock, app.presence(), before_taking_over=end_its_runs)
 

@@ -80,7 +80,7 @@ async def test_an_anchor_that_cannot_be_noted_is_noted_later_and_told_once(
     anchor = anchored.anchor(tmp_path / "not-mounted" / "elsewhere")
     await anchor.note_if_due()
     await anchor.note_if_due()
-    assert [record.getMessage() for record in caplog.records] == ["the audit log is not anchored: see AUDIT_ANCHOR"]
+    assert [record.getMessage() for record in caplog.records] == ["anchoring the audit log failed: check AUDIT_ANCHOR"]
     (tmp_path / "not-mounted").mkdir()
     await anchor.note_if_due()
     assert [anchor.seq for anchor in read_anchors(tmp_path / "not-mounted" / "elsewhere")] == [10]
@@ -94,7 +94,7 @@ async def test_a_file_that_is_a_directory_ends_nothing(
     (tmp_path / broken).unlink(missing_ok=True)
     (tmp_path / broken).mkdir()
     await anchored.anchor(tmp_path / "elsewhere").note_if_due()
-    assert [record.getMessage() for record in caplog.records] == ["the audit log is not anchored: see AUDIT_ANCHOR"]
+    assert [record.getMessage() for record in caplog.records] == ["anchoring the audit log failed: check AUDIT_ANCHOR"]
 
 
 async def test_what_is_no_anchor_in_the_file_is_passed_over(tmp_path: Path):
@@ -134,6 +134,6 @@ async def test_a_pipe_in_the_place_of_the_anchors_is_told_and_not_waited_for(
     anchored.write(10)
     os.mkfifo(tmp_path / "elsewhere")
     await anchored.anchor(tmp_path / "elsewhere").note_if_due()
-    assert [record.getMessage() for record in caplog.records] == ["the audit log is not anchored: see AUDIT_ANCHOR"]
+    assert [record.getMessage() for record in caplog.records] == ["anchoring the audit log failed: check AUDIT_ANCHOR"]
     with pytest.raises(OSError, match="it is no regular file"):
         read_anchors(tmp_path / "elsewhere")

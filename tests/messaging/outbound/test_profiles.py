@@ -124,7 +124,7 @@ def test_a_mistake_of_the_file_is_named_with_line_column_and_key(write: Write, c
 
 @pytest.mark.parametrize("name", ["_a", ".a", "-a", "a b", "a/b", "ä", "a" * 101, "a:b", '"a\\n"', '""'])
 def test_a_name_with_other_characters_is_refused(write: Write, name: str):
-    assert "is no profile name" in str(write(f"{name}:\n- channel: bell\n  target: a\n").problem)
+    assert "is not a profile name" in str(write(f"{name}:\n- channel: bell\n  target: a\n").problem)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "A.b_c-d", "a" * 100, "123"])

@@ -1,1 +1,1 @@
-"""Everything that is received: inbox, lanes and handlers."""
+"""Receiving: inbox, lanes and handlers."""

@@ -1,7 +1,7 @@
-"""Who says what, in answer to what: a message as a chat model is shown it.
+"""Attribute a message for a chat model: its author, and what it answers.
 
-In a group, every line at the margin is written here, and the words of people are indented below the line with their
-name; what they answer stands behind `>`. So nobody can write a line that seems to be said by somebody else.
+In a group, only this module writes lines at the margin. A person's words are indented below a line with the name, and
+quotations begin with `>`, so that no author can forge a line of another person.
 """
 
 import re
@@ -11,15 +11,15 @@ from tocsin.core.reading.untrusted import named
 from tocsin.core.text.strings import truncate
 
 MAX_NAME = 64
-NOBODY = "Somebody"
-# How a file without a name is called.
+UNNAMED = "Somebody"
+# The description of a file without a name.
 NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
-# What a name must not have, because it means something around names.
+# Removed from names, because these characters delimit them.
 _MARKS = re.compile(r"[():@>,“”]+")
 
 
 def attributed(message: InboundMessage, text: str) -> str:
-    """Return `text`, in groups with who says it, and with what the message answers; empty where there is neither."""
+    """Return `text` with its author (in groups) and what it answers; empty if there is neither text nor quotation."""
     quoted = _quoted(message)
     if not text.strip() and message.quote is None:
         return ""
@@ -33,12 +33,12 @@ def attributed(message: InboundMessage, text: str) -> str:
 
 
 def quotation(message: InboundMessage) -> str:
-    """Return what the message answers, without its own text; empty where it answers nothing."""
+    """Return what the message answers, without its own text; empty if it is not a reply."""
     return "\n".join([f"The message is {_relation(message)}:", *quoted]) if (quoted := _quoted(message)) else ""
 
 
 def name_of(attachment: Attachment) -> str:
-    """Return what a person calls a file."""
+    """Return the description of a file."""
     if name := truncate(" ".join(attachment.name.split()), 100):
         return name if attachment.file_id else f"the {name}"
     return NAMELESS.get(attachment.kind, "the file")
@@ -67,10 +67,10 @@ def _quoted(message: InboundMessage) -> list[str]:
 
 
 def _person(name: str, username: str, sender_id: str | None) -> str:
-    """Return a name that is told from the same name of others by what only the product gives out."""
+    """Return a name, made unique by the username or ID that the product assigned."""
     known = f"@{_name(username)}" if username else f"ID {sender_id}" if sender_id else ""
     return f"{_name(name)} ({known})" if known else _name(name)
 
 
 def _name(name: str) -> str:
-    return truncate(named(_MARKS.sub(" ", name)), MAX_NAME) or NOBODY
+    return truncate(named(_MARKS.sub(" ", name)), MAX_NAME) or UNNAMED

@@ -1,4 +1,4 @@
-"""What is done with a received message: a chain of handlers, of which the first that feels concerned answers."""
+"""The chain of handlers for a received message: the first one that returns a result ends it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,63 +10,63 @@ from tocsin.channels.inbound import InboundMessage
 
 
 class HandlingStatus(StrEnum):
-    """How the work on a received message ended."""
+    """How the handling of a message ended."""
 
     ANSWERED = "answered"
     IGNORED = "ignored"
-    FAILED = "failed"  # the person is told in a reply
+    FAILED = "failed"  # a reply tells the person
 
 
-async def count_nothing() -> None:
-    """Stand in for `MessageContext.begin` where nobody counts attempts."""
+async def uncounted() -> None:
+    """Do nothing: the default of `MessageContext.begin`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """A stored event on its way through the handlers."""
+    """A stored message, as the handlers receive it."""
 
-    id: str  # of the inbox, the same at every attempt
+    id: str  # of the inbox event, the same at every attempt
     message: InboundMessage
-    backlog: bool = False  # it came while nobody was there: it is answered, however many there are
-    attempt: int = 1  # above 1 the process that worked on it before has died
-    # Called before work that takes more than a moment: from here on the attempt counts. What waited for its turn when
-    # the process died is not to blame.
-    begin: Callable[[], Awaitable[None]] = field(default=count_nothing, compare=False, repr=False)
+    backlog: bool = False  # it arrived while the program was down; the loop guard does not count it
+    attempt: int = 1  # above 1 if an earlier process died during the work
+    # Called before any longer work: only from then on the attempt counts, because a message that was still waiting
+    # cannot have killed the process.
+    begin: Callable[[], Awaitable[None]] = field(default=uncounted, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One text for the chat that the message came from; it leaves through the durable queue."""
+    """One text for the chat of the message, sent through the durable queue."""
 
     text: str
     parse_mode: str = PLAIN
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what only that channel knows, such as buttons
+    extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel, such as buttons
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """What a handler came to. `reason` is for log and audit."""
+    """The result of a handler. `reason` is for log and audit."""
 
     ending: HandlingStatus
     replies: tuple[Reply, ...] = ()
     reason: str = ""
-    # A hint for nobody but who wrote, where the channel can tell them alone; it is never queued, and may be lost.
+    # Shown only to the author, if the channel supports that; never queued, and may be lost.
     hint: str = ""
-    # Called once the replies are durably queued and the message is finished, never twice: history, previews.
+    # Called at most once, after the replies are durably queued and the message is finished: history, previews.
     done: Callable[[], Awaitable[None]] | None = field(default=None, compare=False)
 
 
-# Nothing means: not mine, ask the next one.
+# `None` leaves the message to the next handler.
 Handler = Callable[[MessageContext], Awaitable[HandlerResult | None]]
 
 
 class MessageHandler(Protocol):
-    """A handler that can tell beforehand which messages it takes."""
+    """A handler that knows in advance which messages it handles."""
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Handle a message; `None` leaves it to the next handler."""
         ...
 
     async def matches(self, message: InboundMessage) -> bool:
-        """Whether it would take `message`; such a message is acknowledged in the chat that it came from."""
+        """Whether it would handle `message`; such a message is acknowledged in its chat."""
         ...

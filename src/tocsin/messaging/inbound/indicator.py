@@ -1,4 +1,4 @@
-"""Show a person that somebody works on an answer, for as long as that takes."""
+"""Show a typing indicator while an answer is being prepared."""
 
 import asyncio
 import logging
@@ -13,16 +13,16 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def indicating(adapter: InboundAdapter, clock: Clock, message: InboundMessage) -> AsyncIterator[None]:
-    """Show the indicator of the channel while the block runs; that it cannot be shown is no error."""
+    """Show the channel's indicator while the block runs; failures are only logged."""
     ended = False
 
     async def show() -> None:
-        # A client library may swallow a cancellation that meets its own time-out: the flag ends it then.
+        # A client library may swallow a cancellation that coincides with its own time-out; `ended` stops the loop.
         while not ended:
             try:
                 await adapter.start_processing_indicator(message)
             except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
-                log.debug("the indicator is not shown", extra={"channel": message.channel, "reason": str(error)})
+                log.debug("showing the indicator failed", extra={"channel": message.channel, "reason": str(error)})
             if adapter.indicator_every_s is None:
                 return
             await clock.sleep(adapter.indicator_every_s)

@@ -1,6 +1,6 @@
-"""Which open events of this process are worked on next: the oldest first, but no chat takes all places.
+"""Choose the next events of this process: the oldest first, but no chat may take all slots.
 
-Only places in the order are kept in memory; what an event says is read when its turn comes.
+Only the order is kept in memory; an event is read when its turn comes.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ OF_ONE_CHAT = 32
 
 
 class Lanes:
-    """Two lanes of events: urgent ones never wait for ordinary ones."""
+    """Two lanes of events; urgent ones never wait for ordinary ones."""
 
     def __init__(self) -> None:
         self._urgent = _Lane(URGENT_PLACES)
@@ -23,37 +23,37 @@ class Lanes:
         self._known: set[int] = set()
 
     def __len__(self) -> int:
-        """Return how many events wait or are worked on."""
+        """Return the number of events that wait or are being worked on."""
         return len(self._known)
 
     @property
     def running(self) -> int:
-        """How many are worked on."""
+        """The number of events being worked on."""
         return self._urgent.running + self._ordinary.running
 
     def known(self) -> frozenset[int]:
-        """Return the numbers of all that wait or are worked on."""
+        """Return the `seq` of all events that wait or are being worked on."""
         return frozenset(self._known)
 
     def add(self, tickets: Iterable[QueuedEvent]) -> None:
-        """Let events wait for their turn; one that is known already stays where it is."""
+        """Add events; one that is known already keeps its place."""
         for ticket in tickets:
             if ticket.seq not in self._known:
                 self._known.add(ticket.seq)
                 self._lane(ticket).wait(ticket)
 
     def pick(self) -> list[QueuedEvent]:
-        """Take all events whose turn it is."""
+        """Pick all events that may start now."""
         return [*self._urgent.pick(), *self._ordinary.pick()]
 
     def put_back(self, tickets: Iterable[QueuedEvent]) -> None:
-        """Let picked events wait again: the work on them has not begun."""
+        """Put back picked events whose work has not begun."""
         for ticket in tickets:
             self._lane(ticket).leave(ticket.chat)
             self._lane(ticket).wait(ticket)
 
     def done(self, ticket: QueuedEvent) -> None:
-        """Free the place of a picked event and forget it."""
+        """Remove a picked event and free its slot."""
         self._known.discard(ticket.seq)
         self._lane(ticket).leave(ticket.chat)
 
@@ -64,8 +64,8 @@ class Lanes:
 class _Lane:
     def __init__(self, places: int) -> None:
         self._places = places
-        self._waiting: dict[Chat, list[tuple[int, QueuedEvent]]] = {}  # a heap for each chat
-        # The first event of each chat that may have one more place; some of these are out of date.
+        self._waiting: dict[Chat, list[tuple[int, QueuedEvent]]] = {}  # one heap per chat
+        # The first event of each chat with a free slot; some entries are out of date.
         self._heads: list[tuple[int, Chat]] = []
         self._busy: Counter[Chat] = Counter()
         self.running = 0

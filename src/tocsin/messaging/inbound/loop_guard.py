@@ -1,4 +1,4 @@
-"""The brake on replies: a chat where a program answers a program is muted before it fills up.
+"""Mute a chat in which two programs answer each other.
 
 Each process counts only its own replies. Source: docs/facts/webhooks.md, "Loops".
 """
@@ -11,7 +11,7 @@ from tocsin.messaging.inbound.model import Chat
 
 WINDOW_S = 60.0
 MUTED_S = 300.0
-MAX_CHATS = 10_000  # the chat that was quiet for longest is forgotten
+MAX_CHATS = 10_000  # above that, the chat that was quiet for longest is dropped
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class _Pace:
 
 
 class LoopGuard:
-    """Counts the replies in each chat over the last minute."""
+    """Counts the replies per chat over the last minute."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
         self.limit = limit
@@ -29,12 +29,12 @@ class LoopGuard:
         self._paces: OrderedDict[Chat, _Pace] = OrderedDict()
 
     def is_muted(self, chat: Chat) -> bool:
-        """Whether nothing is replied there for now."""
+        """Whether replies to the chat are suppressed at present."""
         pace = self._paces.get(chat)
         return pace is not None and pace.muted_until is not None and self._monotonic() < pace.muted_until
 
     def take(self, chat: Chat, count: int) -> bool:
-        """Count replies that are about to go out; false mutes the chat, because they are too many."""
+        """Count replies that are about to go out; if there are too many, mute the chat and return False."""
         now = self._monotonic()
         pace = self._paces.setdefault(chat, _Pace())
         self._paces.move_to_end(chat)

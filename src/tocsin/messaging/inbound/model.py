@@ -1,6 +1,6 @@
-"""One received event on its way: its record, its states, and where it waits.
+"""A received event: its record and its states.
 
-new → working → replying → answered | ignored | failed; without a reply, `replying` is left out.
+new → working → replying → answered | ignored | failed; without a reply, `replying` is skipped.
 """
 
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from enum import StrEnum
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.messaging.inbound.handling import Reply
 
-# What a person waits for with a finger on the button: it never stands behind a backlog.
+# A person waits for these, so they never wait behind a backlog.
 URGENT = frozenset({MessageKind.COMMAND, MessageKind.CALLBACK})
 
 Chat = tuple[str, str]  # channel and chat
 
 
 class InboxStatus(StrEnum):
-    """Where a received event stands."""
+    """The state of a received event."""
 
     NEW = "new"
-    WORKING = "working"  # a handler may be at it
-    REPLYING = "replying"  # the outcome and its replies are known; they may not be queued yet
+    WORKING = "working"  # a handler may be working on it
+    REPLYING = "replying"  # outcome and replies are stored; the replies may not be queued yet
     ANSWERED = "answered"
     IGNORED = "ignored"
     FAILED = "failed"
@@ -29,7 +29,7 @@ class InboxStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueuedEvent:
-    """The place of an open event in its lane; `seq` is the order in which events came."""
+    """An open event in its lane; `seq` is the order of arrival."""
 
     seq: int
     id: str
@@ -49,10 +49,10 @@ class InboxEvent:
     status: InboxStatus
     accepted_at: float
     attempts: int = 0
-    ending: str = ""  # what it will end as, once its replies are queued
+    ending: str = ""  # its final state, once its replies are queued
     reason: str = ""
     finished_at: float | None = None
-    message: InboundMessage | None = None  # nothing once it is old
+    message: InboundMessage | None = None  # None once the content has been pruned
     replies: tuple[Reply, ...] = ()
 
 
@@ -61,9 +61,9 @@ class Backlog:
     """The open events of all processes."""
 
     counts: Mapping[InboxStatus, int] = field(default_factory=dict)
-    oldest_at: float | None = None  # when the one that has waited for longest was accepted
+    oldest_at: float | None = None  # when the oldest was accepted
 
     @property
     def open(self) -> int:
-        """How many there are."""
+        """The number of open events."""
         return sum(self.counts.values())

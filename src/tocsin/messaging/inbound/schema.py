@@ -1,7 +1,7 @@
 """The tables of the inbox. A released migration is never edited; a new one is added.
 
-`owner` is the identity of the process that has an open event, empty when nobody has. `number` counts
-the keys of a channel, so that the oldest of too many are found at once.
+`owner` is the identity of the process that holds an open event, or empty. `number` counts the keys of a channel, so
+that the oldest are found at once when there are too many.
 """
 
 _FIRST = """

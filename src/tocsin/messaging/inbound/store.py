@@ -1,7 +1,7 @@
-"""Where received events are kept: in SQLite, stored under their dedupe keys before they are acknowledged.
+"""Received events in SQLite, stored under their dedupe keys before they are acknowledged.
 
-Whatever a method returns is durable before it returns. An event is changed only by its owner: a process
-that was taken for dead and is not finds out when it wants to write down what it did.
+Every change is durable before its method returns. Only the owner changes an event: a process that was wrongly taken
+for dead learns that when it records an outcome.
 """
 
 import json
@@ -20,7 +20,7 @@ Cursor = tuple[str, int]
 
 # Source: docs/facts/webhooks.md, "Keys".
 KEYS_KEPT_S = 24 * 3600.0
-MAX_KEYS = 50_000  # of a channel
+MAX_KEYS = 50_000  # per channel
 BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
@@ -28,7 +28,7 @@ _PRUNED_AT_ONCE = 1_000
 
 
 class InboxStore:
-    """The events of this host, of all its processes."""
+    """The events of all processes of this host."""
 
     def __init__(self, database: Database, clock: Clock, *, max_keys: int = MAX_KEYS, max_rows: int = MAX_ROWS) -> None:
         self._database = database
@@ -39,10 +39,9 @@ class InboxStore:
     async def accept(
         self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None
     ) -> list[QueuedEvent | None]:
-        """Store events and, in the same transaction, the place to go on from; nothing stands for a duplicate.
+        """Store events and, in the same transaction, the cursor; return `None` for each duplicate.
 
-        An event that shares any of its keys with a stored one is a duplicate; its other keys are
-        known from then on, too.
+        An event that shares any key with a stored one is a duplicate; its other keys are stored, too.
         """
         now = self._clock.now()
         bodies = [json.dumps(message.stored(), separators=(",", ":")) for message in messages]
@@ -60,7 +59,7 @@ class InboxStore:
         return await self._database.write(work)
 
     def _claim(self, connection: sqlite3.Connection, message: InboundMessage, now: float) -> bool:
-        """Take all keys of an event; false when one was taken before."""
+        """Claim all keys of an event; return False if one was claimed before."""
         channel = storable(message.channel)
         keys = [storable(key) for key in dict.fromkeys(message.dedupe_keys)]
         sql = "SELECT 1 FROM inbox_keys WHERE channel = ? AND key = ?"
@@ -87,13 +86,13 @@ class InboxStore:
         return QueuedEvent(cursor.lastrowid or 0, id_, (channel, chat), urgent)
 
     async def cursor(self, name: str) -> int | None:
-        """Return the place to go on from that was stored last under `name`."""
+        """Return the cursor stored last under `name`."""
         sql = "SELECT position FROM inbox_cursors WHERE name = ?"
         row = await self._database.read(lambda connection: connection.execute(sql, [name]).fetchone())
         return int(row["position"]) if row else None
 
     async def claim(self, seqs: Sequence[int], owner: str) -> list[InboxEvent]:
-        """Take events of `owner` whose turn it is."""
+        """Mark events of `owner` as being worked on, and return them."""
         sql = (
             "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
             " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"
@@ -106,7 +105,7 @@ class InboxStore:
         return await self._database.write(work)
 
     async def begin(self, seq: int, owner: str) -> bool:
-        """Count an attempt; false when the event is another one's by now."""
+        """Count an attempt; return False if the event has another owner by now."""
         return await self._change(
             "UPDATE inbox SET attempts = attempts + 1 WHERE seq = ? AND owner = ? AND finished_at IS NULL", [seq, owner]
         )
@@ -114,7 +113,7 @@ class InboxStore:
     async def outcome(
         self, seq: int, owner: str, ending: HandlingStatus, replies: Iterable[Reply], reason: str = ""
     ) -> bool:
-        """Keep what the work came to before any reply is queued; false when it is another one's by now."""
+        """Store the outcome before any reply is queued; return False if the event has another owner by now."""
         return await self._change(
             "UPDATE inbox SET status = 'replying', ending = ?, replies = ?, reason = ?"
             " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
@@ -122,7 +121,7 @@ class InboxStore:
         )
 
     async def finish(self, seq: int, owner: str, ending: HandlingStatus, reason: str = "") -> bool:
-        """End the work on an event; false when it is another one's by now."""
+        """End the work on an event; return False if it has another owner by now."""
         return await self._change(
             "UPDATE inbox SET status = ?, ending = '', reason = ?, replies = NULL, owner = '', finished_at = ?"
             " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
@@ -141,9 +140,9 @@ class InboxStore:
     async def adopt(
         self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
     ) -> list[QueuedEvent]:
-        """Give up to `limit` open events of `owner`, the oldest first, to `heir`, except those that are `known`.
+        """Transfer up to `limit` open events of `owner`, the oldest first, to `heir`, except those in `known`.
 
-        What somebody was working on begins anew; what was being answered goes on from there.
+        Events being worked on start over; those being answered continue.
         """
 
         def work(connection: sqlite3.Connection) -> list[QueuedEvent]:
@@ -162,7 +161,7 @@ class InboxStore:
         return await self._database.write(work)
 
     async def release(self, owner: str) -> None:
-        """Leave all open events of `owner` to whoever comes first."""
+        """Release all open events of `owner`, so that any process may claim them."""
         await self._change(
             "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
             " WHERE owner = ? AND finished_at IS NULL",
@@ -170,7 +169,7 @@ class InboxStore:
         )
 
     async def backlog(self) -> Backlog:
-        """Return how many events are open."""
+        """Return the number of open events."""
         sql = (
             "SELECT status, count(*) AS n, min(seq) AS first FROM inbox"
             " WHERE status IN ('new', 'working', 'replying') GROUP BY status"
@@ -188,7 +187,7 @@ class InboxStore:
         return await self._database.read(work)
 
     async def counts(self) -> dict[InboxStatus, int]:
-        """Return how many events are in each state."""
+        """Return the number of events in each state."""
         sql = "SELECT status, count(*) AS n FROM inbox GROUP BY status"
         rows = await self._database.read(lambda connection: connection.execute(sql).fetchall())
         return {InboxStatus(row["status"]): row["n"] for row in rows}
@@ -196,14 +195,14 @@ class InboxStore:
     async def search(
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
     ) -> list[InboxEvent]:
-        """Return the latest events, the newest first; `before` is the `seq` of the last one of the page before."""
+        """Return the latest events, newest first; `before` is the `seq` of the last one on the previous page."""
         sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
         values = [2**62 if before is None else before, status, status, limit]
         rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
         return [to_entry(row) for row in rows]
 
     async def prune(self) -> int:
-        """Remove the bodies of events that ended long ago, and the rows of all but the latest; return how many."""
+        """Delete the contents of old events, and the rows of all but the latest; return how many."""
         before = self._clock.now() - BODIES_KEPT_S
         bodies = (
             "UPDATE inbox SET message = NULL WHERE seq IN (SELECT seq FROM inbox"
@@ -216,7 +215,7 @@ class InboxStore:
         return await self._in_batches(bodies, before) + await self._in_batches(rows, self._max_rows)
 
     async def _in_batches(self, sql: str, value: float) -> int:
-        """Run a statement that changes a bounded number of rows until there are none left."""
+        """Repeat a statement that changes a bounded number of rows until it changes none."""
 
         def work(connection: sqlite3.Connection) -> int:
             return connection.execute(sql, [value, _PRUNED_AT_ONCE]).rowcount
@@ -234,12 +233,11 @@ class InboxStore:
 
 
 def encode(replies: Iterable[Reply]) -> str:
-    """Return replies as they are kept; raises TypeError or ValueError for what JSON cannot hold."""
+    """Return replies as JSON; raises TypeError or ValueError for what JSON cannot represent."""
     return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
 
 
 def to_entry(row: sqlite3.Row) -> InboxEvent:
-    """Return a row as a record."""
     return InboxEvent(
         seq=row["seq"],
         id=row["id"],

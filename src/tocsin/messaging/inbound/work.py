@@ -1,4 +1,4 @@
-"""The work on one received event: acknowledge it, ask the handlers, queue what they reply, write it down.
+"""The work on one received event: acknowledge it, ask the handlers, queue the replies, record the outcome.
 
 The work is repeated after a crash, its replies are not: they are kept
 with the outcome before the first is queued, and queued under keys that the queue recognises.
@@ -31,25 +31,24 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Who works on a message while the process is killed again and again is mostly not to blame; what does end it is
-# given up so late only because that is rare.
+# High, because the message being worked on is rarely the reason that a process dies.
 MAX_ATTEMPTS = 30
 BACK_OFF_S = (0.5, 1.0, 2.0)
-# What was sent earlier than that before the start did not wait for us: products send again for a day at most.
+# A message sent even longer before the start is not backlog: products repeat a call for a day at most.
 BACKLOG_S = 2 * 86400.0
-# An acknowledgement that takes longer is given up once the work is done.
+# How long an acknowledgement may outlast the work.
 ACKNOWLEDGE_S = 5.0
 
 BROKEN = "Something went wrong here, and your message could not be handled. The log has the details."
 GIVEN_UP = f"Your message could not be handled: the program ended {MAX_ATTEMPTS} times while it worked on it."
 
 Notify = Callable[[str], Awaitable[None]]
-OnEnded = Callable[[str, HandlingStatus], None]  # with the channel
+OnEnded = Callable[[str, HandlingStatus], None]  # channel, outcome
 MayAcknowledge = Callable[[InboundMessage], Awaitable[bool]]
 
 
 def is_addressed(message: InboundMessage) -> bool:
-    """Whether the person speaks to the program, and not to others who are there as well."""
+    """Whether the message is addressed to the program, and not to other people in the chat."""
     return message.chat_type == "private" or message.kind in URGENT or message.mentions_bot
 
 
@@ -57,25 +56,25 @@ async def acknowledge_addressed(message: InboundMessage) -> bool:
     return is_addressed(message)
 
 
-async def tell_nobody(text: str) -> None:
-    """Notify nobody: the log and the audit log have it."""
+async def discard_notice(text: str) -> None:
+    """Drop the notice, which log and audit log contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxHooks:
-    """What the rest of the program does about received events.
+    """What the rest of the program contributes to the inbox.
 
-    `handlers` are asked in order. `may_acknowledge` keeps the read receipt from those who shall not
-    even learn that somebody is there, and from what nobody answers. `notify` gets a sentence for the operator.
+    `handlers` are asked in order. `may_acknowledge` prevents the read receipt for people who must not learn that a
+    bot is present, and for messages without an answer. `notify` receives a sentence for the operator.
     """
 
     handlers: Sequence[Handler] = ()
     may_acknowledge: MayAcknowledge = acknowledge_addressed
-    notify: Notify = tell_nobody
+    notify: Notify = discard_notice
 
 
 class InboxWork:
-    """Works on one event at a time for each caller; many may call."""
+    """Works on one event per call; calls may run concurrently."""
 
     def __init__(
         self,
@@ -84,28 +83,28 @@ class InboxWork:
         outbox: Outbox,
         audit: AuditTrail,
         clock: Clock,
-        duties: InboxHooks,
-        brake: LoopGuard,
+        hooks: InboxHooks,
+        loop_guard: LoopGuard,
     ) -> None:
         self._store = store
         self._registry = registry
         self._outbox = outbox
         self._audit = audit
         self._clock = clock
-        self._duties = duties
-        self._brake = brake
+        self._hooks = hooks
+        self._loop_guard = loop_guard
         self._observers: list[OnEnded] = []
         self.started_at = clock.now()
 
     def observe(self, observer: OnEnded) -> None:
-        """Call `observer` for every event whose work ends here."""
+        """Call `observer` for every event that ends in this process."""
         self._observers.append(observer)
 
     async def work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
-        """Bring a claimed event to its end."""
+        """Work on a claimed event until it has ended."""
         try:
             await self._work_off(entry, owner, reply_context)
-        except Exception as error:  # an error that nobody foresaw must neither end the inbox nor come back for ever
+        except Exception as error:  # an unexpected error must neither end the inbox nor repeat for ever
             log.exception("a message could not be handled", extra={"event": entry.id})
             await self._end(
                 entry, owner, HandlerResult(HandlingStatus.FAILED, reason=f"unexpected {type(error).__name__}")
@@ -114,23 +113,23 @@ class InboxWork:
     async def _work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
         try:
             adapter = self._registry.receiver(entry.channel)
-        except TocsinError as error:  # a plug-in that was removed, a setting that is no longer allowed
+        except TocsinError as error:  # a removed plug-in, or a setting that became invalid
             await self._end(entry, owner, HandlerResult(HandlingStatus.FAILED, reason=error.sentence()))
             return
-        assert entry.message is not None, "only what has ended loses its content"  # noqa: S101
+        assert entry.message is not None, "only ended events lose their content"  # noqa: S101
         message = replace(entry.message, reply_context=reply_context)
         if entry.status is InboxStatus.REPLYING:
-            verdict = HandlerResult(HandlingStatus(entry.ending), entry.replies, entry.reason)
-            await self._answer(entry, owner, adapter, message, verdict)
+            result = HandlerResult(HandlingStatus(entry.ending), entry.replies, entry.reason)
+            await self._answer(entry, owner, adapter, message, result)
             return
         async with self._acknowledged(entry, adapter, message):
-            verdict = await self._judge(entry, owner, message)
-            if verdict.replies and not await self._keep(entry, owner, verdict):
+            result = await self._judge(entry, owner, message)
+            if result.replies and not await self._keep(entry, owner, result):
                 return
-            if verdict.hint:
-                await self._hint(adapter, message, verdict.hint)
-            left = await self._answer_directly(entry, owner, adapter, message, verdict)
-            if left is verdict and message.reply_context:
+            if result.hint:
+                await self._hint(adapter, message, result.hint)
+            left = await self._answer_directly(entry, owner, adapter, message, result)
+            if left is result and message.reply_context:
                 await self._withdraw(adapter, message)
             await self._answer(entry, owner, adapter, message, left)
 
@@ -138,9 +137,9 @@ class InboxWork:
     async def _acknowledged(
         self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage
     ) -> AsyncIterator[None]:
-        """Acknowledge a message beside the work on it; that it cannot be is no error."""
+        """Acknowledge a message while the block works on it; a failure is only logged."""
         task = asyncio.create_task(self._acknowledge(entry, adapter, message))
-        await asyncio.sleep(0)  # it is under way before the work begins
+        await asyncio.sleep(0)  # lets the call start before the work
         try:
             yield
             await asyncio.wait({task}, timeout=ACKNOWLEDGE_S)
@@ -149,15 +148,15 @@ class InboxWork:
 
     async def _acknowledge(self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
-            # The spinner of a button ends for everybody: who sees the button knows of us already.
-            is_heard = not self._is_muted(entry, message) and await self._duties.may_acknowledge(message)
+            # A button is always acknowledged, to end its progress bar: its user knows that the bot is present.
+            is_heard = not self._is_muted(entry, message) and await self._hooks.may_acknowledge(message)
             if message.callback_id or is_heard:
                 await adapter.acknowledge(message)
-        except Exception as error:  # noqa: BLE001  # a nicety must never cost the answer
-            log.debug("a message is not acknowledged", extra={"channel": message.channel, "reason": str(error)})
+        except Exception as error:  # noqa: BLE001  # a failed acknowledgement must not prevent the answer
+            log.debug("acknowledging a message failed", extra={"channel": message.channel, "reason": str(error)})
 
     async def _judge(self, entry: InboxEvent, owner: str, message: InboundMessage) -> HandlerResult:
-        """Ask the handlers what comes of a message, unless that has gone wrong too often or goes on too fast."""
+        """Ask the handlers, unless the message had too many attempts or the chat is muted."""
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
@@ -168,18 +167,18 @@ class InboxWork:
         async def begin() -> None:
             await self._store.begin(entry.seq, owner)
 
-        verdict = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
-        # What waited while nobody was there is answered, however much it is; a loop needs two who are there.
-        if verdict.replies and not backlog and not self._brake.take(chat, len(verdict.replies)):
+        result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
+        # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
+        if result.replies and not backlog and not self._loop_guard.take(chat, len(result.replies)):
             await self._mute(chat)
             return HandlerResult(HandlingStatus.IGNORED, reason="too many replies in a minute")
-        return verdict
+        return result
 
     def _is_muted(self, entry: InboxEvent, message: InboundMessage) -> bool:
-        return not self._is_backlog(entry, message) and self._brake.is_muted((entry.channel, entry.chat))
+        return not self._is_backlog(entry, message) and self._loop_guard.is_muted((entry.channel, entry.chat))
 
     def _is_backlog(self, entry: InboxEvent, message: InboundMessage) -> bool:
-        """Whether it came while nobody was there: who fetched it knows best, else its time tells."""
+        """Whether it arrived while the program was down: as the poller says, else by its time."""
         if entry.accepted_at < self.started_at:
             return True
         if message.waited is not None:
@@ -188,21 +187,21 @@ class InboxWork:
 
     async def _ask(self, received: MessageContext) -> HandlerResult:
         try:
-            for handler in self._duties.handlers:
-                if (verdict := await self._patiently(handler, received)) is not None:
-                    encode(verdict.replies)  # what cannot be kept fails here
-                    return verdict
+            for handler in self._hooks.handlers:
+                if (result := await self._patiently(handler, received)) is not None:
+                    encode(result.replies)  # raises if the replies cannot be stored
+                    return result
         except (Exception, asyncio.CancelledError, SystemExit, GeneratorExit) as error:
             task = asyncio.current_task()
             if not isinstance(error, Exception) and (task is None or task.cancelling()):
                 raise
-            # A handler is code of others; its failure must neither end the rest nor show to the person.
+            # A handler may be a plug-in; its failure must not affect other messages or show its text to the person.
             log.exception("a handler failed", extra={"event": received.id})
             return await self._failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
-        return HandlerResult(HandlingStatus.IGNORED, reason="no handler takes it")
+        return HandlerResult(HandlingStatus.IGNORED, reason="no handler accepted it")
 
     async def _patiently(self, handler: Handler, received: MessageContext) -> HandlerResult | None:
-        """Ask a handler, again when the store was away: that costs no message, and whatever it began begins anew."""
+        """Ask a handler, and retry while the store is unavailable; the handler then starts over."""
         for pause_s in BACK_OFF_S:
             try:
                 return await handler(received)
@@ -213,45 +212,45 @@ class InboxWork:
         return await handler(received)
 
     async def _failure(self, message: InboundMessage, told: str, reason: str) -> HandlerResult:
-        """Return the verdict of what cannot be handled; told is only who spoke to us and may know that we are there."""
+        """Return a failure; the person is told only if they addressed the bot and may know of it."""
         try:
-            may_know = is_addressed(message) and await self._duties.may_acknowledge(message)
+            may_know = is_addressed(message) and await self._hooks.may_acknowledge(message)
         except Exception:
-            log.exception("a failure is told to nobody", extra={"channel": message.channel})
+            log.exception("checking who may be told of a failure failed", extra={"channel": message.channel})
             may_know = False
         return HandlerResult(HandlingStatus.FAILED, (Reply(told),) if may_know else (), reason)
 
     async def _mute(self, chat: Chat) -> None:
         channel, chat_id = chat
-        told = f"more than {self._brake.limit} replies in {WINDOW_S:.0f} s on {channel} in chat {chat_id}"
+        told = f"more than {self._loop_guard.limit} replies in {WINDOW_S:.0f} s on {channel} in chat {chat_id}"
         facts = {"channel": channel, "chat": chat_id}
-        log.warning("a chat is muted: somebody answers us in a loop", extra={**facts, "minutes": MUTED_S / 60})
+        log.warning("a chat is muted: it answers in a loop", extra={**facts, "minutes": MUTED_S / 60})
         detail = f"{told}: muted for {MUTED_S / 60:.0f} minutes"
         self._audit.record(MSG_BRAKE, detail, source=INBOX.name, metadata=facts)
         try:
-            await self._duties.notify(f"{detail}, as it is most likely a loop.")
+            await self._hooks.notify(f"{detail}, as it is most likely a loop.")
         except Exception:
             log.exception("a notification failed")
 
-    async def _keep(self, entry: InboxEvent, owner: str, verdict: HandlerResult) -> bool:
-        """Write down what the work came to; false when somebody else has taken the event over."""
+    async def _keep(self, entry: InboxEvent, owner: str, result: HandlerResult) -> bool:
+        """Store the outcome; return False if another process has taken the event over."""
         held = await self._persistently(
-            lambda: self._store.outcome(entry.seq, owner, verdict.ending, verdict.replies, verdict.reason)
+            lambda: self._store.outcome(entry.seq, owner, result.ending, result.replies, result.reason)
         )
         return held or _lost(entry)
 
     async def _answer_directly(
-        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: HandlerResult
+        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, result: HandlerResult
     ) -> HandlerResult:
-        """Answer by the address that came with the message; return the verdict with what is left to queue.
+        """Answer directly through `reply_context`; return the result with the replies left to queue.
 
-        Killed between the answer and the record of it, the answer goes out once more, by the queue.
+        If the process dies between the answer and its record, the queue sends the answer again.
         """
-        if len(verdict.replies) != 1 or not message.reply_context:
-            return verdict
-        (reply,) = verdict.replies
+        if len(result.replies) != 1 or not message.reply_context:
+            return result
+        (reply,) = result.replies
         if reply.extra or not _can_answer(adapter, reply.parse_mode):
-            return verdict
+            return result
         facts = {"event": entry.id, "channel": entry.channel}
         mode = {} if reply.parse_mode == PLAIN else {"parse_mode": reply.parse_mode}
         try:
@@ -260,20 +259,20 @@ class InboxWork:
             log.warning("a direct answer broke off", extra={**facts, "reason": error.sentence()})
             self._note_direct(entry, error.sentence())
             unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
-            rest = replace(verdict, replies=unsent, reason=verdict.reason or str(error))
+            rest = replace(result, replies=unsent, reason=result.reason or str(error))
             await self._keep(entry, owner, rest)
             return rest
         except ChannelError as error:
             log.info("an answer goes through the queue", extra={**facts, "reason": error.sentence()})
-            return verdict
+            return result
         except Exception:
             log.exception("an answer goes through the queue", extra=facts)
-            return verdict
+            return result
         self._note_direct(entry, "")
-        return replace(verdict, replies=())
+        return replace(result, replies=())
 
     def _note_direct(self, entry: InboxEvent, problem: str) -> None:
-        """Leave the audit entry of a message that went out without the queue."""
+        """Write the audit entry of a message sent without the queue."""
         facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
         outcome = f"broke off ({problem})" if problem else "sent"
         record_send(self._audit, outcome, ", as the answer to what came in", source=INBOX.name, metadata=facts)
@@ -281,28 +280,28 @@ class InboxWork:
     async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
         try:
             await adapter.answer_privately(message, hint)
-        except Exception as error:  # noqa: BLE001  # a hint that is lost is no failure
-            log.info("a hint is not shown", extra={"channel": message.channel, "reason": str(error)})
+        except Exception as error:  # noqa: BLE001  # a lost hint is not a failure
+            log.info("showing a hint failed", extra={"channel": message.channel, "reason": str(error)})
 
     async def _withdraw(self, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
             await adapter.withdraw(message)
         except Exception as error:  # noqa: BLE001  # the answer itself goes through the queue
-            log.info("a promised direct answer stays", extra={"channel": message.channel, "reason": str(error)})
+            log.info("withdrawing a deferred answer failed", extra={"channel": message.channel, "reason": str(error)})
 
     async def _answer(
-        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, verdict: HandlerResult
+        self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, result: HandlerResult
     ) -> None:
-        """Queue the replies and end the event; a reply that can never be sent makes it a failure."""
+        """Queue the replies and end the event; a reply that cannot be sent makes it a failure."""
         try:
-            if verdict.replies:
-                await self._persistently(lambda: self._queue(entry, adapter, message, verdict.replies))
-        except Exception as error:  # the channel's own code, or a reply that it can never send
+            if result.replies:
+                await self._persistently(lambda: self._queue(entry, adapter, message, result.replies))
+        except Exception as error:  # from the channel's code, or a reply that cannot be sent
             if not isinstance(error, TocsinError):
                 log.exception("a reply cannot be queued", extra={"event": entry.id})
             reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
-            verdict = replace(verdict, ending=HandlingStatus.FAILED, reason=f"the reply cannot be sent: {reason}")
-        await self._end(entry, owner, verdict)
+            result = replace(result, ending=HandlingStatus.FAILED, reason=f"the reply cannot be sent: {reason}")
+        await self._end(entry, owner, result)
 
     async def _queue(
         self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage, replies: Sequence[Reply]
@@ -313,20 +312,20 @@ class InboxWork:
         target = adapter.reply_target(message)
         await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
 
-    async def _end(self, entry: InboxEvent, owner: str, verdict: HandlerResult) -> None:
+    async def _end(self, entry: InboxEvent, owner: str, result: HandlerResult) -> None:
         held = await self._persistently(
-            lambda: self._store.finish(entry.seq, owner, verdict.ending, verdict.reason)
+            lambda: self._store.finish(entry.seq, owner, result.ending, result.reason)
         ) or _lost(entry)
         if not held:
             return
-        if verdict.ending is HandlingStatus.FAILED:
-            self._tell_failure(entry, verdict.reason)
+        if result.ending is HandlingStatus.FAILED:
+            self._tell_failure(entry, result.reason)
         for observer in self._observers:
-            observer(entry.channel, verdict.ending)
-        if verdict.done is not None:
+            observer(entry.channel, result.ending)
+        if result.done is not None:
             try:
-                await verdict.done()
-            except Exception:  # the message is answered: whatever follows cannot undo that
+                await result.done()
+            except Exception:  # the message is answered already
                 log.exception("what follows an answer failed", extra={"event": entry.id})
 
     def _tell_failure(self, entry: InboxEvent, reason: str) -> None:
@@ -336,7 +335,7 @@ class InboxWork:
         self._audit.record(MSG_HANDLE, detail, source=INBOX.name, metadata={**facts, "ok": False})
 
     async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call until the store is there; what it refuses for another reason is raised."""
+        """Retry while the store is unavailable; other errors are raised."""
         for attempt in count():
             try:
                 return await call()

@@ -1,1 +1,1 @@
-"""Everything that leaves: messenger, outbox, profiles, idempotency."""
+"""Sending: messenger, outbox, profiles, idempotency."""

@@ -1,7 +1,7 @@
-"""Note the end of the audit chain in a place that a stranger on this machine cannot write to.
+"""Record the end of the audit chain at a place outside this machine's reach.
 
-The chain has no key: who may write to the data directory can compute it anew. A number and a hash that
-were noted elsewhere before then contradict it.
+The chain has no key, so anyone who can write to the data directory can recompute it. A number and hash recorded
+elsewhere then contradict the forged chain.
 """
 
 import asyncio
@@ -28,10 +28,9 @@ SOURCE = "audit"
 
 
 class AuditAnchor:
-    """Notes number and hash of the newest entry whenever `every` more have been written.
+    """Records number and hash of the newest entry after every `every` entries.
 
-    `destination` is the path of a file, or `<channel>:<target>`. Every process that serves asks; a lock
-    lets one of them note.
+    `destination` is the path of a file, or `<channel>:<target>`. A lock chooses one of the serving processes.
     """
 
     def __init__(self, destination: str, every: int, audit: AuditLog, outbox: Outbox) -> None:
@@ -43,13 +42,13 @@ class AuditAnchor:
         self._failing = False
 
     async def note_if_due(self) -> None:
-        """Note the end of the chain where that is due; what fails is tried again at the next call, and told once."""
+        """Record the end of the chain if that is due; a failure is logged once and retried at the next call."""
         try:
             await self._note_if_due()
         except (OSError, TocsinError) as error:
             if not self._failing:
                 reason = error.sentence() if isinstance(error, TocsinError) else str(error)
-                log.warning("the audit log is not anchored: see AUDIT_ANCHOR", extra={"reason": reason})
+                log.warning("anchoring the audit log failed: check AUDIT_ANCHOR", extra={"reason": reason})
             self._failing = True
         else:
             self._failing = False
@@ -67,7 +66,7 @@ class AuditAnchor:
 
     async def _note(self, seq: int, digest: str, line: str) -> None:
         if self._destination.startswith("/"):
-            # In a thread: the file lies on another host, which may hang.
+            # In a thread, because the file may be on another host, which can hang.
             await asyncio.to_thread(_append, Path(self._destination), line)
             return
         channel, _, target = self._destination.partition(":")
@@ -92,7 +91,7 @@ class AuditAnchor:
 
 
 def read_anchors(path: Path) -> list[Anchor]:
-    """Return what a file of anchors holds, in its order; raise OSError where it cannot be read."""
+    """Return the anchors of a file in their order; raise OSError if it cannot be read."""
     with os.fdopen(open_regular(path), "rb") as file:
         return [
             Anchor(int(seq), digest, at.decode(errors="replace")) for at, seq, digest in _ANCHOR.findall(file.read())
@@ -105,7 +104,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def _open_to_append(path: Path) -> int:
-    """Open a file; a new one is for this user alone, whatever the umask is."""
+    """Open a file; create it with mode 600, whatever the umask is."""
     flags = os.O_WRONLY | os.O_APPEND
     try:
         new = open_regular(path, flags | os.O_CREAT | os.O_EXCL)

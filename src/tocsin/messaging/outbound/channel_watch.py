@@ -1,6 +1,6 @@
-"""What the operator is told about the providers: that one fails, works again, or throttles the whole account.
+"""Log when a provider fails, works again, or throttles the whole account.
 
-Once for each outage, not once for each message: the queue tries for a day, and each try would be a line.
+Once per outage, not per message: the queue retries for a day.
 """
 
 import logging
@@ -13,15 +13,15 @@ from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 
-# What may pass, and is not the provider's wish: nothing was delivered, or nobody knows.
+# Temporary failures other than throttling.
 _TROUBLE = frozenset({FailureKind.TRANSIENT, FailureKind.AMBIGUOUS})
-# A channel that fails now and then is told at most so often.
+# The least time between two log lines about one channel.
 QUIET_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelTroubles:
-    """Channels that do not deliver, by when that began; throttled ones, by when it ends. Times are Unix seconds."""
+    """Failing channels with the start of the failure, and throttled ones with its end, in Unix seconds."""
 
     failing: Mapping[str, float] = field(default_factory=dict)
     throttled: Mapping[str, float] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class _Outage:
 
 
 class ChannelWatch:
-    """Sees the receipt of every try in this process, direct and queued, that is not cut off."""
+    """Observes the receipts of all attempts in this process, direct and queued, except cancelled ones."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -45,7 +45,7 @@ class ChannelWatch:
         self._throttled_until: dict[str, float] = {}  # monotonic
 
     def note(self, receipt: Receipt) -> None:
-        """Take in what one try came to, and log what is news."""
+        """Take the receipt of one attempt, and log a change."""
         channel, failure = receipt.result.channel, receipt.failure
         if receipt.result.ok:
             self._end_outage(channel)
@@ -55,7 +55,7 @@ class ChannelWatch:
             self._note_throttle(channel, failure, failure.retry_after_s)
 
     def troubles(self) -> ChannelTroubles:
-        """Return what is wrong at this moment, as far as this process knows."""
+        """Return the present problems, as far as this process knows."""
         now = self._clock.monotonic()
         ends = {channel: until - now for channel, until in self._throttled_until.items() if until > now}
         return ChannelTroubles(

@@ -1,4 +1,4 @@
-"""Requests that may be repeated: the same key and body get the same answer, for 24 hours, across restarts."""
+"""Idempotency keys: the same key and body get the same response for 24 hours, also after a restart."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from tocsin.core.time.clock import Clock
 log = logging.getLogger(__name__)
 
 KEPT_S = 24 * 3600.0
-# A request that is worked on says so again before this runs out; after a crash the key is free then.
+# A running request renews its lease before it expires; after a crash the key becomes free then.
 LEASE_S = 10.0
 RENEW_S = 3.0
 
@@ -35,63 +35,63 @@ MIGRATIONS = (
 
 
 class KeyReusedError(TocsinError):
-    """The key came before with another body."""
+    """The key was used before with another body."""
 
     code = "idempotency-key-reused"
 
 
 class StillRunningError(TocsinError):
-    """The first request with this key is still being worked on."""
+    """The first request with this key is still running."""
 
     code = "conflict"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A key that is known: its answer, or none when whoever worked on it has died."""
+    """A known key with its response; `status` is None if the process died before responding."""
 
     status: int | None = None
     body: str = ""
 
 
 class IdempotencyKeys(Protocol):
-    """Keeps keys and answers."""
+    """Stores keys and responses."""
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
-        """Take a key that is new (nothing comes back), or return what is known of it.
+        """Claim a new key and return `None`, or return the response stored for it.
 
-        One whose worker died is taken over, and comes back without an answer. Raises KeyReusedError
-        and StillRunningError.
+        A key whose process died is taken over, and returned without a response. Raises KeyReusedError and
+        StillRunningError.
         """
         ...
 
     async def renew(self, key: str) -> None:
-        """Say that the request is still being worked on."""
+        """Renew the lease of a running request."""
         ...
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        """Keep the answer."""
+        """Store the response."""
         ...
 
     async def forget(self, key: str) -> None:
-        """Free the key: nothing was done, so the same key may try again."""
+        """Free the key of a request that had no effect, so that it may be repeated."""
         ...
 
 
 @asynccontextmanager
 async def held(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
-    """Renew the key while the block runs."""
+    """Renew the lease while the block runs."""
 
     ended = False
 
     async def renew() -> None:
-        # A client library may swallow a cancellation that meets its own time-out: the flag ends it then.
+        # A client library may swallow a cancellation that coincides with its own time-out; `ended` stops the loop.
         while not ended:
             await asyncio.sleep(every_s)
             try:
                 await keys.renew(key)
-            except TocsinError as error:  # the next one may work, and the lease outlasts three
-                log.warning("the lease of an Idempotency-Key is not renewed", extra={"reason": error.sentence()})
+            except TocsinError as error:  # the lease outlasts three attempts to renew it
+                log.warning("renewing the lease of an Idempotency-Key failed", extra={"reason": error.sentence()})
 
     task = asyncio.create_task(renew())
     try:
@@ -102,7 +102,7 @@ async def held(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> 
 
 
 class SqliteKeys:
-    """Keys in the database of this host."""
+    """Idempotency keys in the database of this host."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -121,12 +121,12 @@ class SqliteKeys:
                 )
                 return None
             if row["digest"] != digest:
-                raise KeyReusedError(f"the key {key} came before with another body", hint="use a new key")
+                raise KeyReusedError(f"the key {key} was used before with another body", hint="use a new key")
             if row["status"] is not None:
                 return StoredResponse(row["status"], row["body"])
-            # A lease that lies further ahead than any can is from before a reboot.
+            # A lease ending later than a new one would predates a reboot.
             if mono < row["lease_until"] <= mono + LEASE_S:
-                raise StillRunningError(f"the request with the key {key} still runs", hint="ask again in a second")
+                raise StillRunningError(f"the request with the key {key} still runs", hint="retry in a second")
             connection.execute("UPDATE idempotency SET lease_until = ? WHERE key = ?", [mono + LEASE_S, key])
             return StoredResponse()
 

@@ -1,4 +1,4 @@
-"""Everything that leaves goes through here, so audit and metrics are written once."""
+"""Send, test and fan out, with one audit entry per operation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,32 +28,32 @@ __all__ = ["Caller", "Messenger", "NotifyResult", "Observer", "OnCutOff"]
 Observer = Callable[[Receipt], None]
 OnCutOff = Callable[[Sequence[Receipt]], None]
 
-# What an audit line shows of a name that the caller chose: a long one must not push the rest out.
+# Characters of a caller's name in an audit line, so that a long one leaves room for the rest.
 SHOWN = 200
-# For those who wait for a send that `aclose` cuts off; the record itself takes milliseconds.
+# How long `aclose` waits for cancelled sends; recording them takes milliseconds.
 CLOSE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyResult:
-    """The outcome of one fan-out: a send result for every target of the profile, in its order."""
+    """The outcome of one fan-out: a send result per target of the profile, in its order."""
 
     profile: str
     results: tuple[SendResult, ...]
 
     @property
     def sent(self) -> int:
-        """How many targets got the message."""
+        """The number of targets that received the message."""
         return sum(result.ok for result in self.results)
 
     @property
     def failed(self) -> int:
-        """How many targets did not."""
+        """The number of targets that did not."""
         return len(self.results) - self.sent
 
     @property
     def ok(self) -> bool:
-        """Whether every target got the message."""
+        """Whether every target received the message."""
         return self.failed == 0
 
 
@@ -69,7 +69,7 @@ class _Sending:
 
 
 class Messenger:
-    """Sends, tests and fans out; each of these writes exactly one audit entry."""
+    """Sends, tests and fans out; each operation writes exactly one audit entry."""
 
     def __init__(
         self, registry: Registry, profiles: Callable[[], "Profiles"], audit: AuditTrail, outbox: Outbox
@@ -82,15 +82,15 @@ class Messenger:
         self._running: set[Task[Any]] = set()
 
     def observe(self, observer: Observer) -> None:
-        """Call `observer` with the receipt of every send from now on that is not cut off."""
+        """Call `observer` with the receipt of every further send that is not cancelled."""
         self._observers.append(observer)
 
     async def send(
         self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
     ) -> Receipt:
-        """Send one message now; never raises, unless it is cancelled.
+        """Send one message directly; never raises, except when cancelled.
 
-        A send that is cancelled is recorded and audited like any other; `on_cut_off` gets its receipt.
+        A cancelled send is recorded and audited like any other; `on_cut_off` receives its receipt.
         """
 
         def note(receipts: Sequence[Receipt]) -> None:
@@ -117,9 +117,9 @@ class Messenger:
     async def notify(
         self, profile: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
     ) -> NotifyResult:
-        """Send to every target of a profile at the same time; see `send`.
+        """Send concurrently to every target of a profile.
 
-        Raises UnknownProfileError or ConfigError alone.
+        Raises only UnknownProfileError or ConfigError.
         """
         profiles = self._profiles()
         entries = profiles.get(profile).entries
@@ -139,7 +139,7 @@ class Messenger:
         return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
 
     async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
-        """Queue the message for every target of a profile; a target that cannot be sent to is a failed result.
+        """Queue the message for every target of a profile; an invalid target becomes a failed result.
 
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
@@ -158,7 +158,7 @@ class Messenger:
         return NotifyResult(profile, tuple(results))
 
     async def aclose(self) -> None:
-        """Cut off the sends that still run, and wait until each of them is recorded."""
+        """Cancel running sends, and wait until each is recorded."""
         import asyncio
 
         for task in self._running:
@@ -169,7 +169,7 @@ class Messenger:
     async def _send_all(
         self, sends: "Sequence[_Sending]", caller: Caller, note: OnCutOff, on_cut_off: OnCutOff | None
     ) -> list[Receipt]:
-        """Send side by side; `note` gets all receipts once, also when the caller is cancelled."""
+        """Send concurrently; `note` receives all receipts once, also when the caller is cancelled."""
         import asyncio
 
         task = asyncio.current_task()
@@ -205,12 +205,12 @@ class Messenger:
         receipts: list[Receipt] = []
         try:
             receipts.append(await adapter.transmit(sending.outgoing, on_cut_off=receipts.append))
-            # Not of one that we cut off: that says nothing about the provider.
+            # Not for a cancelled send, which says nothing about the provider.
             self._observed(receipts[0])
             await self._keep(sending, receipts[0], caller)
         except BaseException:
             for receipt in receipts:
-                # Perhaps once more: the same id is kept once.
+                # Possibly a second time; a known id is stored once.
                 await to_the_end(self._keep(sending, receipt, caller))
             raise
 
@@ -240,7 +240,7 @@ def _recorded(receipt: Receipt, id_: str) -> Receipt:
 
 
 def _placed(result: SendResult, place: str) -> SendResult:
-    """Return a result whose error says where in the file the mistake is."""
+    """Return a result whose error begins with the position of the mistake in the file."""
     return replace(result, error=f"{place}{result.error}") if place else result
 
 
@@ -257,7 +257,7 @@ def _outcome(receipt: Receipt) -> tuple[str, str]:
 
 
 def _facts(receipt: Receipt) -> dict[str, object]:
-    """Return what an audit line says of one send; the text of the message is nobody's business there."""
+    """Return the audit metadata of one send, without the message's text (docs/decisions/0008)."""
     result = receipt.result
     facts: dict[str, object] = {
         "channel": truncate(result.channel, SHOWN),

@@ -1,4 +1,4 @@
-"""The durable way out: queue messages, keep the record of direct sends, replay, retry and cancel."""
+"""The durable queue's interface: queue messages, record direct sends, replay, retry and cancel."""
 
 import logging
 from collections import deque
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
-_NOTED = 1_000  # deliveries with a key, of the last moment: more are not queued in one
+_NOTED = 1_000  # recent deliveries with a key; more are not queued within that time
 
-# The end of a reply that was cut.
+# Appended to a shortened reply.
 CUT = "\n\n[shortened: whole, this would be {parts:,} messages; {limit:,} are allowed (MAX_PARTS)]"
 
-# What an audit line shows of a text that somebody else wrote.
+# Characters of foreign text in an audit line.
 SHOWN = 200
 
 log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """Accepts messages for the queue; whatever it returns is durable."""
+    """Accepts messages for the queue; a returned delivery is durable."""
 
     def __init__(self, store: DeliveryStore, registry: Registry, audit: AuditTrail, clock: Clock) -> None:
         self.store = store
@@ -51,23 +51,23 @@ class Outbox:
         self._wakers: list[Callable[[], None]] = []
 
     def observe(self, observer: Callable[[Receipt], None]) -> None:
-        """Call `observer` with the receipt of every try that the queue makes in this process."""
+        """Call `observer` with the receipt of every attempt of the queue in this process."""
         self._observers.append(observer)
 
     def on_queued(self, wake: Callable[[], None]) -> None:
-        """Call `wake` whenever this process changed what there is to send."""
+        """Call `wake` whenever this process changes the queue."""
         self._wakers.append(wake)
 
     def kind_of(self, channel: str) -> str:
-        """Return the kind that a name or alias stands for."""
+        """Return the channel kind of a name or alias."""
         return self._registry.kind_of(channel)
 
     def count_parts(self, channel: str, target: str, message: str) -> int:
-        """Return into how many messages a text would be split; see `prepare` for what it raises."""
+        """Return the number of messages that a text would be split into; raises like `prepare`."""
         return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
 
     def prepare(self, channel: str, target: str, message: str, source: str, policy: str = "") -> NewDelivery:
-        """Check a message as a direct send would, and return what may be queued.
+        """Check a message as a direct send does, and return the message to queue.
 
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
@@ -79,7 +79,7 @@ class Outbox:
             checked, _ = adapter.check(outgoing)
         except TocsinError:
             raise
-        except Exception as error:  # a channel's own code; a direct send ends as a result then, too
+        except Exception as error:  # the channel's code; a direct send also turns this into a result
             log.exception("adapter raised an unexpected error")
             reason = f"unexpected {type(error).__name__}"
             raise ChannelError(reason, hint="this is a bug; the log has the details") from None
@@ -91,7 +91,7 @@ class Outbox:
         return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
 
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
-        """Queue prepared messages, all or none; writes one audit entry for each."""
+        """Queue prepared messages, all or none; write one audit entry per message."""
         before = new_id()[:_TIME_OF_ID]
         accepted = await self.store.enqueue_many(new)
         for delivery in (delivery for delivery in accepted if self._is_new(delivery, before)):
@@ -106,8 +106,8 @@ class Outbox:
     ) -> list[Delivery]:
         """Queue texts for a chat, in order, all or none; the same `key` queues them once, within 24 hours.
 
-        One that is too long for MAX_PARTS is cut, and says so: somebody waits for it. Raises UnknownChannelError,
-        ChannelError when one cannot be sent, or what the store raises.
+        A text too long for MAX_PARTS is shortened, with a note, because a person waits for it. Raises
+        UnknownChannelError, ChannelError for a text that cannot be sent, and the store's errors.
         """
         outgoing = [Outgoing(target, reply.text, parse_mode=reply.parse_mode, extra=reply.extra) for reply in replies]
         prepared = [self._prepare_reply(channel, item, caller.source) for item in outgoing]
@@ -115,7 +115,7 @@ class Outbox:
         return await self.enqueue(new, caller)
 
     def _prepare_reply(self, channel: str, reply: Outgoing, source: str) -> NewDelivery:
-        """Prepare a reply, cut until it fits where it would make too many messages."""
+        """Prepare a reply, shortened if it would become too many messages."""
         text, note, room = reply.text, "", len(reply.text)
         while True:
             try:
@@ -128,18 +128,18 @@ class Outbox:
                 reply = replace(reply, text=truncate(text, room, ellipsis="") + note)
 
     def _is_new(self, delivery: Delivery, before: str) -> bool:
-        """Whether `delivery` was queued since `before`; a known key brings back the one of then, noted already."""
+        """Whether `delivery` was queued after `before`; one with a known key was queued, and audited, earlier."""
         if delivery.idempotency_key is None:
             return True
         if delivery.id[:_TIME_OF_ID] < before or delivery.id in self._noted:
             return False
-        self._noted.append(delivery.id)  # the same key may come twice in one moment, and in one call
+        self._noted.append(delivery.id)  # the same key may occur twice at the same time, and in one call
         return True
 
     async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:  # noqa: A002
-        """Write the outcome of a direct send into the record, once for each `id`; return whether it is there.
+        """Record the outcome of a direct send, once per `id`; return whether it is recorded.
 
-        A record that fails unsends nothing.
+        Never raises: the message is sent already.
         """
         try:
             await self.store.record(self._finished(outgoing, receipt, source, id))
@@ -171,7 +171,7 @@ class Outbox:
         )
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        """Return one delivery; here and below, `id` may be a short form of it."""
+        """Return one delivery; here and below, `id` may be a short ID."""
         return await self.store.get(await whole_id(self.store, id))
 
     async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
@@ -182,21 +182,21 @@ class Outbox:
         return delivery
 
     async def retry(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
-        """Try a delivery now that waits for its next try."""
+        """Retry a waiting delivery now."""
         delivery = await self.store.retry(await whole_id(self.store, id))
         self._note(MSG_RETRY, delivery, caller)
         self._wake()
         return delivery
 
     async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
-        """Cancel a delivery that waits."""
+        """Cancel a waiting delivery."""
         delivery = await self.store.cancel(await whole_id(self.store, id))
         self._note(MSG_CANCEL, delivery, caller)
-        self._wake()  # the next one of its target need not wait any longer
+        self._wake()  # the next delivery of its target may start
         return delivery
 
     def record_attempt(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
-        """Count a try of the queue; write the audit entry of a delivery that has ended with it."""
+        """Notify observers of an attempt of the queue; if it ended the delivery, write the audit entry."""
         for observer in self._observers:
             observer(receipt)
         if outcome.status in OPEN:
@@ -230,5 +230,5 @@ def _status(receipt: Receipt) -> DeliveryStatus:
 
 
 def may_be_out(receipt: Receipt) -> bool:
-    """Whether a send that failed may have reached the target all the same."""
+    """Whether a failed send may have reached the target."""
     return receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS

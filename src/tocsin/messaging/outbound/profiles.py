@@ -21,28 +21,28 @@ _NAME_RULE = "use 1 to 100 letters, digits, '.', '_' or '-', the first one a let
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:
-    """One target of a profile; `channel` is a kind, whatever alias the file has."""
+    """One target of a profile; `channel` is the kind, even if the file has an alias."""
 
     channel: str
     target: str
-    problem: YamlIssue | None = None  # why nothing can be sent to it
+    problem: YamlIssue | None = None  # why it cannot be sent to
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile as the file has it; `problems` are mistakes that leave the other profiles usable."""
+    """A profile of the file; `problems` are mistakes that do not affect other profiles."""
 
     name: str
     entries: tuple[ProfileEntry, ...]
 
     @property
     def problems(self) -> tuple[YamlIssue, ...]:
-        """What is wrong with its entries."""
+        """The problems of its entries."""
         return tuple(entry.problem for entry in self.entries if entry.problem)
 
     @property
     def valid(self) -> bool:
-        """Whether nothing was found against an entry."""
+        """Whether no entry has a problem."""
         return not self.problems
 
     def as_record(self) -> dict[str, object]:
@@ -56,7 +56,7 @@ class Profile:
 
 
 class Profiles:
-    """The profiles of one file, read again whenever it changes."""
+    """The profiles of one file, which is re-read when it changes."""
 
     def __init__(
         self, path: Path, known_kind: Callable[[str], str], check: Callable[[str, str], object] = lambda *_: None
@@ -64,7 +64,7 @@ class Profiles:
         """Read profiles from `path`.
 
         `known_kind` resolves kinds and aliases and raises UnknownChannelError; `check` is called with
-        kind and target of each entry and raises TocsinError when nothing can be sent there.
+        kind and target of each entry and raises TocsinError for an invalid target.
         """
         self._known_kind = known_kind
         self._check = check
@@ -74,23 +74,22 @@ class Profiles:
 
     @property
     def path(self) -> Path:
-        """Where the profiles are kept."""
+        """The path of the file."""
         return self._file.path
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force; the last good one is, if there was one."""
+        """Why the present file is not in effect; the last valid one is, if there was one."""
         return self._file.problem
 
     def all(self) -> tuple[Profile, ...]:
-        """Return the profiles in force, in the order of the file."""
+        """Return the profiles in effect, in the order of the file."""
         return tuple(self._file.value.values())
 
     def get(self, name: str) -> Profile:
         """Return one profile.
 
-        Raises UnknownProfileError, or ConfigError when it is not known and the file that might
-        have it is broken.
+        Raises UnknownProfileError, or ConfigError if the present file is broken and may define it.
         """
         known, problem = self._file.read()
         if name in known:
@@ -101,7 +100,7 @@ class Profiles:
         raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
 
     def place(self, entry: ProfileEntry) -> str:
-        """Return where an entry is wrong, as it stands in front of the reason; empty for one that is not."""
+        """Return the position of an entry's mistake, as a prefix of the reason; empty for a valid entry."""
         problem = entry.problem
         return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
 
@@ -110,7 +109,7 @@ class Profiles:
 
     def _read_profile(self, name: str, node: Node) -> Profile:
         if not _NAME.fullmatch(name):
-            node.refuse_key(f"{shorten(name)!r} is no profile name: {_NAME_RULE}")
+            node.refuse_key(f"{shorten(name)!r} is not a profile name: {_NAME_RULE}")
         return Profile(name, tuple(self._read_entry(item) for item in node.items(allow_empty=False)))
 
     def _read_entry(self, node: Node) -> ProfileEntry:

@@ -1,4 +1,4 @@
-"""Publishing: to the bus where Redis answers, else straight into the queue."""
+"""Publish to the bus, or directly into the queue while Redis does not answer."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Publisher:
-    """Puts messages on the bus, and takes them off it for the queue."""
+    """Puts messages on the bus, and takes them from it into the queue."""
 
     def __init__(self, outbox: Outbox, redis: Callable[[], RedisClient] | None) -> None:
         """`redis` returns a client that its owner closes."""
@@ -25,19 +25,19 @@ class Publisher:
         self._redis = redis
 
     async def publish(self, channel: str, target: str, message: str, caller: Caller) -> str:
-        """Publish durably and return where the message is now.
+        """Publish durably and return where the message is stored.
 
-        Raises UnknownChannelError and ChannelError for what could never be sent.
+        Raises UnknownChannelError, and ChannelError for a message that cannot be sent.
         """
         new = self._outbox.prepare(channel, target, message, caller.source)
-        id_ = new_id()  # when the answer of the bus is lost, the second copy is known as one
+        id_ = new_id()  # lets the queue recognise a second copy if the bus's answer was lost
         if place := await self._put_on_bus(new, id_):
             return place
         [delivery] = await self._outbox.enqueue([new.with_terms(None, None, f"bus:{id_}")], caller)
         return f"queue {delivery.id}"
 
     async def _put_on_bus(self, new: NewDelivery, id_: str) -> str:
-        """Return the place on the durable stream; nothing when Redis does not answer."""
+        """Return the entry's ID on the stream, or `None` if Redis does not answer."""
         if self._redis is None:
             return ""
         client = self._redis()
@@ -49,9 +49,9 @@ class Publisher:
             return ""
 
     def prepare(self, channel: str, entry: BusEntry) -> NewDelivery:
-        """Check one entry of the bus and return what may be queued; see `tocsin.delivery.bus.bus.Prepare`."""
+        """Check one entry of the bus and return the message to queue."""
         return self._outbox.prepare(channel, entry.target, entry.message, "bus", entry.policy)
 
     async def enqueue(self, new: Sequence[NewDelivery]) -> list[Delivery]:
-        """Queue prepared entries, all or none; see `tocsin.delivery.bus.bus.Enqueue`."""
+        """Queue prepared entries, all or none."""
         return await self._outbox.enqueue(new, Caller(BUS.name))

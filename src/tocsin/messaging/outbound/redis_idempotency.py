@@ -6,7 +6,7 @@ from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, StillRunningError, StoredResponse
 
 PREFIX = "tocsin:idempotency:"
-LEASE = "tocsin:idempotency-lease:"  # not below the other one: a caller's key may end in anything
+LEASE = "tocsin:idempotency-lease:"  # not a suffix of the other name, because a caller's key may end in anything
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = load_script(_LUA, "begin")
@@ -14,7 +14,7 @@ _FINISH = load_script(_LUA, "finish")
 
 
 class RedisKeys:
-    """See `Keys`."""
+    """Idempotency keys in Redis."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
@@ -23,9 +23,9 @@ class RedisKeys:
         answer = await self._client.run(_BEGIN, _names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
-            raise KeyReusedError(f"the key {key} came before with another body", hint="use a new key")
+            raise KeyReusedError(f"the key {key} was used before with another body", hint="use a new key")
         if state == "running":
-            raise StillRunningError(f"the request with the key {key} is still running", hint="ask again in a second")
+            raise StillRunningError(f"the request with the key {key} is still running", hint="retry in a second")
         if state == "known":
             return StoredResponse(int(rest[0]), rest[1])
         return StoredResponse() if state == "abandoned" else None

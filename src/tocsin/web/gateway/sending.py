@@ -78,7 +78,7 @@ class SendHandler:
             return await self._once(scope, body, key, queued=queued)
         except KeyReusedError:
             raise HttpProblemError(
-                "idempotency-key-reused", "This Idempotency-Key came before with another body."
+                "idempotency-key-reused", "This Idempotency-Key was used before with another body."
             ) from None
         except StillRunningError:
             detail = "The request with this Idempotency-Key is still running."
