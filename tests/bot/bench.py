@@ -1,6 +1,7 @@
 """The whole bot on a real database, with stand-ins at its seams: provider, Bot API, queue, time."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -9,17 +10,25 @@ from typing import Any
 
 from tests.audit_entries import check_audit_log
 
-from tocsin.bot.assembly import Bot, BotDependencies, build_bot
+from tocsin.assembly.bot import BotDependencies, build_bot, build_executor
 from tocsin.bot.commands import CommandDependencies
 from tocsin.bot.contract import Prepared, ShownMessage, SkillResult
+from tocsin.bot.runner import Bot
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
+from tocsin.channels.botchat import BotchatAdapter
+from tocsin.channels.botchat.conversation import BotchatConversation
+from tocsin.channels.contract import Tools
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.settings import Settings
 from tocsin.core.errors import TocsinError
+from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.storage.database import READERS, Database
+from tocsin.core.time.clock import Clock
 from tocsin.features.context import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
@@ -116,7 +125,7 @@ class ScriptedProvider:
 
 
 class RecordingApi:
-    """The Bot API: every call is kept; `failures` are raised first; a `hold` delays answers."""
+    """The Bot API behind a transport: every call is kept; `failures` are raised first; a `hold` delays answers."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -124,16 +133,27 @@ class RecordingApi:
         self.hold: asyncio.Event | None = None
         self._ids = count(500)
 
-    async def call(self, method: str, /, **params: Any) -> Any:
-        self.calls.append((method, params))
+    async def request(self, _: str, url: str, *, body: bytes = b"", **__: Any) -> HttpResponse:
+        method = url.rpartition("/")[2]
+        self.calls.append((method, json.loads(body)))
         if self.failures:
             raise self.failures.pop(0)
         if self.hold:
             await self.hold.wait()
-        return {"message_id": next(self._ids)} if method == "sendMessage" else True
+        result = {"message_id": next(self._ids)} if method == "sendMessage" else True
+        return HttpResponse(200, {}, json.dumps({"ok": True, "result": result}).encode())
+
+    async def aclose(self) -> None: ...
 
     def texts(self, method: str) -> list[str]:
         return [params["text"] for name, params in self.calls if name == method]
+
+
+def conversation(http: Transport, clock: Clock, **env: str) -> BotchatConversation:
+    """Return the channel of the bot, whose product is behind `http`."""
+    variables = BotchatAdapter.spec.variables
+    environ = {"TOCSIN_DATA_DIR": "/nonexistent", "BOTCHAT_BOT_TOKEN": "123:abc", **env}
+    return BotchatConversation(Settings.load(variables, environ=environ).only(variables), Tools(http, clock))
 
 
 @dataclass
@@ -160,17 +180,23 @@ class Skills:
         return SkillResult(run, self.output)
 
 
+MakeChannel = Callable[[Clock], ConversationAdapter]
+
+
 class Bench:
     """The bot, what it was given, and what came of it. `send` does what the inbox does."""
 
-    def __init__(self, directory: Path, rules: BotSettings, **parts: Any) -> None:
+    def __init__(
+        self, directory: Path, settings: BotSettings, channel: MakeChannel | None = None, **parts: Any
+    ) -> None:
         self.directory = directory
-        self.rules = rules
+        self.settings = settings
         self.given = parts
         self.clock = SteppedClock(self.settle)
-        self.sessions = Sessions(self.clock, ttl_s=3600, window=rules.max_history)
+        self.sessions = Sessions(self.clock, ttl_s=3600, window=settings.max_history)
         self.provider: ScriptedProvider | None = ScriptedProvider()
         self.api = RecordingApi()
+        self.channel = channel(self.clock) if channel else conversation(self.api, self.clock)
         self.skills = Skills()
         self.model_problems: dict[str, str] = {}
         self.told: list[tuple[str, Reply]] = []
@@ -186,9 +212,9 @@ class Bench:
         self.database = Database(self.directory / "tocsin.db", SCHEMAS)
         self.bot: Bot = build_bot(self._parts())
 
-    async def restart(self, rules: BotSettings | None = None) -> None:
+    async def restart(self, settings: BotSettings | None = None) -> None:
         await self.database.aclose()
-        self.rules = rules or self.rules
+        self.settings = settings or self.settings
         self.start()
 
     async def aclose(self) -> None:
@@ -215,17 +241,18 @@ class Bench:
         async def provider() -> ScriptedProvider | None:
             return self.provider
 
+        of_executor = {name: self.given[name] for name in ("hold", "indicating") if name in self.given}
         usual: dict[str, Any] = {
-            "rules": self.rules,
+            "settings": self.settings,
+            "executor": build_executor(self.settings, self.database, self.clock, self.channel, tell, **of_executor),
             "database": self.database,
             "clock": self.clock,
             "audit": AuditTrail(self.audit),
             "sessions": self.sessions,
-            "api": self.api,
+            "channel": self.channel,
             "tell": tell,
             "shown_as": shown_as,
-            "target_of": lambda m: f"{m.chat_id}/{m.thread_id}" if m.thread_id else m.chat_id,
-            "abilities": CommandDependencies(
+            "for_commands": CommandDependencies(
                 self.skills.list,
                 self.skills.run,
                 status_lines,
@@ -235,7 +262,7 @@ class Bench:
             "provider": provider,
             "prepare": prepare,
         }
-        return BotDependencies(**usual | self.given)
+        return BotDependencies(**usual | {name: part for name, part in self.given.items() if name not in of_executor})
 
     async def settle(self) -> None:
         """Let everything happen that can: whatever waits for the database has its answer after some turns."""
@@ -250,7 +277,7 @@ class Bench:
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.MESSAGE
         command, _, args = text.removeprefix("/").partition(" ")
         about_inbox = {name: fields.pop(name) for name in ("backlog", "attempt") if name in fields}
-        message = InboundMessage("botchat", kind, str(number), (str(number),), chat, text, sender_id=chat)
+        message = InboundMessage(self.channel.name, kind, str(number), (str(number),), chat, text, sender_id=chat)
         if kind is MessageKind.COMMAND:
             message = replace(message, command=command, args=args)
         return MessageContext(id or f"event-{number}", replace(message, **fields), **about_inbox)
@@ -275,7 +302,7 @@ class Bench:
     async def press(self, data: str, **fields: Any) -> HandlerResult:
         return await self.handle(self.pressed(data, **fields))
 
-    def arrived(self, target: str, *, message_id: int) -> None:
+    def arrived(self, target: str, *, message_id: str) -> None:
         """Let what was told `target` be a message there."""
         self.shown[f"delivery to {target}"] = ShownMessage(target, message_id)
 

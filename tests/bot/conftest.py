@@ -16,10 +16,10 @@ MakeBench = Callable[..., Bench]
 async def make_bench(tmp_path: Path) -> AsyncIterator[MakeBench]:
     made: list[Bench] = []
 
-    def make(rules: BotSettings | None = None, **parts: Any) -> Bench:
+    def make(settings: BotSettings | None = None, **parts: Any) -> Bench:
         directory = tmp_path / str(len(made))
         directory.mkdir()
-        made.append(Bench(directory, rules or BotSettings(allowed=frozenset({"7", "8"}), admin=ADMIN), **parts))
+        made.append(Bench(directory, settings or BotSettings(allowed=frozenset({"7", "8"}), admin=ADMIN), **parts))
         return made[-1]
 
     yield make

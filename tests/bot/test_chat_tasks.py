@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tocsin.bot.chat_tasks import ChatTasks, JobCancelledError
+from tocsin.bot.chat_tasks import ChatTasks, TaskCancelledError
 
 
 async def started(jobs: ChatTasks, work, id: str = "job") -> asyncio.Task[object]:  # noqa: A002
@@ -24,7 +24,7 @@ async def test_a_cancelled_job_ends_with_an_error_of_its_own_and_its_task_goes_o
         try:
             with jobs.running("7", "job"):
                 await asyncio.Event().wait()
-        except JobCancelledError:
+        except TaskCancelledError:
             await asyncio.sleep(0)
             after.append("told")
 
@@ -58,7 +58,7 @@ async def test_a_library_that_takes_the_cancellation_for_something_else_changes_
     jobs = ChatTasks()
     task = await started(jobs, work)
     jobs.cancel("7")
-    with pytest.raises(JobCancelledError):
+    with pytest.raises(TaskCancelledError):
         await task
     assert task.cancelling() == 0
 
@@ -82,7 +82,7 @@ async def test_a_job_is_cancelled_once_and_only_in_its_own_chat():
         0,
     ]
     assert jobs.cancel("7") == 1
-    assert {type(end) for end in await asyncio.gather(one, two, return_exceptions=True)} == {JobCancelledError}
+    assert {type(end) for end in await asyncio.gather(one, two, return_exceptions=True)} == {TaskCancelledError}
 
 
 async def test_a_failure_of_a_job_is_its_own():

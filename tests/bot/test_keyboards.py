@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 
 from tocsin.bot import keyboards
 from tocsin.bot.contract import ChatMode
+from tocsin.channels.conversation import Keyboard
 from tocsin.features.context import SkillInfo
 
 
-def data_of(rows: keyboards.Rows) -> list[str]:
+def data_of(rows: Keyboard) -> list[str]:
     return [data for row in rows for _, data in row]
 
 

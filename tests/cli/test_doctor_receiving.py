@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tocsin.assembly.bot import build_access
 from tocsin.assembly.program import DATABASE_FILE, direct_transport, load_settings, open_app
-from tocsin.bot.assembly import build_access
 from tocsin.bot.settings import BotSettings
 from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -116,7 +116,7 @@ async def test_a_listed_chat_is_enough(tmp_path: Path):
 async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Path):
     settings, discovery = load_settings(environ=environment(tmp_path, **BOT))
     async with open_app(settings, discovery, direct_transport) as app:
-        access = build_access(BotSettings.of(settings), app.database, app.clock, app.audit, None)
+        access = build_access(BotSettings(), app.database, app.clock, app.audit)
         await access.approve("1001", Caller("test"))
         await access.deny("1002", Caller("test"))
         await access.request(InboundMessage("botchat", MessageKind.COMMAND, "1", ("k",), "1003", "/start"))

@@ -7,8 +7,6 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "tocsin"
 ROOMS_OF_CHANNELS = {"channels", "standins"}
-# The bot is a bot of this one channel.
-CHANNEL_OF_THE_BOT = "tocsin.channels.botchat"
 CHANNEL_NAME = re.compile(
     r"teamchat|botchat|guildchat|devicemsg|e-?mail|slack|telegram|discord|smtp|imessage", re.IGNORECASE
 )
@@ -39,7 +37,6 @@ def test_no_file_outside_the_channels_imports_one():
         for name, tree in trees()
         for line, module in imports(tree)
         if module.startswith("tocsin.channels.") and CHANNEL_NAME.search(module)
-        if not (name.startswith("bot/") and module.startswith(CHANNEL_OF_THE_BOT))
     ]
     assert found == []
 

@@ -39,6 +39,9 @@ def _own_abilities(app: "App") -> Abilities:
     def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
         return indicating(app.registry.receiver(message.channel), app.clock, message)
 
+    def cause_of(message: InboundMessage) -> RunTrigger:
+        return RunTrigger.BOT if app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
+
     return Abilities(
         ask=ask,
         list_skills=_no_skills,
@@ -48,14 +51,8 @@ def _own_abilities(app: "App") -> Abilities:
         reveal_secrets=_no_secrets,
         start_run=_no_runs,
         indicate=indicate,
-        cause_of=_cause_of,
+        cause_of=cause_of,
     )
-
-
-def _cause_of(message: InboundMessage) -> RunTrigger:
-    from tocsin.bot.contract import CHANNEL
-
-    return RunTrigger.BOT if message.channel == CHANNEL else RunTrigger.WEBHOOK
 
 
 async def _no_skills() -> Sequence[SkillInfo]:

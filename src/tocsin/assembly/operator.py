@@ -19,14 +19,16 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
     """Return what queues a text for the admin chat, where there is one; the caller logs it anyway."""
 
     async def tell(text: str) -> None:
-        from tocsin.bot.assembly import tell_through
-        from tocsin.bot.contract import CHANNEL
+        from tocsin.assembly.bot import conversation_of, tell_through
         from tocsin.bot.settings import BotSettings
         from tocsin.core.ids import new_id
 
-        notices = BotSettings.of(app.settings).notices
-        if notices and CHANNEL in app.registry.configured():
-            await tell_through(app.outbox, Caller("bot"))(notices, Reply(text), f"admin:{new_id()}")
+        if not app.registry.bot_channel().configured:
+            return
+        channel = conversation_of(app.registry)
+        notices = BotSettings.of(app.settings, channel.variables).notices
+        if notices:
+            await tell_through(app.outbox, Caller("bot"), channel.name)(notices, Reply(text), f"admin:{new_id()}")
 
     return tell
 

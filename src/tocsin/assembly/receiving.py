@@ -16,10 +16,11 @@ from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
-    from tocsin.bot.assembly import Bot
     from tocsin.bot.contract import RunSkillForChat, SkillResult
-    from tocsin.bot.source import Source
+    from tocsin.bot.runner import Bot
+    from tocsin.bot.settings import BotSettings
     from tocsin.bot.talk.sessions import Sessions
+    from tocsin.channels.conversation import ConversationAdapter, UpdateSource
     from tocsin.features.context import OnEnd
     from tocsin.messaging.inbound.inbox import Inbox
 
@@ -36,7 +37,7 @@ class Receiving:
 
     inbox: "Inbox"
     bot: "Bot | None" = None
-    source: "Source | None" = None
+    source: "UpdateSource | None" = None
     chat_model: Callable[[], str] = str
     use_redis: Callable[[], None] = lambda: None  # keep there from now on what processes share
 
@@ -58,32 +59,38 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
 
     Raises ConfigError for settings that contradict each other.
     """
-    from tocsin.bot.contract import CHANNEL
+    from tocsin.assembly.bot import build_sessions, conversation_of, use_redis
     from tocsin.bot.handler import reject_without_bot
-    from tocsin.bot.source import inbound_of, outbound_of, sessions_of, source_of, use_redis
+    from tocsin.bot.settings import BotSettings
+    from tocsin.channels.conversation import ReportsMoves
 
     handlers, last_handlers = app.features.handlers(), app.features.last_handlers()
 
     async def matches(message: InboundMessage) -> bool:
         return any([await handler.matches(message) for handler in handlers])
 
-    if CHANNEL not in app.registry.configured():
-        # A webhook needs no token: without the bot's access rules nobody of that channel gets any further.
-        return Receiving(inbox_of(app, [reject_without_bot, *handlers, *last_handlers], matches))
-    sessions = sessions_of(app.settings, app.clock)
+    chosen = app.registry.bot_channel()
+    kind = chosen.spec.kind if chosen.configured else ""
+    # A webhook needs no token: without the bot's access rules no message of such a channel gets any further.
+    without_bot = {state.spec.kind for state in app.registry.states() if state.spec.conversation} - {kind}
+    reject = partial(reject_without_bot, without_bot)
+    if not kind:
+        return Receiving(inbox_of(app, [reject, *handlers, *last_handlers], matches))
+    channel = conversation_of(app.registry)
+    settings = BotSettings.of(app.settings, channel.variables)
+    sessions = build_sessions(settings, app.clock)
 
     def share_sessions() -> None:
-        use_redis(sessions, app.settings, app.redis)
+        use_redis(sessions, settings, app.redis)
 
     if await is_redis_there(app):
         share_sessions()
-    bot = _open_bot(app, sessions)
-    inbound = inbound_of(app.registry)
-    inbound.on_moved(bot.access.record_move)
-    outbound_of(app.registry).on_moved(bot.access.record_move)
-    inbox = inbox_of(app, [bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
-    tell = tell_operator(app)
-    source = source_of(app.settings, inbound, inbox, app.clock, app.settings.data_dir, tell) if fetch else None
+    bot = _open_bot(app, channel, settings, sessions)
+    for side in (channel, app.registry.adapter(kind)):
+        if isinstance(side, ReportsMoves):
+            side.on_moved(bot.access.record_move)
+    inbox = inbox_of(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
+    source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)
 
 
@@ -97,7 +104,6 @@ def inbox_of(
 
     `matches` says whether a feature takes a message: on other channels than the bot's, nothing else answers.
     """
-    from tocsin.bot.contract import CHANNEL
     from tocsin.messaging.inbound.inbox import Inbox
     from tocsin.messaging.inbound.loop_guard import LoopGuard
     from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
@@ -105,7 +111,7 @@ def inbox_of(
     async def may_acknowledge(message: InboundMessage) -> bool:
         if not is_addressed(message):
             return False
-        if message.channel == CHANNEL:
+        if app.registry.spec(message.channel).conversation:
             return bot is not None and await bot.may_acknowledge(message)
         return matches is not None and await matches(message)
 
@@ -119,61 +125,55 @@ def inbox_of(
     return Inbox(store, work, app.audit, app.clock, app.presence(), before_taking_over=end_its_runs)
 
 
-def _open_bot(app: App, sessions: "Sessions") -> "Bot":
-    from tocsin.bot.assembly import BotDependencies, build_bot, shown_by, tell_through
+def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
+    from tocsin.assembly.bot import BotDependencies, build_bot, build_executor, shown_by, tell_through
     from tocsin.bot.commands import CommandDependencies
     from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
     from tocsin.bot.files.reading import read_in_child
     from tocsin.bot.files.speech import Speech
-    from tocsin.bot.settings import BotSettings
     from tocsin.bot.skill_mode.plans import Plans
     from tocsin.bot.skill_mode.skill_planner import SkillPlanner
-    from tocsin.bot.source import files_of, inbound_of
 
-    inbound, rules = inbound_of(app.registry), BotSettings.of(app.settings)
-    attachments = Attachments(
-        files_of(inbound, app.settings), Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
-    )
     can, models = app.features.can, app.models()
-    intake = SkillPlanner(
+    attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
+    tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
+    executor = build_executor(settings, app.database, app.clock, channel, tell, hold=hold, indicating=can.indicate)
+    planner = SkillPlanner(
         Plans(app.database, app.clock),
         app.audit,
-        inbound.api,
+        channel,
+        executor,
         provider=models.find,
         list_skills=can.list_skills,
         run_skill=_skill_runner(app, "intake"),
     )
-    abilities = CommandDependencies(
+    for_commands = CommandDependencies(
         list_skills=can.list_skills,
         run_skill=_skill_runner(app, "bot"),
         status_lines=partial(_status_lines, app),
         provider=models.name,
-        max_history=rules.max_history,
+        max_history=settings.max_history,
         model_problems=models.problems,
     )
-    bot = build_bot(
+    return build_bot(
         BotDependencies(
-            rules=rules,
+            settings=settings,
             database=app.database,
             clock=app.clock,
             audit=app.audit,
             sessions=sessions,
-            api=inbound.api,
-            tell=tell_through(app.outbox, Caller("bot")),
-            target_of=inbound.reply_target,
-            abilities=abilities,
+            channel=channel,
+            tell=tell,
+            executor=executor,
+            for_commands=for_commands,
             provider=models.find,
-            shown_as=shown_by(app.outbox),
-            hold=app.outbox.store.hold,
-            indicating=can.indicate,
+            shown_as=shown_by(app.outbox, channel),
             prepare=attachments.prepare,
-            free_form={ChatMode.SKILL: intake.propose},
-            on_button=intake.on_button,
+            free_form={ChatMode.SKILL: planner.propose},
+            on_button=planner.on_button,
         )
     )
-    intake.work_at(bot.desk)
-    return bot
 
 
 def _skill_runner(app: App, source: str) -> "RunSkillForChat":

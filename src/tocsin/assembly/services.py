@@ -121,9 +121,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "Ch
 def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     from logging import getLogger
 
-    from tocsin.bot.contract import CHANNEL
-
-    missing = next(", ".join(state.missing) for state in app.registry.states() if state.spec.kind == CHANNEL)
+    missing = ", ".join(app.registry.bot_channel().missing)
     if needed:
         raise ConfigError("the bot cannot run", hint=f"set {missing}")
     getLogger(__name__).info("the bot is off", extra={"missing": missing})

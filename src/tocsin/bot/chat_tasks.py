@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 
-class JobCancelledError(Exception):
+class TaskCancelledError(Exception):
     """A person cancelled the job; whoever runs it says so in the chat."""
 
 
@@ -32,7 +32,7 @@ class ChatTasks:
 
     @contextmanager
     def running(self, chat: str, id: str) -> Iterator[ChatTask]:  # noqa: A002
-        """Let the block be cancelled by `cancel`: it ends with JobCancelledError then."""
+        """Let the block be cancelled by `cancel`: it ends with TaskCancelledError then."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a job runs in a task")
@@ -44,7 +44,7 @@ class ChatTasks:
             # Somebody else, such as the end of the program, may have cancelled the task as well.
             if not job.cancelled or task.uncancel() > 0:
                 raise
-            raise JobCancelledError from None
+            raise TaskCancelledError from None
         except Exception:
             if not job.cancelled:
                 raise
@@ -67,4 +67,4 @@ class ChatTasks:
 def _end(task: "asyncio.Task[object]") -> NoReturn:
     """End a block that took its cancellation for something else: the person was told that it is cancelled."""
     task.uncancel()
-    raise JobCancelledError from None
+    raise TaskCancelledError from None

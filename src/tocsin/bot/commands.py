@@ -8,7 +8,6 @@ from functools import partial
 from tocsin.bot import keyboards
 from tocsin.bot.contract import (
     LABELS,
-    BotCalls,
     ChatHistory,
     ChatMode,
     HistoryMessage,
@@ -24,6 +23,7 @@ from tocsin.bot.executor import ChatExecutor, TaskContext, was_turned_away
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import in_place, show_progress
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
@@ -73,20 +73,20 @@ class Commands:
 
     def __init__(
         self,
-        desk: ChatExecutor,
-        memory: BotPersistence,
+        executor: ChatExecutor,
+        persistence: BotPersistence,
         sessions: ChatHistory,
-        window: ConversationBuffer,
-        abilities: CommandDependencies,
-        api: BotCalls,
+        buffer: ConversationBuffer,
+        dependencies: CommandDependencies,
+        channel: ConversationAdapter,
         admin: str = "",
     ) -> None:
-        self._desk = desk
-        self._memory = memory
+        self._executor = executor
+        self._persistence = persistence
         self._sessions = sessions
-        self._window = window
-        self._can = abilities
-        self._api = api
+        self._buffer = buffer
+        self._dependencies = dependencies
+        self._channel = channel
         self._admin = admin
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -115,12 +115,12 @@ class Commands:
         if prefix == keyboards.MODE and rest in set(ChatMode):
             return in_place(received.message, await self._switch(received, ChatMode(rest)))
         if prefix == keyboards.SKILL:
-            verdict = await self._press_skill(received, rest)
+            result = await self._press_skill(received, rest)
             # Who is turned away may press again.
-            return verdict if was_turned_away(verdict) else in_place(received.message, verdict)
+            return result if was_turned_away(result) else in_place(received.message, result)
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
-        if prefix == keyboards.CANCEL and self._desk.jobs.cancel(received.message.chat_id, rest):
+        if prefix == keyboards.CANCEL and self._executor.tasks.cancel(received.message.chat_id, rest):
             return HandlerResult(
                 HandlingStatus.ANSWERED, reason="cancelled by its button"
             )  # the message with the button says so
@@ -138,29 +138,29 @@ class Commands:
 
     async def status(self, received: MessageContext) -> HandlerResult:
         """Tell mode, history, work in progress, the queue, cron jobs and the chat model."""
-        message, gate = received.message, self._desk.gate
+        message, gate = received.message, self._executor.gate
         chat = message.chat_id
         remembered = len(await self._sessions.get(history_key(message)))
         lines = [
-            f"Mode: {await self._memory.mode(chat)}",
-            f"History: {remembered} of {self._can.max_history} messages",
+            f"Mode: {await self._persistence.mode(chat)}",
+            f"History: {remembered} of {self._dependencies.max_history} messages",
             f"Working on: {gate.running(chat)} of {gate.per_chat} here, {gate.running()} of {gate.overall} in all",
             f"Waiting: {gate.waiting(chat)} here (at most {gate.overflow}), {gate.waiting()} in all",
             *await self._other_lines(),
-            f"Chat model: {self._can.provider or 'none'}",
+            f"Chat model: {self._dependencies.provider or 'none'}",
             *self._model_lines(with_reason=chat == self._admin),
         ]
         return answered("\n".join(lines))
 
     def _model_lines(self, *, with_reason: bool) -> list[str]:
-        problems = self._can.model_problems().items()
+        problems = self._dependencies.model_problems().items()
         if with_reason:
             return [f"{model} fails until you act: {reason}" for model, reason in problems]
         return [f"{model} fails until whoever runs this bot acts" for model, _ in problems]
 
     async def _other_lines(self) -> Sequence[str]:
         try:
-            return await self._can.status_lines()
+            return await self._dependencies.status_lines()
         except TocsinError as error:
             log.warning("part of the status is missing", extra={"reason": error.sentence()})
             return ["Queue and cron: not known right now"]
@@ -169,7 +169,7 @@ class Commands:
         return await self._show_page(0)
 
     async def _show_page(self, page: int) -> HandlerResult:
-        skills = await self._can.list_skills()
+        skills = await self._dependencies.list_skills()
         if not skills:
             return answered(NO_SKILLS)
         page = min(page, keyboards.pages(skills) - 1)
@@ -178,25 +178,25 @@ class Commands:
     async def _press_skill(self, received: MessageContext, rest: str) -> HandlerResult:
         if (page := keyboards.page_of(rest)) is not None:
             return await self._show_page(page)
-        name = keyboards.find_skill(rest, [skill.name for skill in await self._can.list_skills()])
+        name = keyboards.find_skill(rest, [skill.name for skill in await self._dependencies.list_skills()])
         if name is None:
             return answered("That skill is not installed any more. /skills lists what there is.")
-        return await self._desk.do(received, partial(self._run_skill, name, ""))
+        return await self._executor.do(received, partial(self._run_skill, name, ""))
 
     async def _run(self, received: MessageContext) -> HandlerResult:
         name, _, rest = received.message.args.strip().partition(" ")
         if not name:
             return answered("Which skill? Write /run and its name; /skills lists them.")
-        if name not in {skill.name for skill in await self._can.list_skills()}:
+        if name not in {skill.name for skill in await self._dependencies.list_skills()}:
             return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
-        return await self._desk.do(received, partial(self._run_skill, name, rest.strip()))
+        return await self._executor.do(received, partial(self._run_skill, name, rest.strip()))
 
     async def _run_skill(self, name: str, rest: str, work: TaskContext) -> HandlerResult:
         message = work.received.message
-        await show_progress(self._api, message, f"Running {name} …")
+        await show_progress(self._channel, message, f"Running {name} …")
         actor = f"chat:{message.chat_id}"
         try:
-            result = await self._can.run_skill(name, args=tuple(rest.split()), input=rest, actor=actor)
+            result = await self._dependencies.run_skill(name, args=tuple(rest.split()), input=rest, actor=actor)
         except TocsinError as error:
             return failed(f"Skill {name} did not run: {error.sentence()}", error.sentence())
         text = result_text(name, result)
@@ -206,12 +206,12 @@ class Commands:
         wanted = received.message.args.strip().lower()
         if wanted in set(ChatMode):
             return await self._switch(received, ChatMode(wanted))
-        current = await self._memory.mode(received.message.chat_id)
+        current = await self._persistence.mode(received.message.chat_id)
         unknown = f"There is no mode {truncate(wanted, 50)}. " if wanted else ""
         return answered(f"{unknown}This chat is in {current} mode.", buttons=keyboards.mode_keyboard(current))
 
     async def _switch(self, received: MessageContext, mode: ChatMode) -> HandlerResult:
-        await self._memory.set_mode(received.message.chat_id, mode)
+        await self._persistence.set_mode(received.message.chat_id, mode)
         meaning = {
             ChatMode.CHAT: "Chat mode: what you write goes to the chat model.",
             ChatMode.SKILL: "Skill mode: I look for skills that do what you write, and run them.",
@@ -223,11 +223,11 @@ class Commands:
         return answered(history_text(entries) if entries else "I remember nothing of this chat.")
 
     async def _reset(self, received: MessageContext) -> HandlerResult:
-        await self._window.clear(history_key(received.message))
+        await self._buffer.clear(history_key(received.message))
         return answered("I have forgotten this chat's history.")
 
     async def _cancel(self, received: MessageContext) -> HandlerResult:
-        count = self._desk.jobs.cancel(received.message.chat_id)
+        count = self._executor.tasks.cancel(received.message.chat_id)
         if not count:
             return answered("I am not working on anything here.")
         return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")

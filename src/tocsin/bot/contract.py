@@ -3,16 +3,15 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from tocsin.channels.botchat.adapter import BotchatAdapter
 from tocsin.channels.contract import PLAIN
+from tocsin.channels.conversation import Keyboard, with_buttons
 from tocsin.channels.inbound import InboundMessage
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import ChatProvider, Image
 from tocsin.runs.model import Run
 
-CHANNEL = BotchatAdapter.spec.kind
 # Who said something, in a session and to a chat model.
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
@@ -94,14 +93,6 @@ class ChatHistory(Protocol):
         ...
 
 
-class BotCalls(Protocol):
-    """The Bot API as far as the bot itself calls it; see `channels/botchat/api.py`."""
-
-    async def call(self, method: str, /, **params: Any) -> Any:
-        """Call `method` and return its result; raises RemoteError."""
-        ...
-
-
 class RunSkillForChat(Protocol):
     """Runs one skill to its end; raises TocsinError when it cannot be started."""
 
@@ -125,7 +116,7 @@ class ShownMessage(NamedTuple):
     """A message of the bot that is in a chat."""
 
     target: str
-    id: int
+    id: str
 
 
 # Queues one reply durably for a target that need not be the chat a message came from; the key makes it one of a kind.
@@ -153,17 +144,17 @@ def history_key(message: InboundMessage) -> str:
     return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
 
 
-def answered(text: str, *, parse_mode: str = PLAIN, buttons: Sequence[Sequence[Sequence[str]]] = ()) -> HandlerResult:
-    """Return the verdict that answers with one text."""
-    extra = {"buttons": [[list(button) for button in row] for row in buttons]} if buttons else {}
-    return HandlerResult(HandlingStatus.ANSWERED, (Reply(text, parse_mode, extra),))
+def answered(text: str, *, parse_mode: str = PLAIN, buttons: Keyboard = ()) -> HandlerResult:
+    """Return the result that answers with one text."""
+    reply = Reply(text, parse_mode, with_buttons(buttons) if buttons else {})
+    return HandlerResult(HandlingStatus.ANSWERED, (reply,))
 
 
 def failed(text: str, reason: str) -> HandlerResult:
-    """Return the verdict that tells the person in one sentence what did not work."""
+    """Return the result that tells the person in one sentence what did not work."""
     return HandlerResult(HandlingStatus.FAILED, (Reply(text),), reason)
 
 
 def ignored(reason: str) -> HandlerResult:
-    """Return the verdict that says nothing."""
+    """Return the result that says nothing."""
     return HandlerResult(HandlingStatus.IGNORED, reason=reason)

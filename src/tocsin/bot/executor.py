@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
-from tocsin.bot.chat_tasks import ChatTasks, JobCancelledError
+from tocsin.bot.chat_tasks import ChatTasks, TaskCancelledError
 from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
 from tocsin.bot.files.attachments import ACCEPTED
 from tocsin.bot.gate import Gate, GateFullError
@@ -13,6 +13,7 @@ from tocsin.bot.pressed import message_pressed
 from tocsin.bot.talk.preview import Preview, Previews
 from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.contract import COMMONMARK
+from tocsin.channels.conversation import replacing
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.markup import completed
@@ -63,16 +64,16 @@ class ChatExecutor:
         self,
         gate: Gate,
         previews: Previews,
-        arrivals: MessageSequencer,
+        sequencer: MessageSequencer,
         *,
         tell: Tell,
         target_of: Callable[[InboundMessage], str],
         indicating: Indicating | None = None,
     ) -> None:
         self.gate = gate
-        self.jobs = ChatTasks()
+        self.tasks = ChatTasks()
         self._previews = previews
-        self._arrivals = arrivals
+        self.sequencer = sequencer
         self._tell = tell
         self._target_of = target_of
         self._indicating = indicating or (lambda _: nullcontext())
@@ -84,38 +85,38 @@ class ChatExecutor:
         work = TaskContext(received, preview, self._tell, self._target_of(message))
         # Who was promised an answer before a crash is not turned away after it.
         patient = received.backlog or received.attempt > 1
-        await self._arrivals.turn(received)  # from here to the gate nothing is awaited
+        await self.sequencer.turn(received)  # from here to the gate nothing is awaited
         try:
-            with self.jobs.running(message.chat_id, received.id):
+            with self.tasks.running(message.chat_id, received.id):
                 async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
                     await received.begin()
-                    verdict = await task(work)
+                    result = await task(work)
         except GateFullError:
-            verdict = failed(TOO_MANY, TURNED_AWAY)
-        except JobCancelledError:
-            verdict = cancelled(preview, message)
+            result = failed(TOO_MANY, TURNED_AWAY)
+        except TaskCancelledError:
+            result = cancelled(preview, message)
         except Exception as error:
             if preview.message_id is None:
                 raise
             # Half an answer must not stay there beside the message that it failed.
             log.exception("work that was shown has failed", extra={"event": received.id})
-            verdict = failed(BROKEN, f"unexpected {type(error).__name__}")
+            result = failed(BROKEN, f"unexpected {type(error).__name__}")
         await preview.settled()
-        return self._sealed(verdict, received, preview)
+        return self._sealed(result, received, preview)
 
-    def _sealed(self, verdict: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
+    def _sealed(self, result: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
         """Let the last reply take the preview's place."""
-        if preview.message_id is None or not verdict.replies:
-            return verdict
-        *before, last = verdict.replies
-        last = replace(last, extra={**last.extra, "edit_message_id": preview.message_id})
+        if preview.message_id is None or not result.replies:
+            return result
+        *before, last = result.replies
+        last = replace(last, extra={**last.extra, **replacing(preview.message_id)})
 
         async def done() -> None:
-            if verdict.done:
-                await verdict.done()
+            if result.done:
+                await result.done()
             await self._previews.forget(received)
 
-        return replace(verdict, replies=(*before, last), done=done)
+        return replace(result, replies=(*before, last), done=done)
 
 
 def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
@@ -129,14 +130,14 @@ def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
     return HandlerResult(HandlingStatus.ANSWERED, replies, BY_PERSON)
 
 
-def was_turned_away(verdict: HandlerResult) -> bool:
+def was_turned_away(result: HandlerResult) -> bool:
     """Whether the work has not begun, because too much waits already."""
-    return verdict.reason == TURNED_AWAY
+    return result.reason == TURNED_AWAY
 
 
-def was_cancelled(verdict: HandlerResult) -> bool:
+def was_cancelled(result: HandlerResult) -> bool:
     """Whether a person cancelled the work."""
-    return verdict.reason == BY_PERSON
+    return result.reason == BY_PERSON
 
 
 def has_content(message: InboundMessage, ready: Prepared) -> bool:

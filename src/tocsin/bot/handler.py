@@ -2,14 +2,12 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from tocsin.bot import keyboards
 from tocsin.bot.commands import Command, Commands
 from tocsin.bot.contract import (
-    CHANNEL,
-    BotCalls,
     ChatMode,
     OnButton,
     Prepare,
@@ -25,12 +23,12 @@ from tocsin.bot.door.audit_actions import BOT
 from tocsin.bot.executor import ChatExecutor, FreeForm, prepared
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
-from tocsin.bot.settings import read_chat_id
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.conversation import Conversation
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
-from tocsin.bot.talk.prompt import memory_of
+from tocsin.bot.talk.prompt import history_text_of
 from tocsin.bot.talk.sequencer import MessageSequencer
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.messaging.outbound.caller import Caller
@@ -41,60 +39,67 @@ PENDING = "access request pending"
 LOGGED_CHATS = 10_000
 
 
-async def reject_without_bot(received: MessageContext) -> HandlerResult | None:
-    """Stand at the door where no bot is set up: nobody of its channel gets in."""
-    return ignored("no bot is set up") if received.message.channel == CHANNEL else None
+async def reject_without_bot(channels: Collection[str], received: MessageContext) -> HandlerResult | None:
+    """Reject every message of channels that the bot could use: without it they have no access rules."""
+    return ignored("no bot is set up") if received.message.channel in channels else None
 
 
 class BotAccessHandler:
     """Comes first: lets nobody through who is not allowed, and answers what belongs to access itself."""
 
     def __init__(
-        self, access: Access, status: Command, arrivals: MessageSequencer, *, logged_chats: int = LOGGED_CHATS
+        self,
+        access: Access,
+        status: Command,
+        sequencer: MessageSequencer,
+        channel: ConversationAdapter,
+        *,
+        logged_chats: int = LOGGED_CHATS,
     ) -> None:
         self._access = access
         self._status = status
-        self._arrivals = arrivals
+        self._sequencer = sequencer
+        self._channel = channel
         self._logged_chats = logged_chats
         self._logged: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Return nothing for an allowed chat, and for every other channel."""
         message = received.message
-        if message.channel != CHANNEL:
+        if message.channel != self._channel.name:
             return None
         if message.sender_is_bot:
             return ignored("sent by a bot")
         if message.kind is MessageKind.MESSAGE:
-            self._arrivals.begin(received)
-        verdict = await self._let_in(received)
-        if verdict is not None:
-            self._arrivals.leave(received)
-        return verdict
+            self._sequencer.begin(received)
+        result = await self._let_in(received)
+        if result is not None:
+            self._sequencer.leave(received)
+        return result
 
     async def _let_in(self, received: MessageContext) -> HandlerResult | None:
         message = received.message
-        standing = await self._access.standing(message.chat_id)
-        if message.chat_id == self._access.admin and (verdict := await self._for_admin(received, standing)):
-            return verdict
-        if standing is AccessState.ALLOWED:
+        state = await self._access.state_of(message.chat_id)
+        if message.chat_id == self._access.admin and (result := await self._for_admin(received, state)):
+            return result
+        if state is AccessState.ALLOWED:
             return None
-        if message.kind is MessageKind.COMMAND and message.command == "start" and standing is not AccessState.DENIED:
+        if message.kind is MessageKind.COMMAND and message.command == "start" and state is not AccessState.DENIED:
             return await self._request(message)
         self._log_once(message.chat_id)
         return ignored("the chat is not on the allowlist")
 
     async def _request(self, message: InboundMessage) -> HandlerResult | None:
-        standing = await self._access.request(message)
-        if standing is AccessState.ALLOWED:  # in this moment
+        state = await self._access.request(message)
+        if state is AccessState.ALLOWED:  # in this moment
             return None
-        return answered(PENDING) if standing is AccessState.PENDING else ignored("too many access requests wait")
+        return answered(PENDING) if state is AccessState.PENDING else ignored("too many access requests wait")
 
-    async def _for_admin(self, received: MessageContext, standing: AccessState) -> HandlerResult | None:
+    async def _for_admin(self, received: MessageContext, state: AccessState) -> HandlerResult | None:
         message = received.message
         if message.kind is MessageKind.COMMAND and message.command in ("approve", "deny"):
             return await self._decide(received, message.command, message.args)
-        if message.kind is MessageKind.COMMAND and message.command == "status" and standing is not AccessState.ALLOWED:
+        if message.kind is MessageKind.COMMAND and message.command == "status" and state is not AccessState.ALLOWED:
             return await self._status(received)
         if message.kind is MessageKind.CALLBACK:
             prefix, rest = keyboards.parse(message.callback_data or "")
@@ -105,15 +110,15 @@ class BotAccessHandler:
 
     async def _decide(self, received: MessageContext, verb: str, argument: str) -> HandlerResult:
         try:
-            chat = read_chat_id(argument)
-        except ValueError:
-            return answered(f"Which chat? Write /{verb} and {_EXAMPLE}.{await self._waiting()}")
+            chat = self._channel.variables.admin.parse(argument)
+        except ValueError as error:
+            return answered(f"Which chat? Write /{verb} and {error}.{await self._waiting()}")
         change = await self._change(received, verb, chat)
         return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
 
     async def _press(self, received: MessageContext, verb: str, chat: str) -> HandlerResult:
         """Decide a request that waits; the button of one that was decided otherwise only shows how."""
-        if await self._access.standing(chat) is AccessState.PENDING:
+        if await self._access.state_of(chat) is AccessState.PENDING:
             await self._change(received, verb, chat)
         return in_place(received.message, answered(await self._access.outcome(chat)))
 
@@ -124,7 +129,7 @@ class BotAccessHandler:
         return await change(chat, caller, message_pressed(received.message))
 
     async def _waiting(self) -> str:
-        waiting = [_waiting_chat(item) for item in await self._access.listing() if item.standing is AccessState.PENDING]
+        waiting = [_waiting_chat(item) for item in await self._access.listing() if item.state is AccessState.PENDING]
         return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
 
     def _log_once(self, chat_id: str) -> None:
@@ -143,33 +148,30 @@ def _waiting_chat(item: Listed) -> str:
     return f"{item.chat_id} ({name})" if name else item.chat_id
 
 
-_EXAMPLE = "its ID, such as 123456789 or -1001234567890"
-
-
 class FreeTextHandler:
     """Free-form messages: each goes to what the chat's mode says."""
 
     def __init__(
         self,
         conversation: Conversation,
-        memory: BotPersistence,
-        desk: ChatExecutor,
+        persistence: BotPersistence,
+        executor: ChatExecutor,
         prepare: Prepare,
         free_form: Mapping[ChatMode, FreeForm],
     ) -> None:
         self._conversation = conversation
-        self._memory = memory
-        self._desk = desk
+        self._persistence = persistence
+        self._executor = executor
         self._prepare = prepare
         self._free_form = free_form
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message, or one album as a message."""
-        mode = await self._memory.mode(received.message.chat_id)
+        mode = await self._persistence.mode(received.message.chat_id)
         if mode is ChatMode.CHAT:
             return await self._conversation(received)
         if handle := self._free_form.get(mode):
-            return await self._desk.do(received, partial(prepared, self._prepare, handle))
+            return await self._executor.do(received, partial(prepared, self._prepare, handle))
         return failed(f"{mode.capitalize()} mode is not available here. /mode chat leads back.", f"no {mode} mode")
 
 
@@ -179,30 +181,30 @@ class BotHandler:
     def __init__(
         self,
         commands: Commands,
-        talk: FreeTextHandler,
+        free_text: FreeTextHandler,
         albums: Albums,
-        window: ConversationBuffer,
-        arrivals: MessageSequencer,
-        api: BotCalls,
+        buffer: ConversationBuffer,
+        sequencer: MessageSequencer,
+        channel: ConversationAdapter,
         on_button: OnButton | None = None,
     ) -> None:
         self._commands = commands
-        self._talk = talk
+        self._free_text = free_text
         self._albums = albums
-        self._window = window
-        self._arrivals = arrivals
-        self._api = api
+        self._buffer = buffer
+        self._sequencer = sequencer
+        self._channel = channel
         self._on_button = on_button
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Answer everything of the bot's own channel; nothing for others."""
         message = received.message
-        if message.channel != CHANNEL:
+        if message.channel != self._channel.name:
             return None
         match message.kind:
             case MessageKind.EDIT:
-                question = memory_of(message, Prepared(message.text))
-                await self._window.edit(history_key(message), message.id, message.text, question)
+                question = history_text_of(message, Prepared(message.text))
+                await self._buffer.edit(history_key(message), message.id, message.text, question)
                 return ignored("an edit changes the history only")
             case MessageKind.CALLBACK:
                 return await self._press(received)
@@ -212,18 +214,18 @@ class BotHandler:
                 try:
                     return await self._albums.handle(received, self._converse)
                 finally:
-                    self._arrivals.leave(received)
+                    self._sequencer.leave(received)
 
     async def _converse(self, received: MessageContext) -> HandlerResult:
         if received.message.chat_type != "private" and not received.message.mentions_bot:
             return ignored("not addressed to the bot")
-        return await self._talk(received)
+        return await self._free_text(received)
 
     async def _press(self, received: MessageContext) -> HandlerResult:
         prefix, rest = keyboards.parse(received.message.callback_data or "")
-        verdict = await self._commands.press(received, prefix, rest)
-        if verdict is None and self._on_button and prefix in (keyboards.CONFIRM, keyboards.CANCEL):
-            verdict = await self._on_button(received, f"{prefix}{rest}")
-        if verdict is None:
-            await drop_buttons(self._api, received.message)
-        return verdict or ignored("a button that means nothing any more")
+        result = await self._commands.press(received, prefix, rest)
+        if result is None and self._on_button and prefix in (keyboards.CONFIRM, keyboards.CANCEL):
+            result = await self._on_button(received, f"{prefix}{rest}")
+        if result is None:
+            await drop_buttons(self._channel, received.message)
+        return result or ignored("a button that means nothing any more")

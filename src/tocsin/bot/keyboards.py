@@ -4,18 +4,16 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from tocsin.bot.contract import ChatMode
+from tocsin.channels.conversation import Keyboard
 from tocsin.features.context import SkillInfo
 
 SKILL, MODE, CONFIRM, CANCEL = PREFIXES = ("skill:", "mode:", "confirm:", "cancel:")
-MAX_DATA_BYTES = 64  # Bot API, InlineKeyboardButton: callback_data
+MAX_DATA_BYTES = 64  # the smallest limit among the chat products: docs/facts/botchat.md, "Calls"
 MAX_LABEL = 60
 PER_PAGE = 20
 PER_ROW = 2
 # No skill is called that: names have lower-case letters, digits and dashes.
 _HASHED, _PAGE = "#", ">"
-
-Button = tuple[str, str]
-Rows = Sequence[Sequence[Button]]
 
 
 def parse(data: str) -> tuple[str, str]:
@@ -24,17 +22,17 @@ def parse(data: str) -> tuple[str, str]:
     return prefix, data.removeprefix(prefix)
 
 
-def mode_keyboard(current: ChatMode) -> Rows:
+def mode_keyboard(current: ChatMode) -> Keyboard:
     """Return one button a mode; the current one is marked."""
     return [[(f"• {mode}" if mode is current else str(mode), f"{MODE}{mode}") for mode in ChatMode]]
 
 
-def cancel_keyboard(job: str) -> Rows:
+def cancel_keyboard(job: str) -> Keyboard:
     """Return the button that cancels one job."""
     return [[("Cancel", f"{CANCEL}{job}")]]
 
 
-def decision_keyboard(chat_id: str) -> Rows:
+def decision_keyboard(chat_id: str) -> Keyboard:
     """Return the admin's two buttons."""
     return [[("Approve", f"{CONFIRM}approve:{chat_id}"), ("Deny", f"{CONFIRM}deny:{chat_id}")]]
 
@@ -65,7 +63,7 @@ def pages(skills: Sequence[SkillInfo]) -> int:
     return max(1, -(-len(skills) // PER_PAGE))
 
 
-def skills_keyboard(skills: Sequence[SkillInfo], page: int) -> Rows:
+def skills_keyboard(skills: Sequence[SkillInfo], page: int) -> Keyboard:
     """Return the buttons of one page, from 0, and the way to its neighbours."""
     shown = skills[page * PER_PAGE : (page + 1) * PER_PAGE]
     buttons = [(_label(skill.name), skill_data(skill.name)) for skill in shown]

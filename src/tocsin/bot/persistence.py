@@ -25,12 +25,12 @@ class BotPersistence:
         """Keep the chat's mode."""
         await self._run("INSERT OR REPLACE INTO chat_modes (chat_id, mode) VALUES (?, ?)", chat_id, str(mode))
 
-    async def preview(self, received_id: str) -> int | None:
+    async def preview(self, received_id: str) -> str | None:
         """Return the preview that an earlier attempt has left in the chat."""
         found = await self._value("SELECT message_id FROM previews WHERE received_id = ?", received_id)
-        return found if isinstance(found, int) else None
+        return found if isinstance(found, str) else None
 
-    async def keep_preview(self, received_id: str, message_id: int) -> None:
+    async def keep_preview(self, received_id: str, message_id: str) -> None:
         """Keep that `message_id` is the preview of the answer to `received_id`."""
         now = self._clock.now()
 

@@ -1,9 +1,9 @@
-"""Tell the chat service which commands there are, so that it can complete them."""
+"""Tell the channel which commands exist, so that it can complete them."""
 
 import logging
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
-from tocsin.bot.contract import BotCalls
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.time.clock import Clock
 
@@ -12,37 +12,31 @@ log = logging.getLogger(__name__)
 AGAIN_AFTER_S = (5.0, 30.0, 120.0, 600.0)  # failures that pass, such as a provider that is away when we start
 
 
-async def register_commands(api: BotCalls, clock: Clock, admin: str = "") -> str:
+async def register_commands(channel: ConversationAdapter, clock: Clock, admin: str = "") -> str:
     """Register all commands, for the admin chat with its own, and return what went wrong.
 
     Takes its time while the service is away. A menu that is missing stops nobody from using the bot.
     """
-    failure = await _register_all(api, admin)
+    failure = await _register_all(channel, admin)
     for wait_s in AGAIN_AFTER_S:
         if failure is None or failure.kind is FailureKind.PERMANENT:
             break
         await clock.sleep(max(wait_s, failure.retry_after_s or 0.0))
-        failure = await _register_all(api, admin)
+        failure = await _register_all(channel, admin)
     if failure is None:
         return ""
     log.warning("the bot's commands are not registered", extra={"reason": failure.sentence()})
     return failure.sentence()
 
 
-async def _register_all(api: BotCalls, admin: str) -> RemoteError | None:
+async def _register_all(channel: ConversationAdapter, admin: str) -> RemoteError | None:
     try:
         if admin:
-            scope = {"type": "chat", "chat_id": int(admin)}
-            await api.call("setMyCommands", commands=listed(DESCRIPTIONS | ADMIN_DESCRIPTIONS), scope=scope)
+            await channel.register_commands(DESCRIPTIONS | ADMIN_DESCRIPTIONS, admin)
     except RemoteError as error:  # a chat that has never written to the bot has no menu yet
         log.info("the admin chat has no commands of its own yet", extra={"reason": error.sentence()})
     try:
-        await api.call("setMyCommands", commands=listed(DESCRIPTIONS))
+        await channel.register_commands(DESCRIPTIONS)
     except RemoteError as error:
         return error
     return None
-
-
-def listed(descriptions: dict[str, str]) -> list[dict[str, str]]:
-    """Return commands as the Bot API takes them."""
-    return [{"command": name, "description": description} for name, description in descriptions.items()]

@@ -31,6 +31,17 @@ MEMORY = (
         created_at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    # Message IDs are text: not every product has numbers.
+    """
+    ALTER TABLE previews RENAME TO previews_before;
+    CREATE TABLE previews (
+        received_id TEXT PRIMARY KEY,
+        message_id TEXT NOT NULL,
+        created_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    INSERT INTO previews SELECT received_id, CAST(message_id AS TEXT), created_at FROM previews_before;
+    DROP TABLE previews_before;
+    """,
 )
 
 PLANS = (

@@ -1,12 +1,9 @@
-"""The bot's settings in one frozen record."""
+"""The settings of the bot, as its channel declares them."""
 
 from dataclasses import dataclass
 
-from tocsin.channels.botchat import settings as names
-from tocsin.channels.botchat.settings import chat_id as read_chat_id
+from tocsin.channels.conversation import ConversationVariables
 from tocsin.core.config.settings import Values
-
-__all__ = ["BotSettings", "read_chat_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,24 +11,26 @@ class BotSettings:
     """Who may talk to the bot, and how much it does at the same time."""
 
     allowed: frozenset[str] = frozenset()
-    admin: str = ""  # a chat ID; empty: nobody is asked
+    admin: str = ""  # a chat ID; empty: no chat is asked to approve requests
     notices: str = ""  # a chat ID: where the bot's own notifications go; empty: nowhere
-    per_chat: int = names.MAX_PER_CHAT.default
-    overall: int = names.MAX_GLOBAL.default
-    overflow: int = names.QUEUE_OVERFLOW.default
-    max_history: int = names.MAX_HISTORY.default
+    per_chat: int = 2
+    overall: int = 5
+    overflow: int = 10
+    max_history: int = 20
+    session_ttl_s: int = 3600
     streaming: bool = True
 
     @classmethod
-    def of(cls, values: Values) -> "BotSettings":
-        """Read them from the channel's settings."""
+    def of(cls, values: Values, variables: ConversationVariables) -> "BotSettings":
+        """Read them from the settings that the channel declares."""
         return cls(
-            allowed=values[names.ALLOWED_CHAT_IDS],
-            admin=values[names.ADMIN_CHAT_ID],
-            notices=values[names.ADMIN_CHAT_ID] or values[names.DEFAULT_CHAT_ID],
-            per_chat=values[names.MAX_PER_CHAT],
-            overall=values[names.MAX_GLOBAL],
-            overflow=values[names.QUEUE_OVERFLOW],
-            max_history=values[names.MAX_HISTORY],
-            streaming=values[names.STREAMING],
+            allowed=values[variables.allowed],
+            admin=values[variables.admin],
+            notices=values[variables.admin] or values[variables.default_chat],
+            per_chat=values[variables.per_chat],
+            overall=values[variables.overall],
+            overflow=values[variables.overflow],
+            max_history=values[variables.max_history],
+            session_ttl_s=values[variables.session_ttl_s],
+            streaming=values[variables.streaming],
         )

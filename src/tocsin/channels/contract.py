@@ -141,6 +141,7 @@ class ChannelSpec:
     parse_modes: tuple[str, ...] = ()
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     inbound: tuple[str, ...] = ()  # of: polling, webhook
+    conversation: bool = False  # its receiver is a ConversationAdapter, so that the bot can use it
     # How fast the durable queue sends: to one target, to one group, over the whole account.
     target_rate: Rate | None = None
     group_rate: Rate | None = None

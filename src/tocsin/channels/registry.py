@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "tocsin.channels"
 # Modules beside the channels that are none; the second one alone takes 5 ms to import, at every start.
-_NO_CHANNELS = frozenset({"attempt", "contract", "inbound", "registry", "replies"})
+_NO_CHANNELS = frozenset({"attempt", "contract", "conversation", "inbound", "registry", "replies"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,10 @@ class Registry:
             )
         return kind
 
+    def spec(self, name: str) -> ChannelSpec:
+        """Return what a channel is, configured or not; raise UnknownChannelError when there is none."""
+        return self._classes[self.known_kind(name)].spec
+
     def states(self) -> list[ChannelState]:
         """Return the state of every channel."""
         return [self._state(adapter.spec) for adapter in self._classes.values()]
@@ -118,6 +122,11 @@ class Registry:
             self._check_addresses(channel.spec)
             self._receivers[kind] = receiver(self._settings.only(channel.spec.variables), self._tools())
         return self._receivers[kind]
+
+    def bot_channel(self) -> ChannelState:
+        """Return the channel that the bot uses: the first configured one that it can use, else the first one."""
+        able = [state for state in self.states() if state.spec.conversation]
+        return next((state for state in able if state.configured), able[0])
 
     def receiving(self) -> list[str]:
         """Return the kinds that can receive."""

@@ -73,7 +73,7 @@ async def test_a_rejected_chat_is_logged_once_with_its_id(bench: Bench, caplog: 
 
 
 async def test_the_memory_of_rejected_chats_is_bounded(bench: Bench, caplog: pytest.LogCaptureFixture):
-    door = BotAccessHandler(bench.bot.access, refuse, MessageSequencer(bench.clock), logged_chats=2)
+    door = BotAccessHandler(bench.bot.access, refuse, MessageSequencer(bench.clock), bench.channel, logged_chats=2)
     for chat in ("11", "12", "12", "13", "11"):
         await door(bench.received("hello", chat=chat))
     assert [vars(record)["chat_id"] for record in caplog.records] == ["11", "12", "13", "11"]
@@ -82,7 +82,7 @@ async def test_the_memory_of_rejected_chats_is_bounded(bench: Bench, caplog: pyt
 async def test_start_of_an_unknown_chat_is_a_pending_request_that_the_admin_is_told_of(bench: Bench):
     verdict = await bench.send("/start", chat="9", sender_name="Anna Ha", sender_username="anna", sender_language="de")
     assert text_of(verdict) == "access request pending"
-    assert await bench.bot.access.standing("9") is AccessState.PENDING
+    assert await bench.bot.access.state_of("9") is AccessState.PENDING
     ((target, reply),) = bench.told
     assert target == ADMIN
     assert reply.text.splitlines() == [
@@ -137,7 +137,7 @@ async def test_without_an_admin_chat_the_request_waits_in_the_list_and_is_logged
         assert text_of(await bench.send("/start", chat="9")) == "access request pending"
     assert caplog.text.count("a chat asks for access") == 1
     assert bench.told == []
-    assert [(item.chat_id, item.standing) for item in await bench.bot.access.listing()] == [("9", AccessState.PENDING)]
+    assert [(item.chat_id, item.state) for item in await bench.bot.access.listing()] == [("9", AccessState.PENDING)]
 
 
 async def test_what_strangers_call_themselves_stays_on_one_short_line(bench: Bench):
@@ -198,19 +198,19 @@ async def test_the_outcome_takes_the_place_of_the_buttons_that_were_pressed(benc
     await bench.send("/start", chat="9", sender_name="Anna")
     (reply,) = (await bench.press("confirm:approve:9", chat=ADMIN, reply_to_id="501")).replies
     assert reply.text.splitlines() == ["Chat 9 is allowed.", "name: Anna", "To keep it out: /deny 9"]
-    assert reply.extra == {"edit_message_id": 501}
+    assert reply.extra == {"edit_message_id": "501"}
     assert [target for target, _ in bench.told] == [ADMIN, "9"]
 
 
 @pytest.mark.parametrize("how", ["command", "cli", "cli removes"])
 async def test_the_admins_buttons_give_way_to_the_outcome_however_it_was_decided(bench: Bench, how: str):
     await bench.send("/start", chat="9", sender_name="Anna")
-    bench.arrived(ADMIN, message_id=501)
+    bench.arrived(ADMIN, message_id="501")
     if how == "command":
         await bench.send("/deny 9", chat=ADMIN)
     else:
         await (bench.bot.access.deny if how == "cli" else bench.bot.access.remove)("9", CLI)
-    target, reply = next(told for told in bench.told if told[1].extra.get("edit_message_id") == 501)
+    target, reply = next(told for told in bench.told if told[1].extra.get("edit_message_id") == "501")
     assert target == ADMIN
     assert reply.text.splitlines()[0] == ("Chat 9 is unknown." if how == "cli removes" else "Chat 9 is denied.")
     assert "buttons" not in reply.extra
@@ -220,8 +220,8 @@ async def test_a_button_that_comes_after_the_decision_changes_nothing_and_shows_
     await bench.send("/start", chat="9")
     await bench.bot.access.approve("9", CLI)
     (reply,) = (await bench.press("confirm:deny:9", chat=ADMIN, reply_to_id="501")).replies
-    assert (reply.text, reply.extra) == ("Chat 9 is allowed.\nTo keep it out: /deny 9", {"edit_message_id": 501})
-    assert await bench.bot.access.standing("9") is AccessState.ALLOWED
+    assert (reply.text, reply.extra) == ("Chat 9 is allowed.\nTo keep it out: /deny 9", {"edit_message_id": "501"})
+    assert await bench.bot.access.state_of("9") is AccessState.ALLOWED
 
 
 async def test_a_denied_chat_is_told_once_and_cannot_ask_again(bench: Bench):
@@ -276,7 +276,7 @@ async def test_a_chat_of_the_setting_that_is_removed_stays_out_until_it_is_appro
 async def test_a_chat_of_the_setting_that_is_removed_may_ask_anew_and_be_removed_anew(bench: Bench):
     await bench.bot.access.remove("7", CLI)
     assert text_of(await bench.send("/start", chat="7")) == "access request pending"
-    assert await bench.bot.access.standing("7") is AccessState.PENDING
+    assert await bench.bot.access.state_of("7") is AccessState.PENDING
     assert [target for target, _ in bench.told] == [ADMIN]
     assert (await bench.bot.access.remove("7", CLI)).after is AccessState.UNKNOWN
     assert await rejected(bench, "7")
@@ -293,7 +293,7 @@ async def test_nobody_but_the_admin_chat_decides(bench: Bench):
     assert "I do not know /approve" in text_of(await bench.send("/approve 9", chat="7"))
     assert silent(await bench.press("confirm:approve:9", chat="9"))
     assert silent(await bench.press("confirm:approve:9", chat="7"))
-    assert await bench.bot.access.standing("9") is AccessState.PENDING
+    assert await bench.bot.access.state_of("9") is AccessState.PENDING
 
 
 async def test_the_admin_chat_may_always_approve_deny_and_ask_the_status_but_nothing_else(bench: Bench):
@@ -314,17 +314,17 @@ async def test_an_admin_chat_that_is_on_the_list_may_do_everything(make_bench: M
 async def test_a_decision_without_a_chat_id_says_what_is_missing_and_who_waits(bench: Bench, argument: str):
     await bench.send("/start", chat="9")
     text = text_of(await bench.send(f"/approve {argument}", chat=ADMIN))
-    assert "Write /approve and its ID" in text
+    assert "Write /approve and a chat ID" in text
     assert text.endswith("Waiting: 9")
 
 
 async def test_a_group_that_became_a_supergroup_counts_under_both_ids(make_bench: MakeBench):
     bench = make_bench(BotSettings(allowed=frozenset({"-5"}), admin=ADMIN))
-    assert await bench.bot.access.standing("-1005") is AccessState.UNKNOWN
+    assert await bench.bot.access.state_of("-1005") is AccessState.UNKNOWN
     await bench.bot.access.record_move("-5", "-1005")
     await bench.restart()
-    assert await bench.bot.access.standing("-1005") is AccessState.ALLOWED
-    assert await bench.bot.access.standing("-5") is AccessState.ALLOWED
+    assert await bench.bot.access.state_of("-1005") is AccessState.ALLOWED
+    assert await bench.bot.access.state_of("-5") is AccessState.ALLOWED
 
 
 @pytest.mark.parametrize("removed", ["-5", "-1005"])
@@ -332,7 +332,7 @@ async def test_a_supergroup_is_out_whichever_of_its_ids_is_removed(make_bench: M
     bench = make_bench(BotSettings(allowed=frozenset({"-5"})))
     await bench.bot.access.record_move("-5", "-1005")
     await bench.bot.access.remove(removed, CLI)
-    assert await bench.bot.access.standing("-1005") is AccessState.UNKNOWN
+    assert await bench.bot.access.state_of("-1005") is AccessState.UNKNOWN
 
 
 async def test_each_change_writes_one_audit_entry(bench: Bench):
@@ -359,13 +359,13 @@ async def test_a_chat_that_cannot_be_told_is_approved_all_the_same(make_bench: M
     bench = make_bench(tell=tell)
     await bench.send("/start", chat="9")
     await bench.bot.access.approve("9", CLI)
-    assert await bench.bot.access.standing("9") is AccessState.ALLOWED
+    assert await bench.bot.access.state_of("9") is AccessState.ALLOWED
 
 
 async def test_the_list_shows_who_waits_first_and_where_the_rest_comes_from(bench: Bench):
     await bench.bot.access.approve("20", CLI)
     await bench.send("/start", chat="9", sender_name="Anna")
-    listed = [(item.chat_id, str(item.standing), item.origin) for item in await bench.bot.access.listing()]
+    listed = [(item.chat_id, str(item.state), item.origin) for item in await bench.bot.access.listing()]
     assert listed == [
         ("9", "pending", "runtime"),
         ("20", "allowed", "runtime"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bot.bench import RecordingApi, conversation
 
 from tocsin.bot.contract import Prepared, SkillResult
 from tocsin.bot.executor import TOO_MANY, ChatExecutor, TaskContext
@@ -22,6 +23,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError, RemoteError, TocsinError
+from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.features.context import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
@@ -92,12 +94,9 @@ class Skills:
         return SkillResult(run, f"{name} output")
 
 
-class Api:
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
-
-    async def call(self, method: str, /, **params: Any) -> Any:
-        self.calls.append((method, params))
+class Api(RecordingApi):
+    async def request(self, *args: Any, **options: Any) -> HttpResponse:
+        await super().request(*args, **options)
         raise RemoteError("the chat is gone")  # progress that cannot be shown must change nothing
 
 
@@ -108,8 +107,9 @@ class Room:
         self.clock, self.skills, self.api, self.model = FakeClock(), Skills(), Api(), model
         self.database = Database(directory / "tocsin.db", SCHEMAS)
         self.audit = AuditTrail(AuditLog(directory / "audit.log"))
+        channel = conversation(self.api, self.clock)
         previews = Previews(None, BotPersistence(self.database, self.clock), self.clock)
-        self.desk = ChatExecutor(
+        self.executor = ChatExecutor(
             Gate(2, 5, 10), previews, MessageSequencer(self.clock), tell=self.tell, target_of=lambda m: m.chat_id
         )
 
@@ -120,15 +120,15 @@ class Room:
                 raise self.misconfigured
             return self.model
 
-        self.intake = SkillPlanner(
+        self.planner = SkillPlanner(
             Plans(self.database, self.clock),
             self.audit,
-            self.api,
+            channel,
+            self.executor,
             provider=provider,
             list_skills=self.skills.list,
             run_skill=self.skills.run,
         )
-        self.intake.work_at(self.desk)
 
     async def tell(self, target: str, reply: Reply, key: str) -> None: ...
 
@@ -136,13 +136,13 @@ class Room:
         received = MessageContext("m1", message(MessageKind.MESSAGE, text=text))
 
         async def task(work: TaskContext) -> HandlerResult:
-            return await self.intake.propose(work, Prepared(text))
+            return await self.planner.propose(work, Prepared(text))
 
-        return await self.desk.do(received, task)
+        return await self.executor.do(received, task)
 
     async def press(self, data: str, *, id: str = "p1", chat: str = "7", attempt: int = 1) -> HandlerResult:  # noqa: A002
         pressed = message(MessageKind.CALLBACK, chat=chat, data=data)
-        verdict = await self.intake.on_button(MessageContext(id, pressed, attempt=attempt), data)
+        verdict = await self.planner.on_button(MessageContext(id, pressed, attempt=attempt), data)
         assert verdict is not None
         return verdict
 
@@ -217,7 +217,7 @@ async def test_the_confirmed_plan_is_run_and_reported_per_requirement_in_the_pla
     text = verdict.replies[0].text
     assert "✓ 1. make a backup of web\nbackup output" in text
     assert "– 3. sing me a song\nno installed skill does this" in text
-    assert verdict.replies[0].extra == {"edit_message_id": 55}
+    assert verdict.replies[0].extra == {"edit_message_id": "55"}
     assert [params["message_id"] for _, params in room.api.calls] == [55, 55]
     assert room.audited() == ["intake.confirmed", "intake.task_completed", "intake.task_completed"]
 
@@ -261,20 +261,20 @@ async def test_after_a_crash_the_plan_goes_on_behind_what_was_done(room: Room):
 
 async def test_a_press_that_is_turned_away_leaves_the_plan_to_be_confirmed_later(room: Room):
     confirm, _ = buttons(await room.propose())
-    room.desk.gate.overflow = room.desk.gate.per_chat = 0
+    room.executor.gate.overflow = room.executor.gate.per_chat = 0
     verdict = await room.press(confirm, id="p1")
     assert (verdict.replies[0].text, verdict.replies[0].extra) == (TOO_MANY, {})
-    room.desk.gate.per_chat = 2
+    room.executor.gate.per_chat = 2
     assert "✓ 1. make a backup of web" in (await room.press(confirm, id="p2")).replies[0].text
     assert room.audited().count("intake.confirmed") == 1
 
 
 async def test_a_plan_that_is_cancelled_on_its_way_tells_what_was_done_in_the_place_of_its_progress(room: Room):
     confirm, _ = buttons(await room.propose())
-    room.skills.cancels = ("disk-report", lambda: room.desk.jobs.cancel("7"))
+    room.skills.cancels = ("disk-report", lambda: room.executor.tasks.cancel("7"))
     verdict = await room.press(confirm)
     (reply,) = verdict.replies
-    assert reply.extra == {"edit_message_id": 55}
+    assert reply.extra == {"edit_message_id": "55"}
     assert "✓ 1. make a backup of web\nbackup output" in reply.text
     assert reply.text.endswith("(cancelled)")
 
@@ -300,7 +300,7 @@ async def test_a_plan_of_yesterday_is_not_run(room: Room):
 
 async def test_buttons_that_belong_to_something_else_are_left_alone(room: Room):
     received = MessageContext("x", message(MessageKind.CALLBACK, data="confirm:approve:7"))
-    assert await room.intake.on_button(received, "confirm:approve:7") is None
+    assert await room.planner.on_button(received, "confirm:approve:7") is None
 
 
 @pytest.mark.parametrize("text", ["- backup web\n- greet everybody", "1. backup web\n2) greet everybody"])

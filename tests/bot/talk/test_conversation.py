@@ -9,7 +9,7 @@ import pytest
 from tests.bot.bench import Bench, ScriptedProvider, silent, text_of
 from tests.bot.conftest import MakeBench
 
-from tocsin.bot import executor as desk
+from tocsin.bot import executor
 from tocsin.bot.contract import Prepared
 from tocsin.bot.executor import TOO_MANY, UNREADABLE
 from tocsin.bot.settings import BotSettings
@@ -459,7 +459,7 @@ async def test_a_file_alone_that_could_not_be_read_is_known_to_the_next_question
 
 async def test_a_message_with_nothing_to_read_is_answered_with_what_can_be_read(bench: Bench):
     verdict = await bench.send(" ")
-    assert text_of(verdict) == desk.NOTHING_TO_READ
+    assert text_of(verdict) == executor.NOTHING_TO_READ
     assert "I can read texts" in text_of(verdict)
     assert await bench.history() == []
     bench.prepared = lambda message: Prepared("", notes=("I could not hear any words.",))

@@ -7,14 +7,15 @@ from tests.bot.bench import Bench, Call, ScriptedProvider, text_of
 from tests.bot.conftest import MakeBench
 
 from tocsin.bot.settings import BotSettings
-from tocsin.bot.talk.preview import EVERY_S, FIRST_AFTER_S
-from tocsin.bot.talk.preview_text import rendered
+from tocsin.bot.talk.preview import FIRST_AFTER_S
 from tocsin.channels.botchat.api import BotApiError
+from tocsin.channels.botchat.conversation import BotchatConversation
 from tocsin.channels.contract import COMMONMARK
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.text.measures import utf16_units
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus
 
+EVERY_S = BotchatConversation.edit_every_s
 FLOOD = BotApiError(429, "Too Many Requests", {"retry_after": 7})
 
 
@@ -73,7 +74,7 @@ async def test_the_answer_follows_the_last_edit_after_a_second_and_holds_up_no_s
     assert not stream.task.done()
     assert bench.bot.state() == {"running": 0, "waiting": 0}
     await bench.clock.advance(EVERY_S)
-    assert (await stream.task).replies[0].extra == {"edit_message_id": 500}
+    assert (await stream.task).replies[0].extra == {"edit_message_id": "500"}
 
 
 async def test_the_first_piece_is_a_message_and_the_next_ones_edit_it(bench: Bench):
@@ -93,7 +94,7 @@ async def test_the_answer_takes_the_previews_place_once_and_no_call_comes_after_
     await stream.write("upon ")
     verdict = await stream.end("Once upon a time.")
     (reply,) = verdict.replies
-    assert (reply.text, reply.parse_mode, reply.extra) == ("Once upon a time.", COMMONMARK, {"edit_message_id": 500})
+    assert (reply.text, reply.parse_mode, reply.extra) == ("Once upon a time.", COMMONMARK, {"edit_message_id": "500"})
     await bench.clock.advance(10)
     assert len(bench.api.calls) == 1
 
@@ -181,13 +182,7 @@ async def test_of_an_answer_longer_than_one_message_the_preview_shows_the_newest
         inside = params["text"][entity["offset"] : entity["offset"] + entity["length"]]
         assert inside.isdigit()
     verdict = await stream.end("x")
-    assert verdict.replies[0].extra == {"edit_message_id": 500}
-
-
-@pytest.mark.parametrize("units", [3_990, 4_000, 4_001, 8_001, 30_000])
-def test_a_preview_never_exceeds_one_message(units: int):
-    for unit in ("a", "😀", "a ", "**a** ", "```\n", "> a\n\n"):
-        assert utf16_units(rendered(unit * (units // utf16_units(unit))).text) <= 4_000
+    assert verdict.replies[0].extra == {"edit_message_id": "500"}
 
 
 async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench):
@@ -245,7 +240,7 @@ async def test_any_other_failure_ends_the_preview_silently(bench: Bench, failure
     assert len(bench.api.calls) == 2
     verdict = await stream.end("abc")
     assert (text_of(verdict), verdict.ending) == ("abc", HandlingStatus.ANSWERED)
-    assert verdict.replies[0].extra == {"edit_message_id": 500}
+    assert verdict.replies[0].extra == {"edit_message_id": "500"}
 
 
 async def test_a_preview_that_could_not_be_sent_leaves_an_ordinary_answer(bench: Bench):
@@ -263,7 +258,7 @@ async def test_the_answer_waits_for_a_call_that_is_on_its_way(bench: Bench):
     await bench.settle()
     assert not stream.task.done()
     bench.api.hold.set()
-    assert (await stream.verdict()).replies[0].extra == {"edit_message_id": 500}
+    assert (await stream.verdict()).replies[0].extra == {"edit_message_id": "500"}
 
 
 async def test_a_second_attempt_after_a_crash_goes_on_with_the_same_message(bench: Bench):
@@ -277,7 +272,7 @@ async def test_a_second_attempt_after_a_crash_goes_on_with_the_same_message(benc
     await second.write("a whole answer", after_s=2)
     assert bench.api.texts("sendMessage") == ["half an ans"]
     verdict = await second.end("a whole answer")
-    assert verdict.replies[0].extra == {"edit_message_id": 500}
+    assert verdict.replies[0].extra == {"edit_message_id": "500"}
 
 
 async def test_the_second_attempt_takes_the_place_of_the_preview_also_without_streaming(bench: Bench):
@@ -288,7 +283,7 @@ async def test_the_second_attempt_takes_the_place_of_the_preview_also_without_st
     await bench.restart(BotSettings(allowed=frozenset({"7"}), streaming=False))
     bench.provider = None
     verdict = await bench.send("hello", id="event", attempt=2)
-    assert (verdict.ending, verdict.replies[0].extra) == (HandlingStatus.FAILED, {"edit_message_id": 500})
+    assert (verdict.ending, verdict.replies[0].extra) == (HandlingStatus.FAILED, {"edit_message_id": "500"})
 
 
 async def test_once_answered_the_preview_is_forgotten(bench: Bench):
@@ -307,7 +302,7 @@ async def test_a_cancelled_answer_is_sealed_as_far_as_it_was_written(bench: Benc
     verdict = await stream.verdict()
     (reply,) = verdict.replies
     assert verdict.ending is HandlingStatus.ANSWERED
-    assert (reply.text, reply.extra) == ("half **an** ans\n\n(cancelled)", {"edit_message_id": 500})
+    assert (reply.text, reply.extra) == ("half **an** ans\n\n(cancelled)", {"edit_message_id": "500"})
     assert reply.parse_mode == COMMONMARK
     assert await bench.history() == []
 
@@ -325,7 +320,7 @@ async def test_a_bug_leaves_no_half_answer(bench: Bench):
     stream.call.outcome.set_exception(ZeroDivisionError())
     verdict = await stream.verdict()
     assert verdict.ending is HandlingStatus.FAILED
-    assert verdict.replies[0].extra == {"edit_message_id": 500}
+    assert verdict.replies[0].extra == {"edit_message_id": "500"}
     assert "half" not in text_of(verdict)
 
 

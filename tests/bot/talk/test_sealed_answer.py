@@ -2,12 +2,12 @@
 
 import asyncio
 
+from tests.bot.bench import conversation
 from tests.bot.conftest import MakeBench
 
 from tocsin.bot.settings import BotSettings
-from tocsin.bot.talk.preview import EVERY_S, FIRST_AFTER_S
+from tocsin.bot.talk.preview import FIRST_AFTER_S
 from tocsin.channels.botchat import BotchatAdapter
-from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.contract import Outgoing
 from tocsin.core.http.pooled import PooledTransport
 from tocsin.testing.fakes import build_adapter
@@ -20,7 +20,9 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
     async with BotChat() as botchat:
         http = PooledTransport()
         env = {"BOTCHAT_BOT_TOKEN": TOKEN, "BOTCHAT_API_URL": botchat.url}
-        bench = make_bench(BotSettings(allowed=frozenset({str(CHAT)})), api=BotApi(http, botchat.url, TOKEN))
+        bench = make_bench(
+            BotSettings(allowed=frozenset({str(CHAT)})), channel=lambda clock: conversation(http, clock, **env)
+        )
         assert bench.provider is not None
         bench.provider.reply = None
         asking = asyncio.create_task(bench.send("hello", chat=str(CHAT)))
@@ -37,7 +39,7 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
 
         bench.provider.calls[0].answer("A **bold** answer")
         await bench.settle()
-        await bench.clock.advance(EVERY_S)
+        await bench.clock.advance(bench.channel.edit_every_s)
         (reply,) = (await asking).replies
         adapter = build_adapter(BotchatAdapter, env, http=http)
         outgoing = Outgoing(str(CHAT), reply.text, parse_mode=reply.parse_mode, extra=reply.extra)

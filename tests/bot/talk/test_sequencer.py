@@ -29,15 +29,15 @@ def clock() -> SteppedClock:
 
 
 async def test_whoever_comes_early_waits_for_those_before_and_only_in_one_chat(clock: SteppedClock):
-    arrivals, came = MessageSequencer(clock), list[str]()
+    sequencer, came = MessageSequencer(clock), list[str]()
 
     async def come(id: str, chat: str = "7") -> None:  # noqa: A002
-        await arrivals.turn(received(id, chat))
+        await sequencer.turn(received(id, chat))
         came.append(id)
 
     for id_ in "abc":
-        arrivals.begin(received(id_))
-    arrivals.begin(received("d", "8"))
+        sequencer.begin(received(id_))
+    sequencer.begin(received("d", "8"))
     async with asyncio.TaskGroup() as group:
         for id_, chat in (("c", "7"), ("b", "7"), ("d", "8")):
             group.create_task(come(id_, chat))
@@ -45,14 +45,14 @@ async def test_whoever_comes_early_waits_for_those_before_and_only_in_one_chat(c
         assert came == ["d"]
         group.create_task(come("a"))
     assert came == ["d", "a", "b", "c"]
-    assert len(arrivals) == 0
+    assert len(sequencer) == 0
 
 
 async def test_who_does_not_come_is_waited_for_half_a_second(clock: SteppedClock):
-    arrivals = MessageSequencer(clock)
+    sequencer = MessageSequencer(clock)
     for id_ in "ab":
-        arrivals.begin(received(id_))
-    waiting = asyncio.create_task(arrivals.turn(received("b")))
+        sequencer.begin(received(id_))
+    waiting = asyncio.create_task(sequencer.turn(received("b")))
     await turns()
     await clock.advance(LONGEST_S - 0.1)
     assert not waiting.done()
@@ -61,16 +61,16 @@ async def test_who_does_not_come_is_waited_for_half_a_second(clock: SteppedClock
 
 
 async def test_who_was_never_announced_need_not_wait(clock: SteppedClock):
-    arrivals = MessageSequencer(clock)
-    arrivals.begin(received("a"))
-    await asyncio.wait_for(arrivals.turn(received("b")), PATIENCE_S)
+    sequencer = MessageSequencer(clock)
+    sequencer.begin(received("a"))
+    await asyncio.wait_for(sequencer.turn(received("b")), PATIENCE_S)
 
 
 async def test_what_never_comes_is_forgotten(clock: SteppedClock):
-    arrivals = MessageSequencer(clock)
+    sequencer = MessageSequencer(clock)
     for number in range(MAX_CHATS + 50):
-        arrivals.begin(received(str(number), chat=str(number)))
-    assert len(arrivals) == MAX_CHATS
+        sequencer.begin(received(str(number), chat=str(number)))
+    assert len(sequencer) == MAX_CHATS
 
 
 async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_away(make_bench: MakeBench):
@@ -83,8 +83,8 @@ async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_aw
             await asyncio.sleep(0)
         return await standing(chat_id)
 
-    standing = bench.bot.access.standing
-    bench.bot.access.standing = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    standing = bench.bot.access.state_of
+    bench.bot.access.state_of = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
     bench.provider.reply = None
     running = [asyncio.create_task(bench.send(f"m{number}")) for number in range(20)]
     for done in range(12):

@@ -10,6 +10,7 @@ from tocsin.bot.door.access_store import AccessState, AccessStore, Record
 from tocsin.bot.door.audit_actions import BOT, BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
 from tocsin.bot.keyboards import decision_keyboard
 from tocsin.channels.contract import PLAIN
+from tocsin.channels.conversation import replacing, with_buttons
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -49,7 +50,7 @@ class Listed:
     """One chat of the list that `bot access list` shows."""
 
     chat_id: str
-    standing: AccessState
+    state: AccessState
     origin: str  # setting, runtime
     details: Mapping[str, str]
     changed_at: float | None = None
@@ -78,18 +79,18 @@ class Access:
         self._tell = tell
         self._shown_as = shown_as
 
-    async def standing(self, chat_id: str) -> AccessState:
+    async def state_of(self, chat_id: str) -> AccessState:
         """Return where the chat stands; of a group that moved, both IDs count, its own first."""
         for id_, record in await self._store.family(chat_id):
             if record:
-                return record.standing
+                return record.state
             if id_ in self._listed:
                 return AccessState.ALLOWED
         return AccessState.UNKNOWN
 
     async def admits(self, message: InboundMessage) -> bool:
         """Whether anything of the message may be processed, its acknowledgement included."""
-        return await self.standing(message.chat_id) is AccessState.ALLOWED
+        return await self.state_of(message.chat_id) is AccessState.ALLOWED
 
     async def request(self, message: InboundMessage) -> AccessState:
         """Record that an unknown chat asks for access, and tell the admin once.
@@ -104,11 +105,11 @@ class Access:
             self._note(BOT_REQUEST, f"access requested by chat {record.chat_id}", record.chat_id, Caller(BOT.name))
             if not self.admin:
                 log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
-        if record.standing is AccessState.PENDING and not record.admin_told:
+        if record.state is AccessState.PENDING and not record.admin_told:
             await self._ask_admin(record)
-        return record.standing
+        return record.state
 
-    async def approve(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
+    async def approve(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
         """Let the chat in, and tell it when it had asked; `pressed` is the message whose button decided."""
         change, record = await self._change(chat_id, AccessState.ALLOWED)
         if change.before is not change.after:
@@ -119,7 +120,7 @@ class Access:
             self._note(BOT_APPROVE, change.sentence, chat_id, caller)
         return change
 
-    async def deny(self, chat_id: str, caller: Caller, pressed: int | None = None) -> Change:
+    async def deny(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
         """Keep the chat out, and tell it when its request waits; `pressed` is the message whose button decided."""
         change, record = await self._change(chat_id, AccessState.DENIED)
         if change.before is not change.after:
@@ -150,7 +151,7 @@ class Access:
     async def outcome(self, chat_id: str) -> str:
         """Return what takes the place of the admin's buttons: where the chat stands, and what is known of it."""
         record = (await self._store.family(chat_id))[0][1]
-        return outcome_text(chat_id, await self.standing(chat_id), record.details if record else {})
+        return outcome_text(chat_id, await self.state_of(chat_id), record.details if record else {})
 
     async def record_move(self, old_id: str, new_id: str) -> None:
         """Keep that a group became another chat; from then on both IDs count."""
@@ -161,30 +162,30 @@ class Access:
         records = await self._store.records()
         decided = {record.chat_id for record in records}
         listed = [Listed(id_, AccessState.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
-        return [Listed(r.chat_id, r.standing, "runtime", r.details, r.changed_at) for r in records] + listed
+        return [Listed(r.chat_id, r.state, "runtime", r.details, r.changed_at) for r in records] + listed
 
     async def _change(self, chat_id: str, after: AccessState) -> tuple[Change, Record | None]:
         record = (await self._store.family(chat_id))[0][1]
-        before = record.standing if record else await self.standing(chat_id)
+        before = record.state if record else await self.state_of(chat_id)
         return Change(chat_id, before, after), record
 
     async def _allowed_anyway(self, chat_id: str) -> bool:
         """Whether the chat is let in without a record of its own: by the setting, or by another ID of the group."""
         others = (await self._store.family(chat_id))[1:]
         return chat_id in self._listed or any(
-            record.standing is AccessState.ALLOWED if record else id_ in self._listed for id_, record in others
+            record.state is AccessState.ALLOWED if record else id_ in self._listed for id_, record in others
         )
 
     async def _ask_admin(self, record: Record) -> None:
         if not self.admin:
             return
         key = f"access:{record.chat_id}:request:{record.changed_at:.6f}"
-        buttons = [[list(button) for button in row] for row in decision_keyboard(record.chat_id)]
-        notice = await self._queue(self.admin, request_text(record), key, {"buttons": buttons})
+        buttons = with_buttons(decision_keyboard(record.chat_id))
+        notice = await self._queue(self.admin, request_text(record), key, buttons)
         if notice is not None:
             await self._store.admin_was_told(record.chat_id, notice)
 
-    async def _close_request(self, record: Record | None, change: Change, pressed: int | None = None) -> None:
+    async def _close_request(self, record: Record | None, change: Change, pressed: str | None = None) -> None:
         """Put the outcome in the place of the admin's buttons, unless the answer to their press does."""
         if record is None or not record.notice or self._shown_as is None:
             return
@@ -192,7 +193,7 @@ class Access:
         if shown is not None and shown.id != pressed:
             text = outcome_text(change.chat_id, change.after, record.details)
             key = f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}:notice"
-            await self._queue(shown.target, text, key, {"edit_message_id": shown.id})
+            await self._queue(shown.target, text, key, replacing(shown.id))
 
     async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
         # Before the decision is stored, and under a key: a repetition after a crash tells nobody twice.
@@ -233,12 +234,10 @@ def request_text(record: Record) -> str:
     return "\n".join([*lines, f"Or keep it out: /deny {record.chat_id}"] if record.details else lines)
 
 
-def outcome_text(chat_id: str, standing: AccessState, details: Mapping[str, str]) -> str:
+def outcome_text(chat_id: str, state: AccessState, details: Mapping[str, str]) -> str:
     """Return what the admin reads in the place of a request that is decided."""
-    other = (
-        f"To keep it out: /deny {chat_id}" if standing is AccessState.ALLOWED else f"To let it in: /approve {chat_id}"
-    )
-    return "\n".join([f"Chat {chat_id} is {standing}.", *labelled(details), other])
+    other = f"To keep it out: /deny {chat_id}" if state is AccessState.ALLOWED else f"To let it in: /approve {chat_id}"
+    return "\n".join([f"Chat {chat_id} is {state}.", *labelled(details), other])
 
 
 def labelled(details: Mapping[str, str]) -> list[str]:

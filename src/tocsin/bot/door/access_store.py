@@ -26,7 +26,7 @@ class Record:
     """What was decided, or asked for, at run time. `changed_at` is Unix time."""
 
     chat_id: str
-    standing: AccessState
+    state: AccessState
     changed_at: float
     details: Mapping[str, str] = field(default_factory=dict)
     admin_told: bool = False
@@ -68,7 +68,7 @@ class AccessStore:
 
         def work(connection: sqlite3.Connection) -> tuple[Record | None, bool]:
             found = _record_of(connection, chat_id)
-            if found and found.standing is not AccessState.UNKNOWN:
+            if found and found.state is not AccessState.UNKNOWN:
                 return found, False
             waiting = connection.execute("SELECT count(*) FROM chat_access WHERE state = 'pending'").fetchone()[0]
             if waiting >= self._max_pending:
@@ -82,13 +82,13 @@ class AccessStore:
         """Keep that the request of `chat_id` needs no further message, and which delivery told the admin."""
         await self._run("UPDATE chat_access SET admin_told = 1, notice = ? WHERE chat_id = ?", notice, chat_id)
 
-    async def decide(self, chat_id: str, standing: AccessState) -> None:
+    async def decide(self, chat_id: str, state: AccessState) -> None:
         """Record where the chat stands from now on; a recorded UNKNOWN outweighs the setting."""
         now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> None:
             row = connection.execute("SELECT details FROM chat_access WHERE chat_id = ?", [chat_id]).fetchone()
-            _write(connection, chat_id, standing, row["details"] if row else "{}", now)
+            _write(connection, chat_id, state, row["details"] if row else "{}", now)
 
         await self._database.write(work)
 
@@ -107,10 +107,10 @@ class AccessStore:
         await self._database.write(work)
 
 
-def _write(connection: sqlite3.Connection, chat_id: str, standing: AccessState, details: str, now: float) -> None:
+def _write(connection: sqlite3.Connection, chat_id: str, state: AccessState, details: str, now: float) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO chat_access (chat_id, state, details, changed_at) VALUES (?, ?, ?, ?)",
-        [chat_id, str(standing), details, now],
+        [chat_id, str(state), details, now],
     )
 
 

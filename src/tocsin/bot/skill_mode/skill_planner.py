@@ -8,12 +8,13 @@ from typing import Any
 
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
-from tocsin.bot.contract import BotCalls, FindProvider, Prepared, RunSkillForChat, answered
+from tocsin.bot.contract import FindProvider, Prepared, RunSkillForChat, answered
 from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.skill_mode.audit_actions import INTAKE, INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
 from tocsin.bot.skill_mode.plans import Plan, Plans, Step
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
@@ -37,7 +38,8 @@ class SkillPlanner:
         self,
         plans: Plans,
         audit: AuditTrail,
-        api: BotCalls,
+        channel: ConversationAdapter,
+        executor: ChatExecutor,
         *,
         provider: FindProvider,
         list_skills: ListSkills,
@@ -45,15 +47,11 @@ class SkillPlanner:
     ) -> None:
         self._plans = plans
         self._audit = audit
-        self._api = api
+        self._channel = channel
+        self._executor = executor
         self._provider = provider
         self._list_skills = list_skills
         self._run_skill = run_skill
-        self._desk: ChatExecutor | None = None
-
-    def work_at(self, desk: ChatExecutor) -> None:
-        """Carry plans out there; the desk is made after the intake."""
-        self._desk = desk
 
     async def propose(self, work: TaskContext, ready: Prepared) -> HandlerResult:
         """Answer a free-form message with a plan and two buttons."""
@@ -85,24 +83,24 @@ class SkillPlanner:
     async def on_button(self, received: MessageContext, data: str) -> HandlerResult | None:
         """Carry out or drop a plan; nothing for buttons that are not of a plan."""
         prefix, rest = keyboards.parse(data)
-        if not rest.startswith(_PLAN) or self._desk is None:
+        if not rest.startswith(_PLAN):
             return None
         plan_id, chat = rest.removeprefix(_PLAN), received.message.chat_id
         plan = await self._plans.take(plan_id, chat, received.id)
         if plan is None:
-            await drop_buttons(self._api, received.message)
+            await drop_buttons(self._channel, received.message)
             return answered(GONE)
         if prefix == keyboards.CANCEL:
             self._record(INTAKE_CANCELLED, f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
             return in_place(received.message, answered("Cancelled. Nothing was run."))
-        verdict = await self._desk.do(received, partial(self._carry_out, plan))
-        if was_turned_away(verdict):
+        result = await self._executor.do(received, partial(self._carry_out, plan))
+        if was_turned_away(result):
             await self._plans.give_back(plan)
-            return verdict
-        if was_cancelled(verdict):
+            return result
+        if was_cancelled(result):
             plan = await self._plans.take(plan_id, chat, received.id) or plan  # with what was done before
-            verdict = replace(verdict, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
-        return in_place(received.message, verdict)
+            result = replace(result, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
+        return in_place(received.message, result)
 
     async def _carry_out(self, plan: Plan, work: TaskContext) -> HandlerResult:
         message = work.received.message
@@ -111,7 +109,7 @@ class SkillPlanner:
         for number, step in enumerate(plan.steps):
             if not step.skill or step.ok is not None:  # done before a crash
                 continue
-            await show_progress(self._api, message, _progress(plan, number))
+            await show_progress(self._channel, message, _progress(plan, number))
             plan = plan.with_step(number, await self._run(plan, number))
             await self._plans.save(plan)
         failed = any(step.ok is False for step in plan.steps)

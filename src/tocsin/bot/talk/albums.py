@@ -48,9 +48,9 @@ class Albums:
         try:
             await self._until_quiet(album)
             del self._open[key]
-            verdict = await work(replace(received, message=merged(album.items)))
+            result = await work(replace(received, message=merged(album.items)))
             album.answered = True
-            return verdict
+            return result
         finally:
             if self._open.get(key) is album:
                 del self._open[key]

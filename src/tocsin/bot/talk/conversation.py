@@ -7,7 +7,7 @@ from functools import partial
 from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered, failed, history_key
 from tocsin.bot.executor import ChatExecutor, TaskContext, has_content, prepared, was_cancelled
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer, Exchange
-from tocsin.bot.talk.prompt import memory_of, question_of
+from tocsin.bot.talk.prompt import history_text_of, question_of
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, TocsinError
@@ -52,49 +52,49 @@ class Conversation:
     """Answers free-form messages of a chat."""
 
     def __init__(
-        self, desk: ChatExecutor, window: ConversationBuffer, provider: FindProvider, prepare: Prepare
+        self, executor: ChatExecutor, buffer: ConversationBuffer, provider: FindProvider, prepare: Prepare
     ) -> None:
-        self._desk = desk
-        self._window = window
+        self._executor = executor
+        self._buffer = buffer
         self._provider = provider
         self._prepare = prepare
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message; the history changes when the answer is durably on its way, and only then."""
         message = received.message
-        exchange = self._window.ask(
-            history_key(message), message.id, message.text, memory_of(message, Prepared(message.text))
+        exchange = self._buffer.ask(
+            history_key(message), message.id, message.text, history_text_of(message, Prepared(message.text))
         )
         try:
             task = partial(prepared, partial(self._read, exchange), partial(self._answer, exchange))
-            verdict = await self._desk.do(received, task)
+            result = await self._executor.do(received, task)
         except BaseException:
-            self._window.drop(exchange)  # it comes again, or never
+            self._buffer.drop(exchange)  # it comes again, or never
             raise
-        if was_cancelled(verdict):  # what the person took back is no part of the conversation
-            self._window.withdraw(exchange)
-        before = verdict.done
+        if was_cancelled(result):  # what the person took back is no part of the conversation
+            self._buffer.withdraw(exchange)
+        before = result.done
 
         async def done() -> None:
             try:
                 if before:
                     await before()
             finally:
-                await self._window.close(exchange)
+                await self._buffer.close(exchange)
 
-        return replace(verdict, done=done)
+        return replace(result, done=done)
 
     async def _read(self, exchange: Exchange, message: InboundMessage) -> Prepared:
         # What was corrected while it waited is read as it is now.
         ready = await self._prepare(replace(message, text=exchange.text))
-        exchange.question = memory_of(message, ready)
+        exchange.question = history_text_of(message, ready)
         if not has_content(message, ready):  # only the person is told; the history shows both sides all the same
             exchange.answer = "\n\n".join(ready.notes)
         return ready
 
     async def _answer(self, exchange: Exchange, work: TaskContext, ready: Prepared) -> HandlerResult:
         asked = Turn(USER, question_of(work.received.message, ready), ready.images)
-        turns = await self._window.turns(exchange, asked)
+        turns = await self._buffer.turns(exchange, asked)
         is_group = work.received.message.chat_type != "private"
         return await self._ask(exchange, work, Question(turns, INSTRUCTIONS + IN_GROUPS if is_group else INSTRUCTIONS))
 

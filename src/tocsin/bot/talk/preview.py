@@ -11,30 +11,32 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-from tocsin.bot.contract import CHANNEL, BotCalls, Hold, history_key
+from tocsin.bot.contract import Hold, history_key
 from tocsin.bot.keyboards import cancel_keyboard
 from tocsin.bot.persistence import BotPersistence
-from tocsin.bot.talk.preview_text import PreviewText, preview_of
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, RemoteError, TocsinError
+from tocsin.core.text.markup.model import Shown
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import MessageContext
 
 log = logging.getLogger(__name__)
 
 FIRST_AFTER_S = 1.0  # after the first piece
-EVERY_S = 1.0  # docs/facts/botchat.md, "Pace": one per second in each chat
 USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
+# Up to that many characters are rendered in less time than a thread takes to start.
+SHORT_CHARS = 4_000
 _REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
 
 
 class EditRateLimiter:
     """When the next call for each chat may be made; shared by all previews."""
 
-    def __init__(self, clock: Clock, hold: Hold | None = None) -> None:
+    def __init__(self, clock: Clock, every_s: float, hold: Hold | None = None) -> None:
         self._clock = clock
+        self._every_s = every_s
         self._hold = hold
         self._free_at: dict[str, float] = {}
 
@@ -43,10 +45,10 @@ class EditRateLimiter:
         await self._clock.sleep(seconds)
 
     async def wait(self, chat: str) -> None:
-        """Return when the chat is free, and take it for a second."""
+        """Return when the chat is free, and take it for the time between two edits."""
         while (wait_s := self._free_at.get(chat, 0.0) - self._clock.monotonic()) > 0:
             await self._clock.sleep(wait_s)
-        self.pause(chat, EVERY_S)
+        self.pause(chat, self._every_s)
 
     def pause(self, chat: str, seconds: float) -> None:
         """Make no call for the chat during the next `seconds`."""
@@ -59,35 +61,35 @@ class EditRateLimiter:
         """Keep to what the provider said, here and in the queue: the answer must not come before it either."""
         self.pause(message.chat_id, seconds)
         if self._hold is not None:
-            await self._hold(CHANNEL, history_key(message), seconds, reason)
+            await self._hold(message.channel, history_key(message), seconds, reason)
 
 
 class Preview:
-    """The preview of one answer. Without an API, or a keeper of IDs, nothing is ever shown."""
+    """The preview of one answer. Without a channel it shows nothing."""
 
     def __init__(
         self,
         received: MessageContext,
-        api: BotCalls | None,
-        memory: BotPersistence,
-        pace: EditRateLimiter,
-        message_id: int | None = None,
+        channel: ConversationAdapter | None,
+        persistence: BotPersistence,
+        limiter: EditRateLimiter,
+        message_id: str | None = None,
     ) -> None:
         self.message_id = message_id
         self._id = received.id
         self._message = received.message
-        self._api = api
-        self._memory = memory
-        self._pace = pace
+        self._channel = channel
+        self._persistence = persistence
+        self._limiter = limiter
         self._text = ""
-        self._shown = PreviewText()
+        self._shown = Shown("")
         self._changed = asyncio.Event()
         self._ended = self._calling = self._throttled = False
 
     @property
     def wanted(self) -> bool:
         """Whether anybody looks at what is written."""
-        return self._api is not None
+        return self._channel is not None
 
     @property
     def text(self) -> str:
@@ -106,10 +108,10 @@ class Preview:
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
         """Show what is written during the block; after it no call of the preview is on its way."""
-        if self._api is None:
+        if self._channel is None:
             yield
             return
-        task = asyncio.create_task(self._show_changes(self._api))
+        task = asyncio.create_task(self._show_changes(self._channel))
         try:
             yield
         finally:
@@ -123,22 +125,22 @@ class Preview:
 
     async def settled(self) -> None:
         """Return when the message may be edited once more: the answer keeps the pace of its preview."""
-        if self._api is not None and self.message_id is not None and not self._throttled:
-            await self._pace.wait(self._message.chat_id)
+        if self._channel is not None and self.message_id is not None and not self._throttled:
+            await self._limiter.wait(self._message.chat_id)
 
-    async def _show_changes(self, api: BotCalls) -> None:
+    async def _show_changes(self, channel: ConversationAdapter) -> None:
         await self._changed.wait()
-        await self._pace.linger(FIRST_AFTER_S)
+        await self._limiter.linger(FIRST_AFTER_S)
         while not self._ended:
             await self._changed.wait()
-            await self._pace.wait(self._message.chat_id)
+            await self._limiter.wait(self._message.chat_id)
             self._changed.clear()
-            text = await preview_of(self._text)
-            if text in (PreviewText(), self._shown):
+            shown = await self._rendered(channel)
+            if not shown.text or shown == self._shown:
                 continue
             self._calling = True
             try:
-                await self._show(api, text)
+                await self._show(channel, shown)
             except RemoteError as error:
                 if error.kind is not FailureKind.RATE_LIMITED:
                     self._give_up(error)
@@ -156,31 +158,25 @@ class Preview:
         self._throttled = True
         wait_s = USUAL_PAUSE_S if error.retry_after_s is None else error.retry_after_s
         try:
-            await self._pace.throttle(self._message, wait_s, error.sentence())
+            await self._limiter.throttle(self._message, wait_s, error.sentence())
         except TocsinError as failure:
             self._give_up(failure)
             return False
         self._changed.set()
         return True
 
-    async def _show(self, api: BotCalls, shown: PreviewText) -> None:
-        buttons = [[{"text": label, "callback_data": data} for label, data in r] for r in cancel_keyboard(self._id)]
-        params: dict[str, Any] = {
-            "chat_id": int(self._message.chat_id),
-            "text": shown.text,
-            "entities": list(shown.entities) or None,
-            "link_preview_options": {"is_disabled": True},
-            "reply_markup": {"inline_keyboard": buttons},
-        }
+    async def _rendered(self, channel: ConversationAdapter) -> Shown:
+        if len(self._text) <= SHORT_CHARS:
+            return channel.render_preview(self._text)
+        return await asyncio.to_thread(channel.render_preview, self._text)
+
+    async def _show(self, channel: ConversationAdapter, shown: Shown) -> None:
+        buttons = cancel_keyboard(self._id)
         if self.message_id is not None:
-            await api.call("editMessageText", message_id=self.message_id, **params)
+            await channel.edit(self._message, self.message_id, shown, buttons)
         else:
-            sent = await api.call("sendMessage", **params, **_place(self._message))
-            found = sent.get("message_id") if isinstance(sent, dict) else None
-            if not isinstance(found, int):
-                raise RemoteError("the preview has no message ID")
-            self.message_id = found
-            await self._memory.keep_preview(self._id, found)
+            self.message_id = await channel.draft(self._message, shown, buttons)
+            await self._persistence.keep_preview(self._id, self.message_id)
         self._shown = shown
 
     def _give_up(self, error: TocsinError) -> None:
@@ -190,26 +186,18 @@ class Preview:
 class Previews:
     """Makes previews, and knows which message has one."""
 
-    def __init__(self, api: BotCalls | None, memory: BotPersistence, clock: Clock, hold: Hold | None = None) -> None:
-        self._api = api
-        self._memory = memory
-        self._pace = EditRateLimiter(clock, hold)
+    def __init__(
+        self, channel: ConversationAdapter | None, persistence: BotPersistence, clock: Clock, hold: Hold | None = None
+    ) -> None:
+        self._channel = channel
+        self._persistence = persistence
+        self._limiter = EditRateLimiter(clock, channel.edit_every_s if channel else 0.0, hold)
 
     async def open(self, received: MessageContext) -> Preview:
         """Return the preview of the answer to `received`; after a crash, the one that is in the chat already."""
-        known = await self._memory.preview(received.id) if received.attempt > 1 else None
-        return Preview(received, self._api, self._memory, self._pace, known)
+        known = await self._persistence.preview(received.id) if received.attempt > 1 else None
+        return Preview(received, self._channel, self._persistence, self._limiter, known)
 
     async def forget(self, received: MessageContext) -> None:
         """Forget the preview of `received`."""
-        await self._memory.forget_preview(received.id)
-
-
-def _place(message: InboundMessage) -> dict[str, Any]:
-    """Return topic, and in groups the message that is answered."""
-    place: dict[str, Any] = {}
-    if message.thread_id:
-        place["message_thread_id"] = int(message.thread_id)
-    if message.chat_type != "private" and message.id.isdigit():
-        place["reply_parameters"] = {"message_id": int(message.id), "allow_sending_without_reply": True}
-    return place
+        await self._persistence.forget_preview(received.id)

@@ -12,7 +12,7 @@ def question_of(message: InboundMessage, ready: Prepared) -> str:
     return attributed(message, _joined(text, *_answered(ready), *ready.unread))
 
 
-def memory_of(message: InboundMessage, ready: Prepared) -> str:
+def history_text_of(message: InboundMessage, ready: Prepared) -> str:
     """Return the message as the history keeps it: words only, and how many pictures there were."""
     count = len(ready.images)
     pictures = f"[{'A picture' if count == 1 else f'{count} pictures'}]" if count else ""

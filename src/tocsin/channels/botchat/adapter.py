@@ -69,6 +69,7 @@ class BotchatAdapter(OutboundAdapter):
         parse_modes=PARSE_MODES,
         retry=RetryPolicy(transient=3, rate_limited=3, longest_wait_s=60.0),
         inbound=("polling", "webhook"),
+        conversation=True,
         target_rate=Rate(1, 1.0, burst=3),  # "short bursts pass"
         group_rate=Rate(15, 60.0, burst=5),  # together the 20 that are allowed in any minute
         group_prefix="-",
@@ -88,9 +89,9 @@ class BotchatAdapter(OutboundAdapter):
     @classmethod
     def receiver(cls) -> "type[InboundAdapter]":
         """Return the inbound side, which is loaded only where something is received."""
-        from tocsin.channels.botchat.inbound import BotchatInbound
+        from tocsin.channels.botchat.conversation import BotchatConversation
 
-        return BotchatInbound
+        return BotchatConversation
 
     def check_target(self, target: str) -> str:
         """Accept a chat ID or `@channelusername`, either with `/` and the ID of a forum topic."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.contract import Part
 
 if TYPE_CHECKING:
-    from tocsin.channels.botchat.extras import Keyboard
+    from tocsin.channels.botchat.extras import InlineKeyboard
 
 _LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
 # `*+` and `++` never give back what they took: without them a text of many `href=` takes hours.
@@ -26,7 +26,7 @@ class Draft:
     entities: list[dict[str, Any]] = field(default_factory=list)
     reply_to: int | None = None
     edits: int | None = None  # the message whose text this one takes the place of
-    keyboard: "Keyboard | None" = None
+    keyboard: "InlineKeyboard | None" = None
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
 

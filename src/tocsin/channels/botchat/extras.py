@@ -11,7 +11,7 @@ from tocsin.core.errors import ChannelError
 MOST_DATA_BYTES = 64  # InlineKeyboardButton, callback_data
 MOST_BUTTONS = 100  # of one message
 
-Keyboard = list[list[dict[str, str]]]
+InlineKeyboard = list[list[dict[str, str]]]
 
 
 class Extras(NamedTuple):
@@ -19,7 +19,7 @@ class Extras(NamedTuple):
 
     reply_to: int | None = None
     edit_message_id: int | None = None
-    keyboard: Keyboard | None = None
+    keyboard: InlineKeyboard | None = None
 
 
 def read_extras(extra: Mapping[str, Any]) -> Extras:
@@ -41,7 +41,7 @@ def _message_id(extra: Mapping[str, Any], name: str) -> int | None:
     return int(digits)
 
 
-def _keyboard(rows: object) -> Keyboard:
+def _keyboard(rows: object) -> InlineKeyboard:
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise _no_buttons()
     keyboard = [[_button(button) for button in row] for row in rows if _is_row(row)]

@@ -2,13 +2,15 @@
 
 import argparse
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import TypeVar
 
+from tocsin.assembly.bot import build_access, conversation_of, shown_by, tell_through
 from tocsin.assembly.program import DATABASE_FILE, App
-from tocsin.bot.assembly import build_access, shown_by, tell_through
 from tocsin.bot.door.access import Access, Change, Listed, labelled
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.settings import BotSettings, read_chat_id
+from tocsin.bot.settings import BotSettings
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.storage.database import Database
@@ -16,6 +18,7 @@ from tocsin.delivery.document import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.parsing import UsageError
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
     changes["list"].set_defaults(run=_list)
     for name in ("approve", "deny", "remove"):
         changes[name].epilog = f"example: tocsin bot access {name} -1001234567890"
-        changes[name].add_argument("chat_id", type=_chat_id, help="the number of the chat; groups are negative")
+        changes[name].add_argument("chat_id", help="the number of the chat; groups are negative")
         changes[name].set_defaults(run=_change, change=name)
 
 
@@ -54,7 +57,7 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 
 
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
-    chats = _with_access(options, out, lambda access: access.listing())
+    chats = _with_access(options, out, lambda access, _: access.listing())
     if out.as_json:
         out.document([_document(chat) for chat in chats])
     else:
@@ -65,13 +68,13 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 def _row(chat: Listed) -> tuple[str, ...]:
     since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
     who = ", ".join(labelled(chat.details))
-    return chat.chat_id, str(chat.standing), chat.origin, since, who
+    return chat.chat_id, str(chat.state), chat.origin, since, who
 
 
 def _document(chat: Listed) -> dict[str, object]:
     return {
         "chat_id": chat.chat_id,
-        "state": str(chat.standing),
+        "state": str(chat.state),
         "origin": chat.origin,
         "changed_at": timestamp(chat.changed_at) if chat.changed_at else None,
         "details": dict(chat.details),
@@ -79,9 +82,13 @@ def _document(chat: Listed) -> dict[str, object]:
 
 
 def _change(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(access: Access) -> Change:
+    async def work(access: Access, channel: ConversationAdapter) -> Change:
+        try:
+            chat_id = channel.variables.admin.parse(arguments.chat_id)
+        except ValueError as error:
+            raise UsageError(f"argument chat_id: it must be {error}", prog=arguments.prog) from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
-        return await changes[arguments.change](arguments.chat_id, CALLER)
+        return await changes[arguments.change](chat_id, CALLER)
 
     change = _with_access(options, out, work, writes=True)
     out.effect_done("the decision is stored")
@@ -92,21 +99,18 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
     return DONE
 
 
-def _with_access(options: Options, out: Console, work: Callable[[Access], Awaitable[T]], *, writes: bool = False) -> T:
+def _with_access(
+    options: Options,
+    out: Console,
+    work: Callable[[Access, ConversationAdapter], Awaitable[T]],
+    *,
+    writes: bool = False,
+) -> T:
     async def call(app: App) -> T:
-        tell = tell_through(app.outbox, CALLER)
-        database = Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS)
-        try:
-            rules, shown_as = BotSettings.of(app.settings), shown_by(app.outbox)
-            return await work(build_access(rules, database, app.clock, app.audit, tell, shown_as))
-        finally:
-            await database.aclose()
+        channel = conversation_of(app.registry)
+        settings = BotSettings.of(app.settings, channel.variables)
+        tell, shown_as = tell_through(app.outbox, CALLER, channel.name), shown_by(app.outbox, channel)
+        async with aclosing(Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS)) as database:
+            return await work(build_access(settings, database, app.clock, app.audit, tell, shown_as), channel)
 
     return with_app(options, out, call, writes=writes)
-
-
-def _chat_id(text: str) -> str:
-    try:
-        return read_chat_id(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"it must be {error}") from None

@@ -73,32 +73,30 @@ def check_receiving(app: App) -> Iterator[Finding]:
 
 async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> AsyncIterator[Finding]:
     """Check the bot, where there is one; the provider is asked only after it has accepted the token."""
-    from tocsin.bot.contract import CHANNEL
-
-    state = next(state for state in app.registry.states() if state.spec.kind == CHANNEL)
+    state = app.registry.bot_channel()
     if not state.configured:
         yield Finding("off", "bot", f"it is off: set {', '.join(state.missing)}")
         return
-    accepted = CHANNEL in results and results[CHANNEL].state == "ok"
+    kind = state.spec.kind
+    accepted = kind in results and results[kind].state == "ok"
     for finding in await collect("bot", _examine_bot(app, ask=probe and accepted)):
         yield finding
 
 
 async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
-    from tocsin.bot import checks as checkup
-    from tocsin.bot.assembly import build_access
+    from tocsin.assembly.bot import build_access, conversation_of
+    from tocsin.bot.door.checks import check_access, check_admin
     from tocsin.bot.settings import BotSettings
-    from tocsin.bot.source import inbound_of
 
-    settings, inbound = app.settings, inbound_of(app.registry)
-    access = build_access(BotSettings.of(settings), app.database, app.clock, app.audit, None)
-    remarks = [
-        *checkup.check_settings(settings),
-        *checkup.check_poller(settings, inbound, settings.data_dir),
-        *checkup.check_access(settings, await access.listing() if has_database(app) else ()),
-    ]
-    for remark in remarks:
-        yield Finding(remark.state, "bot", remark.detail, remark.fix)
+    settings, channel = app.settings, conversation_of(app.registry)
+    variables = channel.variables
+    access = build_access(BotSettings.of(settings, variables), app.database, app.clock, app.audit)
+    for message in (
+        *channel.check_setup(settings.data_dir),
+        *check_admin(settings, variables),
+        *check_access(settings, variables, await access.listing() if has_database(app) else ()),
+    ):
+        yield Finding(message.state, "bot", message.detail, message.fix)
     if ask:
-        answer = await checkup.check_provider(settings, inbound, app.clock.now())
-        yield Finding(answer.state, "bot", answer.detail, answer.fix)
+        message = await channel.check_provider()
+        yield Finding(message.state, "bot", message.detail, message.fix)

@@ -1,16 +1,14 @@
 """How receiving is going: for `/health` and `status`, for the log, and for the admin when it stays bad."""
 
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tocsin.channels.conversation import TellAdmin
 from tocsin.core.stop_event import StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
-
-TellAdmin = Callable[[str], Awaitable[None]]
 
 TELL_AFTER_S = 300.0
 TELL_AGAIN_S = 60.0  # after the message to the admin could not be queued

@@ -8,16 +8,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tocsin.channels.botchat.api import API_URL, BotApiError
 from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.messages.fields import number, records
 from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
-from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState, TellAdmin
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState
 from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
 from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
-from tocsin.channels.inbound import InboundMessage
+from tocsin.channels.conversation import TellAdmin, UpdateSink
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.http.transport import host_of
 from tocsin.core.stop_event import StopEvent
@@ -32,20 +32,6 @@ MOST_UPDATES = 100  # getUpdates, limit
 LEAST_POLL_S = 0.25  # between two polls that bring nothing
 LOCK_EVERY_S = 3.0
 CONFIRM_S = 3.0
-
-
-class UpdateSink(Protocol):
-    """Where updates are stored."""
-
-    async def accept(
-        self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None
-    ) -> Sequence[object]:
-        """Store what is new and the cursor in one transaction; raises when that is not possible."""
-        ...
-
-    async def cursor(self, name: str) -> int | None:
-        """Return what was stored last under `name`."""
-        ...
 
 
 class Poller:

@@ -12,9 +12,10 @@ from typing import Any
 from tocsin.channels.botchat.api import BotApi, BotApiError
 from tocsin.channels.botchat.messages.fields import count, record, time_s, words
 from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
-from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState, TellAdmin
+from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState
 from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
 from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
+from tocsin.channels.conversation import TellAdmin
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ConfigError
 from tocsin.core.stop_event import StopEvent

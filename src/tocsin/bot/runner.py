@@ -1,0 +1,40 @@
+"""The bot as the rest of the program sees it."""
+
+from dataclasses import dataclass
+
+from tocsin.bot.commands import is_for_others
+from tocsin.bot.door.access import Access
+from tocsin.bot.executor import ChatExecutor
+from tocsin.bot.handler import BotAccessHandler, BotHandler
+from tocsin.bot.registration import register_commands
+from tocsin.bot.settings import BotSettings
+from tocsin.channels.conversation import ConversationAdapter
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.time.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """The handlers of the bot, and what is asked of it between messages."""
+
+    access: Access
+    access_handler: BotAccessHandler  # the first handler, before triggers
+    handler: BotHandler  # after triggers
+    executor: ChatExecutor
+    channel: ConversationAdapter
+    clock: Clock
+    settings: BotSettings
+
+    async def may_acknowledge(self, message: InboundMessage) -> bool:
+        """Whether a read receipt may be shown: a chat that is not allowed must not learn that the bot exists."""
+        if message.channel != self.channel.name:
+            return True
+        return not is_for_others(message) and await self.access.admits(message)
+
+    async def start(self) -> str:
+        """Register the commands; return the error for the status, which stops nothing."""
+        return await register_commands(self.channel, self.clock, self.settings.admin)
+
+    def state(self) -> dict[str, int]:
+        """Return how many pieces of work run and wait, for all chats."""
+        return {"running": self.executor.gate.running(), "waiting": self.executor.gate.waiting()}

@@ -1,0 +1,39 @@
+"""What a preview shows of an unfinished answer: rendered like the answer and, if that is too long, its end."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tocsin.channels.botchat.entities import Entities
+from tocsin.core.text.markup import Shown, completed, render
+from tocsin.core.text.measures import utf16_units
+from tocsin.core.text.strings import normalise
+
+MAX_UNITS = 4_000  # where answers are split: the first part takes the preview's place
+# Of a longer answer the two newest pieces are shown, so that there is always some context to read.
+PIECE_UNITS = 1_990
+EARLIER = "…\n"
+
+
+def render_preview(source: str) -> Shown:
+    """Return the whole answer so far or, if that is too long, its newest 2,000 to 4,000 UTF-16 units."""
+    markdown = completed(normalise(source))
+    if not markdown.strip():
+        return Shown("")
+    whole = render(markdown, Entities(MAX_UNITS))
+    if len(whole) <= 1:
+        return _joined("", whole)
+    return _joined(EARLIER, render(markdown, Entities(PIECE_UNITS))[-2:])
+
+
+def _joined(head: str, pieces: Iterable[Shown]) -> Shown:
+    text = head
+    entities: list[dict[str, Any]] = []
+    for number, piece in enumerate(pieces):
+        text += "\n" if number else ""
+        entities += _shifted(piece.markup, utf16_units(text))
+        text += piece.text
+    return Shown(text, tuple(entities))
+
+
+def _shifted(entities: Iterable[dict[str, Any]], by: int) -> Iterator[dict[str, Any]]:
+    return ({**entity, "offset": entity["offset"] + by} for entity in entities)

@@ -1,0 +1,68 @@
+"""Whether updates can arrive, for `tocsin doctor`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tocsin.channels.botchat.api import BotApi
+from tocsin.channels.botchat.messages.fields import count, record, time_s, words
+from tocsin.channels.botchat.receiving.token_lock import TokenLock
+from tocsin.channels.botchat.receiving.webhook import RECENT_S, hook_of
+from tocsin.channels.botchat.settings import MODE, WEBHOOK_URL
+from tocsin.channels.conversation import CheckMessage
+from tocsin.core.config.settings import Values
+from tocsin.core.errors import ConfigError
+from tocsin.core.http.transport import host_of
+
+LONGEST_REASON = 200
+
+
+def check_mode(config: Values) -> CheckMessage:
+    """Check that the settings of the chosen mode are complete."""
+    try:
+        if config[MODE] == "webhook":
+            hook_of(config)
+    except ConfigError as error:
+        return CheckMessage("error", str(error), error.hint)
+    return CheckMessage("ok", f"updates come by {config[MODE]}")
+
+
+def check_poller(config: Values, bot_id: int, directory: Path) -> Iterator[CheckMessage]:
+    """Tell whether a process on this machine polls; its lock is tried and released at once."""
+    lock = TokenLock(directory, bot_id)
+    if config[MODE] != "polling" or not lock.path.exists():
+        return
+    if lock.acquire():
+        lock.release()
+    else:
+        yield CheckMessage("ok", "it runs: a process on this machine polls, and any other one waits for it to end")
+
+
+async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage:
+    """Compare the mode with the webhook that the provider knows; raises RemoteError."""
+    info = record(await api.call("getWebhookInfo"))
+    address, waiting = words(info.get("url")), count(info.get("pending_update_count"))
+    if config[MODE] == "polling":
+        if address:
+            detail = f"a webhook at {_host(address)} gets the updates, so that none can be fetched"
+            return CheckMessage("warning", detail, "stop the program that set it; the bot removes it when it starts")
+    elif address != config[WEBHOOK_URL]:
+        where = f"the webhook at {_host(address)}" if address else "no webhook"
+        return CheckMessage(
+            "warning", f"the provider knows {where}, not {WEBHOOK_URL.name}", "the bot sets it at its start"
+        )
+    reason = " ".join(words(info.get("last_error_message"), LONGEST_REASON).split())
+    if reason and address and waiting and now - time_s(info.get("last_error_date")) < RECENT_S:
+        return CheckMessage(
+            "warning", f"the provider cannot deliver: {reason}", f"make {WEBHOOK_URL.name} reach the gateway"
+        )
+    return CheckMessage(
+        "ok", f"{waiting} updates wait at the provider" if waiting else "no update waits at the provider"
+    )
+
+
+def _host(address: str) -> str:
+    """Return the host of a webhook: its path may carry a secret."""
+    try:
+        return host_of(address)
+    except ValueError:
+        return "an address that makes no sense"
