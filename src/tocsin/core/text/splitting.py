@@ -8,9 +8,10 @@ Source of the rules: docs/facts/splitting.md.
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import chain, takewhile
+from itertools import chain, filterfalse, takewhile
 from typing import NamedTuple
 
+from tocsin.core.text.breaks import after_cut, after_gap, ranked_cuts
 from tocsin.core.text.measures import Measure, cluster_ends, reach, widest
 
 # Every repetition that may fail late is possessive or bounded, so that hostile text costs linear time.
@@ -21,17 +22,9 @@ _CLOSING_LINE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[^\S\n]*+(?=\n|\Z)")
 _FENCE_TAIL = re.compile(r"^( {0,3}(?:```|~~~)(?:[^\n]*\S)?+)[^\S\n]++$", re.MULTILINE)
 _SEEMING_FENCE = re.compile(r" {0,3}(?:`{3,}+[^`\n]*+(?:\n|\Z)|~~~)")
 _MARKS = re.compile(r"`{3,}+|~{3,}+")
-_BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
-_BLANKS = re.compile(r"\s*+")
-_GAP = re.compile(r"\s++")
+_BLANK_LINES_FIRST = re.compile(r"\A(?:[^\S\n]*+\n)++")
 _NEWLINE = re.compile(r"\n")
 _PARAGRAPH_END = re.compile(r"\n(?:[^\S\n]*+\n)++")
-_SENTENCE_END = re.compile(
-    r"[.!?…][\"'”’»)\]]{0,3}+(?=\s)"
-    r"|[\u3002\uff01\uff1f][”’\u300d\u300f\uff09]{0,3}+(?![\u3002\uff01\uff1f])"  # their full-width forms
-)
-_NO_BREAK = "\u00a0\u2007\u202f"
-
 _BACKTICKS = re.compile(r"`++")
 _ITEM = re.compile(
     r"""
@@ -82,7 +75,7 @@ class Rest(NamedTuple):
 def cut_up(text: str, limit: int, measure: Measure) -> list[str]:
     """Split normalised, non-blank `text` into parts; see `tocsin.core.text.strings.split`."""
     text = _tidy(text)
-    rest = Rest(_end(_BLANK_LINES, text, 0), None, "")
+    rest = Rest(0, None, "")
     parts = []
     while rest.start < len(text):
         view = _View(text, rest, limit, measure)
@@ -99,20 +92,8 @@ def ends_in_open_fence(text: str, limit: int, measure: Measure) -> bool:
 
 
 def _tidy(text: str) -> str:
-    """Drop the blanks at the end of the text and of fence lines: trimming a part must not make a fence."""
-    return _FENCE_TAIL.sub(r"\1", text.rstrip())
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
-
-
-def _after_blanks(text: str, at: int) -> int:
-    """Return where a part that follows a cut at `at` outside fences begins: indentation is kept."""
-    end = _end(_BLANKS, text, at)
-    newline = text.rfind("\n", at, end)
-    return end if newline < 0 else newline + 1
+    """Drop blank lines at the start, and blanks that end the text or a fence line: trimming must not make a fence."""
+    return _BLANK_LINES_FIRST.sub("", _FENCE_TAIL.sub(r"\1", text.rstrip()))
 
 
 def _paragraphs(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -158,7 +139,7 @@ class _View:
         # A fence whose lines take more is cut like ordinary text: they cannot be repeated in every part, and
         # would multiply a message instead of splitting it if they left less than an eighth of each part.
         self.room_for_fence = limit - max(need, limit // 8) - len("\n\n")
-        self.ink = self.start if fence else _end(_BLANKS, text, self.start)
+        self.ink = self.start if fence else after_gap(text, self.start)
         if self.ink - self.start > min(limit // 2, limit - widest(measure)):  # it would fill parts of its own
             self.start, self.head = self.ink, self._guard(self.ink)
         # Twice the limit shows every item that begins in this part and is not longer than a part.
@@ -285,7 +266,7 @@ class _View:
 
     def _resume(self, cut: int) -> int:
         if self.block_at(cut) is None:
-            return _after_blanks(self.text, cut)
+            return after_cut(self.text, cut)
         return cut + self.text.startswith("\n", cut)
 
     # Choosing a cut
@@ -304,21 +285,13 @@ class _View:
     def _ranks(self) -> Iterator[Iterable[int]]:
         """Yield the cuts at paragraphs, lines, code lines, sentences and words, each from the last on."""
         half = reach(self.text, self.start, (self.limit - 1) // 2 - self.measure(self.head), self.measure) + 1
-        gaps = self._found(_GAP, self.ink)
-        outside = [(cut, self._newlines(cut)) for cut in gaps if cut >= half and not self.block_at(cut)]
-        yield (cut for cut, newlines in outside if newlines > 1)
-        yield (cut for cut, newlines in outside if newlines == 1)
+        paragraphs, lines, sentences, words = ranked_cuts(self.text, self.ink, half, self.last)
+        yield filterfalse(self.block_at, paragraphs)
+        yield filterfalse(self.block_at, lines)
         if self.blocks:
-            yield filter(self.block_at, self._found(_NEWLINE, half))
-        sentences = [found.end() for found in _SENTENCE_END.finditer(self.text, half, self.last + 1)]
-        yield (cut for cut in reversed(sentences) if cut <= self.last)
-        yield (cut for cut in gaps if self.text[cut] not in _NO_BREAK)
-
-    def _found(self, pattern: re.Pattern[str], begin: int) -> list[int]:
-        return [found.start() for found in pattern.finditer(self.text, begin, self.last + 1)][::-1]
-
-    def _newlines(self, cut: int) -> int:
-        return self.text.count("\n", cut, _end(_BLANKS, self.text, cut))
+            line_ends = [found.start() for found in _NEWLINE.finditer(self.text, half, self.last + 1)]
+            yield filter(self.block_at, reversed(line_ends))
+        yield from (sentences, words)
 
     def _cut_by_character(self) -> int:
         clusters = cluster_ends(self.text, self.start, self.last)
@@ -346,5 +319,5 @@ class _View:
         if block is None:
             return Rest(start, None, self._guard(start))
         if start == block.close:  # only the closing line remains, and the part has one
-            return Rest(_after_blanks(self.text, block.end), None, "")
+            return Rest(after_cut(self.text, block.end), None, "")
         return Rest(start, block.fence, block.fence.opening + "\n" + self._guard(start))

@@ -4,18 +4,10 @@ import re
 
 from tocsin.core.text.measures import Measure, cluster_ends, code_points, reach, widest
 
-_LINE_ENDS = r"\r\n?"
-
 
 def normalise(text: str) -> str:
     """Turn CRLF and CR into LF, drop NUL, join surrogate pairs and replace lone surrogates by U+FFFD."""
-    if "\0" in text:
-        text = text.replace("\0", "")
-    if "\r" in text:
-        text = re.sub(_LINE_ENDS, "\n", text)
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return storable(re.sub("\r\n?", "\n", text.replace("\0", "")))
 
 
 def storable(text: str) -> str:

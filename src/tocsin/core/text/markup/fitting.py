@@ -7,16 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tocsin.core.text.breaks import after_cut, ranked_cuts
 from tocsin.core.text.markup.dialect import Renderer
 from tocsin.core.text.markup.model import CODE, LINK, Block, Shown, TextRun, plain_text
 from tocsin.core.text.measures import cluster_ends
 
-_SENTENCE_END = re.compile(
-    r"[.!?…][\"'”’»)\]]{0,3}(?=\s)"
-    r"|[\u3002\uff01\uff1f][”’\u300d\u300f\uff09]{0,3}"  # their full-width forms
-)
-_GAP = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # none of the blanks that forbid a break
-_BLANKS = re.compile(r"\s*")
 # Blanks at both ends of a part may get lost: here are none.
 _CLEAN_LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
 
@@ -127,10 +122,7 @@ class _View:
         """Return where the rest begins after a cut: without the blanks at it, but with its indentation."""
         if self._is_code:
             return cut + self._text.startswith("\n", cut)
-        blanks = _BLANKS.match(self._text, cut)
-        end = blanks.end() if blanks else cut
-        newline = self._text.rfind("\n", cut, end)
-        return end if newline < 0 else newline + 1
+        return after_cut(self._text, cut)
 
     def _code_cuts(self, last: int) -> Iterator[int]:
         """Yield line ends, last first: before a line that is not indented, where a reader can begin; any."""
@@ -140,15 +132,8 @@ class _View:
             yield cut
 
     def _text_cuts(self, last: int) -> Iterator[int]:
-        """Yield the ends of the last line, sentence and word; the first two must leave half of the room used."""
-        half = last // 2
-        line_end = self._open.rfind("\n", half + 1, last + 1)
-        if line_end > 0 and (cut := len(self._text[:line_end].rstrip())):
-            yield cut
-        sentences = [found.end() for found in _SENTENCE_END.finditer(self._open, half, last + 1)]
-        yield from (cut for cut in reversed(sentences) if cut <= last)
-        gaps = [found.start() for found in _GAP.finditer(self._open, 0, last + 1)]
-        yield from (cut for cut in reversed(gaps) if 0 < cut <= last and self._text[:cut].strip())
+        ranks = ranked_cuts(self._open, 0, last // 2, last)
+        yield from (cut for cuts in ranks for cut in cuts if self._text[:cut].strip())
 
 
 def _masked(runs: Sequence[TextRun], longest: int) -> Iterator[str]:
