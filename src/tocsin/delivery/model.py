@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
+from tocsin.core.ids import new_id
+from tocsin.core.text.strings import storable
 from tocsin.core.time.ratelimit import Rate
 
 __all__ = [
@@ -108,6 +110,24 @@ class NewDelivery:
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
         """Return the same message with when it may be sent, and what makes it one of a kind."""
         return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
+
+    def accepted(self, now: float) -> "Delivery":
+        """Return the record of this message as it is queued, under a new id and in text that a store can hold."""
+        return Delivery(
+            id=new_id(),
+            channel=storable(self.channel),
+            target=storable(self.target),
+            message=storable(self.message),
+            source=storable(self.source),
+            status=DeliveryStatus.QUEUED,
+            policy=self.policy,
+            created_at=now,
+            parse_mode=storable(self.parse_mode),
+            not_before=self.not_before,
+            expires_at=self.expires_at,
+            idempotency_key=None if self.idempotency_key is None else storable(self.idempotency_key),
+            extra=self.extra,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
+from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
-# Why `retry` refuses.
+# Why `retry`, `replay` and `cancel` refuse.
 ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
+ONLY_REPLAYS = "only a finished one that was not sent can be replayed"
+ONLY_CANCELS = "only one that waits can be cancelled"
 
 
 class UnknownDeliveryError(TocsinError):
@@ -30,6 +32,17 @@ class TransitionError(TocsinError):
     """The delivery is not in a state that allows this."""
 
     code = "invalid-transition"
+
+
+def not_allowed(id_: str, status: str, hint: str) -> TransitionError:
+    """Return the error of a delivery whose status does not allow what is asked; `hint` says which one would."""
+    return TransitionError(f"delivery {id_} is {status}", hint=hint)
+
+
+def check_finished(delivery: Delivery) -> None:
+    """Raise TransitionError for a record that a worker would have to send."""
+    if delivery.status in OPEN:
+        raise not_allowed(delivery.id, delivery.status, "queue it instead")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import (
     LEASE_S,
-    OPEN,
     REPLAYABLE,
     WAITING,
     AttemptOutcome,
@@ -37,13 +36,16 @@ from tocsin.delivery.redis.records import (
     to_hold,
 )
 from tocsin.delivery.store import (
+    ONLY_CANCELS,
+    ONLY_REPLAYS,
     ONLY_RETRIES,
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
     DeliveryPage,
     Health,
-    TransitionError,
+    check_finished,
+    not_allowed,
     unknown_delivery,
 )
 from tocsin.delivery.waiting import explained
@@ -74,7 +76,7 @@ class RedisStore:
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
         now = self._clock.now()
-        accepted = [_accept(item, now) for item in new]
+        accepted = [item.accepted(now) for item in new]
         args: list[Argument] = []
         for delivery in accepted:
             args += [
@@ -88,8 +90,7 @@ class RedisStore:
         return [to_delivery(known) if known else own for own, known in zip(accepted, answers[0], strict=True)]
 
     async def record(self, delivery: Delivery) -> None:
-        if delivery.status in OPEN:
-            raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        check_finished(delivery)
         finished_at = delivery.created_at if delivery.finished_at is None else delivery.finished_at
         # After a certain failure the same key may try again.
         key = "" if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key or ""
@@ -212,15 +213,14 @@ class RedisStore:
         return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
-        hint = "only a finished one that was not sent can be replayed"
-        return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), hint)
+        return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
 
     async def retry(self, id: str) -> Delivery:  # noqa: A002
         hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
         return (await self._explained([hurried]))[0]
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002
-        return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), "only one that waits can be cancelled")
+        return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), ONLY_CANCELS)
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         statuses = list(DeliveryStatus)
@@ -296,24 +296,6 @@ def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
     )
 
 
-def _accept(new: NewDelivery, now: float) -> Delivery:
-    return Delivery(
-        id=new_id(),
-        channel=storable(new.channel),
-        target=storable(new.target),
-        message=storable(new.message),
-        source=storable(new.source),
-        status=DeliveryStatus.QUEUED,
-        policy=new.policy,
-        created_at=now,
-        parse_mode=storable(new.parse_mode),
-        not_before=new.not_before,
-        expires_at=new.expires_at,
-        idempotency_key=None if new.idempotency_key is None else storable(new.idempotency_key),
-        extra=new.extra,
-    )
-
-
 def _rules(rules: Mapping[str, ChannelRules]) -> str:
     """Return the rules as the scripts read them; what is not set is left out."""
     return json.dumps({channel: _rule(rule) for channel, rule in rules.items()})
@@ -340,5 +322,5 @@ def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
         raise unknown_delivery(id_)
     delivery = to_delivery(answers[1])
     if not answers[0]:
-        raise TransitionError(f"delivery {id_} is {delivery.status}", hint=hint)
+        raise not_allowed(id_, delivery.status, hint)
     return delivery

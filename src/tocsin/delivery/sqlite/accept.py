@@ -6,7 +6,6 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from tocsin.core.ids import new_id
 from tocsin.core.text.strings import storable
 from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, NewDelivery, pack_extra
 from tocsin.delivery.sqlite import lanes
@@ -23,27 +22,11 @@ _ROW = f"({', '.join('?' * len(_RECORD))})"
 
 def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
     """Accept one delivery; one whose idempotency key is known comes back as it is."""
-    key = None if new.idempotency_key is None else storable(new.idempotency_key)
-    if (known := _known(connection, key, now)) is not None:
+    delivery = new.accepted(now.wall)
+    if (known := _known(connection, delivery.idempotency_key, now)) is not None:
         return to_delivery(known)
-    asleep = new.not_before is not None and new.not_before > now.wall
-    delivery = Delivery(
-        id=new_id(),
-        channel=storable(new.channel),
-        target=storable(new.target),
-        message=storable(new.message),
-        source=storable(new.source),
-        status=DeliveryStatus.QUEUED,
-        policy=new.policy,
-        parse_mode=storable(new.parse_mode),
-        created_at=now.wall,
-        not_before=new.not_before,
-        expires_at=new.expires_at,
-        idempotency_key=key,
-        extra=new.extra,
-    )
     connection.execute(_INSERT + _ROW, _values(delivery))
-    if asleep:
+    if delivery.not_before is not None and delivery.not_before > now.wall:
         connection.execute("UPDATE deliveries SET asleep = 1 WHERE id = ?", [delivery.id])
     else:
         lanes.open_lane(connection, delivery.channel, delivery.target, now)

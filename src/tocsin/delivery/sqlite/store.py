@@ -15,7 +15,6 @@ from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import (
     LEASE_S,
-    OPEN,
     REPLAYABLE,
     WAITING,
     AttemptOutcome,
@@ -29,13 +28,16 @@ from tocsin.delivery.sqlite.accept import enqueue, record_all
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 from tocsin.delivery.sqlite.search import index_words, matching, search
 from tocsin.delivery.store import (
+    ONLY_CANCELS,
+    ONLY_REPLAYS,
     ONLY_RETRIES,
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
     DeliveryPage,
     Health,
-    TransitionError,
+    check_finished,
+    not_allowed,
     unknown_delivery,
 )
 
@@ -66,8 +68,7 @@ class SqliteStore:
         return await self._write(lambda c, now: [enqueue(c, item, now) for item in new])
 
     async def record(self, delivery: Delivery) -> None:
-        if delivery.status in OPEN:
-            raise TransitionError(f"delivery {delivery.id} is {delivery.status}", hint="queue it instead")
+        check_finished(delivery)
         pack_extra(delivery.extra)  # what cannot be kept fails here, and not the records beside it
         await self._records.add(delivery)
 
@@ -177,8 +178,7 @@ class SqliteStore:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
-            hint = "only a finished one that was not sent can be replayed"
-            _check_status(row, REPLAYABLE, hint)
+            _check_status(row, REPLAYABLE, ONLY_REPLAYS)
             asleep = row["not_before"] is not None and row["not_before"] > now.wall
             connection.execute(
                 "UPDATE deliveries SET status = 'queued', failures = 0, due_mono = 0, asleep = ?,"
@@ -208,7 +208,7 @@ class SqliteStore:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
-            _check_status(row, WAITING, "only one that waits can be cancelled")
+            _check_status(row, WAITING, ONLY_CANCELS)
             connection.execute(
                 "UPDATE deliveries SET status = 'cancelled', asleep = 0, finished_at = ?, next_attempt_at = NULL"
                 " WHERE seq = ?",
@@ -306,7 +306,7 @@ def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row 
 
 def _check_status(row: sqlite3.Row, allowed: frozenset[DeliveryStatus], hint: str) -> None:
     if row["status"] not in allowed:
-        raise TransitionError(f"delivery {row['id']} is {row['status']}", hint=hint)
+        raise not_allowed(row["id"], row["status"], hint)
 
 
 def _forget_number(connection: sqlite3.Connection) -> None:
