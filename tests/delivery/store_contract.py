@@ -20,7 +20,6 @@ from tocsin.delivery.model import (
     MAX_EXTRA_BYTES,
     OPEN,
     REPLAYABLE,
-    SCHEDULE_S,
     WAITING,
     AttemptOutcome,
     Delivery,
@@ -28,6 +27,7 @@ from tocsin.delivery.model import (
     NewDelivery,
     Policy,
     Rate,
+    schedule_of,
 )
 from tocsin.delivery.store import (
     ChannelRules,
@@ -438,9 +438,12 @@ class StoreContract:
         clock.advance(LEASE_S + 1)
         assert (await claim_one(store, "w2")).message == "1"
 
-    async def test_a_delivery_that_ends_every_worker_ends_as_dead(self, store: DeliveryStore, clock: TwoClocks):
-        await put(store, new("poison"), new("next"))
-        for tries in range(1, len(SCHEDULE_S) + 2):
+    @pytest.mark.parametrize("source", ["test", "bot"])
+    async def test_a_delivery_that_ends_every_worker_ends_as_dead(
+        self, store: DeliveryStore, clock: TwoClocks, source: str
+    ):
+        await put(store, replace(new("poison"), source=source), new("next"))
+        for tries in range(1, len(schedule_of(source)) + 2):
             claimed = await claim_one(store, f"w{tries}")
             assert (claimed.message, claimed.attempts) == ("poison", tries)
             clock.advance(LEASE_S + 1)

@@ -12,6 +12,8 @@ from tocsin.core.storage.redis_client import load_script
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LONGEST_HOLD_S,
+    PROMPT_SCHEDULE_S,
+    PROMPT_SOURCES,
     SCHEDULE_S,
     Delivery,
     DeliveryStatus,
@@ -42,6 +44,8 @@ CLAIM = load_script(
     "recover",
     LONGEST_HOLD_US=_LONGEST_HOLD_US,
     MAX_FAILURES=len(SCHEDULE_S),
+    PROMPT_SOURCES=f" {' '.join(sorted(PROMPT_SOURCES))} ",
+    MAX_PROMPT_FAILURES=len(PROMPT_SCHEDULE_S),
     SENT_AGAIN=_said(_ANY),
     OUTCOME_UNKNOWN=_said(replace(_ANY, policy=Policy.AT_MOST_ONCE)),
     AMBIGUOUS=str(FailureKind.AMBIGUOUS),

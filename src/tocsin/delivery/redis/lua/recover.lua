@@ -1,10 +1,15 @@
+local function max_failures(id)
+  local source = cjson.decode(call('HGET', P .. 'd:' .. id, 'fixed')).source
+  return string.find(PROMPT_SOURCES, ' ' .. source .. ' ', 1, true) and MAX_PROMPT_FAILURES or MAX_FAILURES
+end
+
 -- As `judge_abandoned`.
 local function recover(id)
   local d = load(id)
   local again = false
   if d.once == '1' and d.repeats ~= '1' then
     close(d, 'uncertain')
-  elseif d.failures >= MAX_FAILURES then
+  elseif d.failures >= max_failures(id) then
     close(d, 'dead')
   else
     again = true
