@@ -181,39 +181,43 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
 
 async def _anchor_audit_log(app: App) -> None:
     """Note the end of the audit chain elsewhere every so often, where AUDIT_ANCHOR says so."""
+    from tocsin.core.service import ServiceLoop
     from tocsin.messaging.outbound.audit_anchor import AuditAnchor
 
     destination, every = app.settings[AUDIT_ANCHOR], app.settings[AUDIT_ANCHOR_EVERY]
     if not destination:
         return
     anchor = AuditAnchor(destination, every, app.audit.log, app.outbox)
-    while True:
+
+    async def step() -> float:
         await anchor.note_if_due()
-        await app.clock.sleep(ANCHOR_EVERY_S)
+        return ANCHOR_EVERY_S
+
+    await ServiceLoop("the audit anchor", step, app.clock).run()
 
 
 async def _run_maintenance(app: App) -> None:
     """Do what the queue puts off, end runs of processes that have ended, and once an hour prune what is old."""
-    from logging import getLogger
+    from tocsin.core.service import ServiceLoop
 
     store, prune_at, recover_at = app.outbox.store, 0.0, 0.0
-    while True:
+
+    async def step() -> float:
+        nonlocal prune_at, recover_at
         try:
             await store.tidy()
-        except TocsinError:  # whatever needs the queue tells that it is away
-            await app.clock.sleep(TIDY_EVERY_S)
-            continue
-        try:
-            if app.clock.monotonic() >= recover_at:
-                await app.runs().recover()
-                recover_at = app.clock.monotonic() + RECOVER_EVERY_S
-            if app.clock.monotonic() >= prune_at:
-                await app.inbox_store().prune()
-                await app.runs().prune()
-                await app.presence().prune()
-                await app.features.each_hour()
-                await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
-                prune_at = app.clock.monotonic() + PRUNE_EVERY_S
-        except TocsinError as error:
-            getLogger(__name__).warning("pruning old deliveries failed", extra={"reason": error.sentence()})
-        await app.clock.sleep(TIDY_EVERY_S)
+        except TocsinError:  # every part that needs the queue reports that it is away
+            return TIDY_EVERY_S
+        if app.clock.monotonic() >= recover_at:
+            await app.runs().recover()
+            recover_at = app.clock.monotonic() + RECOVER_EVERY_S
+        if app.clock.monotonic() >= prune_at:
+            await app.inbox_store().prune()
+            await app.runs().prune()
+            await app.presence().prune()
+            await app.features.each_hour()
+            await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+            prune_at = app.clock.monotonic() + PRUNE_EVERY_S
+        return TIDY_EVERY_S
+
+    await ServiceLoop("the maintenance", step, app.clock, back_off_s=(TIDY_EVERY_S,)).run()

@@ -17,7 +17,8 @@ from tocsin.channels.contract import OutboundAdapter, Outgoing, Receipt, SendRes
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.core.service import BACK_OFF_S, ServiceLoop
+from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import HEARTBEAT_S, AttemptOutcome, Delivery, DeliveryStatus, Failure, judge
 from tocsin.delivery.store import ChannelRules, DeliveryStore
@@ -31,7 +32,6 @@ POLL_S = 0.25
 SLOTS = 64  # of each channel: one that hangs takes none of another's
 # Never spin: what is due but held by a rate is looked at again after that.
 LEAST_WAIT_S = 0.01
-BACK_OFF_S = (0.5, 1.0, 2.0)
 # Between two parts, a longer wait is the queue's: the lane is given back with its progress.
 LONGEST_PAUSE_S = 30.0
 # At a stop, what is being sent may finish for so long; no lease ends before (LEASE_S - HEARTBEAT_S).
@@ -70,8 +70,7 @@ class Dispatcher:
         self._rules: dict[str, ChannelRules] = {}
         self._running: dict[str, InFlightDelivery] = {}
         self._renew_at = 0.0  # monotonic
-        self._wake = asyncio.Event()
-        self._halt = asyncio.Event()
+        self._loop = ServiceLoop("the dispatcher", self._step, clock, on_failure=_step_failed, drain_s=DRAIN_S)
 
     def observe(self, observer: Observer) -> None:
         """Call `observer` with receipt and outcome of every try from now on."""
@@ -79,29 +78,16 @@ class Dispatcher:
 
     def wake(self) -> None:
         """Look for work at once: something was queued in this process."""
-        self._wake.set()
+        self._loop.wake()
 
     def stop(self) -> None:
         """Take nothing more; `run` returns when what is being sent has finished, or after `DRAIN_S`."""
-        self._halt.set()
-        self._wake.set()
+        self._loop.stop()
 
     async def run(self) -> None:
         """Send until `stop`; a store that fails is asked again, more and more patiently."""
         self._rules = self._usable()
-        async with asyncio.TaskGroup() as group:
-            failures = 0
-            while not self._halt.is_set():
-                try:
-                    wait_s = await self._step(group)
-                except Exception as error:  # noqa: BLE001  # the queue must go on, whatever a store raises
-                    _report("the queue cannot be worked on", error, loud=not failures)
-                    await self._rest(BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)], self._halt)
-                    failures += 1
-                else:
-                    failures = 0
-                    await self._rest(wait_s, self._wake)
-            await self._drain()
+        await self._loop.run()
 
     def _usable(self) -> dict[str, ChannelRules]:
         """Return the rules of every channel that can send; the others' deliveries stay queued."""
@@ -113,7 +99,7 @@ class Dispatcher:
                 _report("the deliveries of a channel stay queued", error, loud=True, channel=kind)
         return rules
 
-    async def _step(self, group: asyncio.TaskGroup) -> float:
+    async def _step(self) -> float:
         """Start whatever may be sent now; return how long nothing more can be due."""
         await self._renew()
         busy = Counter(sending.delivery.channel for sending in self._running.values())
@@ -126,20 +112,14 @@ class Dispatcher:
             return POLL_S if next_s is None else min(next_s, POLL_S)
         free = self._slots - max((busy[kind] for kind in rules), default=0)
         claimed = await self._store.claim_due(self.worker, free, rules)
-        if self._halt.is_set():
+        if self._loop.stopping:
             await self._store.release(self.worker, [delivery.id for delivery in claimed])
             return 0.0
         for delivery in claimed:
             sending = InFlightDelivery(delivery, None, delivery.parts_sent, delivery.parts_total)
             self._running[delivery.id] = sending
-            sending.task = group.create_task(self._deliver(sending), name=f"delivery {delivery.id}")
+            sending.task = self._loop.start(self._deliver(sending), name=f"delivery {delivery.id}")
         return 0.0 if claimed else LEAST_WAIT_S
-
-    async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """Sleep until `seconds` have passed or `until` is set."""
-        await sleep_or_event(self._clock, seconds, until)
-        # Whatever wakes us from here on is seen by the next look.
-        self._wake.clear()
 
     async def _renew(self) -> None:
         """Renew the leases of what is being sent, when it is time; stop sending what is no longer ours.
@@ -159,15 +139,6 @@ class Dispatcher:
                 log.warning("a lease was lost; sending stops", extra={"delivery": id_})
                 sending.task.cancel()
 
-    async def _drain(self) -> None:
-        """Let what is being sent finish; what does not is ended, and found by its lease."""
-        give_up_at = self._clock.monotonic() + DRAIN_S
-        while self._running and (left_s := give_up_at - self._clock.monotonic()) > 0:
-            await self._rest(left_s, self._wake)
-        for sending in self._running.values():
-            if sending.task:
-                sending.task.cancel()
-
     async def _deliver(self, sending: InFlightDelivery) -> None:
         """Make one try and write it down; never raises, because an error would end all the others."""
         try:
@@ -185,7 +156,6 @@ class Dispatcher:
         finally:
             if self._running.get(sending.delivery.id) is sending:
                 del self._running[sending.delivery.id]
-            self._wake.set()
 
     async def _send(self, sending: InFlightDelivery) -> Receipt:
         delivery = sending.delivery
@@ -216,12 +186,12 @@ class Dispatcher:
         """Keep the progress and wait for the pace; raise when the sending must not go on."""
         sending.parts_sent, sending.parts_total = sent, total
         sending.lost = not await self._keep_progress(sending)
-        if not sending.lost and not self._halt.is_set():
+        if not sending.lost and not self._loop.stopping:
             wait_s = await self._pace(sending.delivery)
             sending.interrupted = wait_s > LONGEST_PAUSE_S
             if not sending.interrupted:
                 await self._clock.sleep(wait_s)
-        sending.interrupted = sending.interrupted or self._halt.is_set()
+        sending.interrupted = sending.interrupted or self._loop.stopping
         if sending.lost or sending.interrupted:
             # `transmit` makes a failure of it, which nobody looks at.
             raise InterruptedSendError("the sending ended between two parts")
@@ -300,6 +270,10 @@ def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
         SendResult(False, delivery.channel, delivery.target, error=sentence),
         failure=ChannelError(sentence, kind=FailureKind.AMBIGUOUS),
     )
+
+
+async def _step_failed(error: Exception, before: int) -> None:
+    _report("the queue cannot be worked on", error, loud=not before)
 
 
 def _report(phrase: str, error: Exception, *, loud: bool, **facts: str) -> None:

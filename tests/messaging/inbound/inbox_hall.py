@@ -1,16 +1,15 @@
 """What the tests of the inbox share: a channel that receives, time in the hand of the test, a running inbox."""
 
 import asyncio
-import heapq
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.audit_entries import check_audit_log
-from tests.waiting import PATIENCE_S, eventually
+from tests.stepped_clock import SteppedClock
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
@@ -40,7 +39,7 @@ from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.testing.fakes import FakeClock, ScriptedTransport, settings_of
+from tocsin.testing.fakes import ScriptedTransport, settings_of
 
 SCHEMAS = {
     "delivery": sqlite_schema.MIGRATIONS,
@@ -49,31 +48,6 @@ SCHEMAS = {
 }
 
 Step = Callable[[InboundMessage], Awaitable[None]]
-
-
-class SteppedClock(FakeClock):
-    """Sleepers wake when the test lets time pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._numbers = count()
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-
-    async def sleep(self, seconds: float) -> None:
-        future = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self.monotonic() + seconds, next(self._numbers), future))
-        await future
-
-    async def until_asleep(self, seconds: float) -> None:
-        """Wait until somebody sleeps for at least so long."""
-        await eventually(lambda: any(at >= self.monotonic() + seconds for at, _, _ in self._sleepers))
-
-    def advance(self, seconds: float) -> None:
-        super().advance(seconds)
-        while self._sleepers and self._sleepers[0][0] <= self.monotonic():
-            future = heapq.heappop(self._sleepers)[2]
-            if not future.done():
-                future.set_result(None)
 
 
 class Bell(OutboundAdapter):

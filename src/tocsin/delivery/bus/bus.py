@@ -7,7 +7,6 @@ in the queue, or in the list of what was rejected. Nothing here sends.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.storage.redis_client import Argument, RedisClient, failure, load_script
+from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, BusConsumer, Enqueue, Prepare, explain
 
 if TYPE_CHECKING:
@@ -77,20 +78,39 @@ class Bus:
         prepare: Prepare,
         enqueue: Enqueue,
         pace: BusTimings = BusTimings(),
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock = clock or SystemClock()
         self._client = client
         self._worker = worker
         self._names = names
         self._intake = BusConsumer(client, prepare, enqueue)
         self._pace = pace
-        self._forget_at = time.monotonic() + pace.forget_s / 10
-        self._stopping = asyncio.Event()
+        self._forget_at = self._clock.monotonic() + pace.forget_s / 10
+        self._stopping = StopEvent()
         self._streams: list[str] = []
         self._look_back_at = 0.0
         self._strays: set[str] = set()
         self._scanned = 0
         self._problems: dict[str, str] = {}
-        self._bridge = _Bridge(client, worker, pace, self._stopping, self._forward, self._report)
+        self._bridge = _Bridge(client, worker, pace, clock, self._stopping, self._forward, self._report)
+        steps = {"streams": self._read, "publish": self._bridge.serve, "strays": self._sweep}
+        self._loops = {part: self._loop(part, step) for part, step in steps.items()}
+
+    def _loop(self, part: str, work: Callable[[], Awaitable[None]]) -> ServiceLoop:
+        """Return the loop of one part of the bus; each waits by itself for something to do."""
+
+        async def step() -> float:
+            await work()
+            self._report(part, "")
+            return 0.0
+
+        async def failed(error: Exception, _: int) -> None:
+            if not isinstance(error, TocsinError) and not self._problems.get(part):
+                log.error("a part of the bus failed", exc_info=error, extra={"part": part})
+            self._report(part, explain(error))
+
+        return ServiceLoop(part, step, self._clock, on_failure=failed, back_off_s=BACK_OFF_S, stop=self._stopping)
 
     @property
     def problem(self) -> str:
@@ -109,11 +129,7 @@ class Bus:
     async def run(self) -> None:
         """Work until `stop`; heals by itself when Redis was away, restarted or emptied."""
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._persist("streams", self._read)),
-                group.create_task(self._persist("publish", self._bridge.serve)),
-                group.create_task(self._persist("strays", self._sweep)),
-            ]
+            tasks = [group.create_task(loop.run()) for loop in self._loops.values()]
             await self._stopping.wait()
             await asyncio.wait(tasks, timeout=STOP_S)
             for task in tasks:
@@ -122,23 +138,12 @@ class Bus:
             async with asyncio.timeout(LEAVE_S):
                 await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
 
-    async def _persist(self, part: str, step: Callable[[], Awaitable[None]]) -> None:
-        failures = 0
-        while not self._stopping.is_set():
-            try:
-                await step()
-                self._report(part, "")
-            except Exception as error:  # no mistake in here may end the service that carries the bus
-                if not isinstance(error, TocsinError) and not self._problems.get(part):
-                    log.exception("a part of the bus failed", extra={"part": part})
-                failures = failures + 1 if self._problems.get(part) else 0
-                self._report(part, explain(error))
-                await _pause(self._stopping, BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
-
     def _report(self, part: str, problem: str) -> None:
         """Keep the state of one part; an outage is one line in the log, however many parts it hits."""
         before = self.problem
         self._problems[part] = problem
+        if not problem and part in self._loops:
+            self._loops[part].works()
         if problem and not before:
             log.warning("the bus does not work", extra={"reason": problem})
         elif before and not self.problem:
@@ -146,10 +151,10 @@ class Bus:
 
     async def _read(self) -> None:
         """Queue what has come, or wait a moment for it."""
-        if time.monotonic() >= self._look_back_at or not self._streams:
+        if self._clock.monotonic() >= self._look_back_at or not self._streams:
             await self._look_back()
         if not self._streams:
-            await _pause(self._stopping, self._pace.block_s)
+            await self._stopping.pause(self._clock, self._pace.block_s)
             return
         try:
             if await self._take(">", "BLOCK", int(self._pace.block_s * 1000)) is None:
@@ -167,7 +172,7 @@ class Bus:
         self._report("keys", "; ".join(f"the key {key} cannot be read: {why}" for key, why in refused.items()))
         while self._streams and await self._take("0"):
             pass
-        self._look_back_at = time.monotonic() + 0.6 * self._pace.abandoned_s
+        self._look_back_at = self._clock.monotonic() + 0.6 * self._pace.abandoned_s
 
     async def _take(self, start: str, *options: str | int) -> int | None:
         """Read all streams from `start` and queue what is there: how much, or nothing when a group is gone."""
@@ -189,7 +194,7 @@ class Bus:
 
     async def _sweep(self) -> None:
         """Deal with streams of channels that nobody serves, and with consumers that are long dead."""
-        await _pause(self._stopping, self._pace.sweep_s)
+        await self._stopping.pause(self._clock, self._pace.sweep_s)
         if not self.leads or self._stopping.is_set():
             return
         words = ("MATCH", f"{TOPIC}*", "COUNT", SCAN_COUNT, "TYPE", "stream")
@@ -198,9 +203,9 @@ class Bus:
         for stream in sorted(strays.difference(self._streams)):
             while rows := await self._client.run(_STRAY, [stream], [GROUP, READ_COUNT]):
                 await self._intake.take(stream, rows)
-        if time.monotonic() >= self._forget_at:
+        if self._clock.monotonic() >= self._forget_at:
             await self._client.run(_FORGET, self._streams, [GROUP, int(self._pace.forget_s * 1000), ""])
-            self._forget_at = time.monotonic() + self._pace.forget_s / 10
+            self._forget_at = self._clock.monotonic() + self._pace.forget_s / 10
 
     async def _forward(self, batch: Sequence[tuple[str, bytes]]) -> None:
         """Put published messages on the streams of their topics, however long Redis refuses."""
@@ -216,7 +221,7 @@ class Bus:
             if self._stopping.is_set():
                 log.warning("published messages were lost at a stop", extra={"count": len(batch)})
                 return
-            await _pause(self._stopping, wait_s)
+            await self._stopping.pause(self._clock, wait_s)
         self._strays |= set(streams).difference(self._streams)
         for index, why in refused:
             topic, raw = batch[index]
@@ -237,13 +242,15 @@ class _Bridge:
         client: RedisClient,
         name: str,
         pace: BusTimings,
-        stopping: asyncio.Event,
+        clock: Clock,
+        stopping: StopEvent,
         forward: Callable[[Sequence[tuple[str, bytes]]], Awaitable[None]],
         report: Callable[[str, str], None],
     ) -> None:
         self._client = client
         self._name = name
         self._pace = pace
+        self._clock = clock
         self._stopping = stopping
         self._forward = forward
         self._report = report
@@ -256,7 +263,7 @@ class _Bridge:
         self._listening = False  # Redis has confirmed that we hear what is published
         self._vacant = False
         self._unheard = 0
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock.monotonic()
         self._tick_at = 0.0
 
     async def serve(self) -> None:
@@ -269,7 +276,7 @@ class _Bridge:
                 await subscription.subscribe(self._office)
                 while not self._stopping.is_set():
                     await self._listen(subscription)
-                    if time.monotonic() >= self._tick_at:
+                    if self._clock.monotonic() >= self._tick_at:
                         await self._tick(subscription)
                 await self._hand_over(subscription)
         except (RedisError, OSError) as error:
@@ -279,9 +286,9 @@ class _Bridge:
 
     async def _tick(self, subscription: "PubSub") -> None:
         """Take or keep the lease, and announce who has it."""
-        self._tick_at = time.monotonic() + self._pace.renew_s
+        self._tick_at = self._clock.monotonic() + self._pace.renew_s
         try:
-            silent = time.monotonic() - self._heard_at > self._pace.silence_s
+            silent = self._clock.monotonic() - self._heard_at > self._pace.silence_s
             where = self._office if self._listening else ""
             words: list[Argument] = [self._name, int(self._pace.lease_s * 1000), where, int(silent)]
             elected = await self._client.run(_CLAIM, [BRIDGE], words)
@@ -319,7 +326,7 @@ class _Bridge:
             await self._forward(batch)
 
     def _hear(self, kind: str, data: bytes | int) -> None:
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock.monotonic()
         if kind == "message" and not data:
             self._vacant = True
             self._tick_at = 0.0
@@ -332,8 +339,8 @@ class _Bridge:
     async def _hand_over(self, subscription: "PubSub") -> None:
         """Forward until the successor announces itself, or all there is when nobody else listens."""
         heard = await self._client.run(_RESIGN, [BRIDGE], [self._name, self._office])
-        until = time.monotonic() + HAND_OVER_S
-        while self.leads and not (heard == 1 and self._vacant) and time.monotonic() < until:
+        until = self._clock.monotonic() + HAND_OVER_S
+        while self.leads and not (heard == 1 and self._vacant) and self._clock.monotonic() < until:
             await self._listen(subscription)
 
 
@@ -341,12 +348,6 @@ async def publish(client: RedisClient, channel: str, fields: Mapping[str, str]) 
     """Put a message on the durable stream of `channel`; return the entry's id."""
     words = [word.encode(errors="replace") for pair in fields.items() for word in pair]
     return _text(await client.command("XADD", f"{TOPIC}{channel}", "*", *words))
-
-
-async def _pause(stopping: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await stopping.wait()
 
 
 def _text(value: Any) -> str:

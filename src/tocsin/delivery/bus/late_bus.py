@@ -1,9 +1,9 @@
 """The bus of a Redis that nobody named in the settings: it begins once one listens at the usual address."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
-from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.core.service import StopEvent
+from tocsin.core.time.clock import Clock
 from tocsin.delivery.bus.bus import Bus
 
 LOOK_EVERY_S = 30.0
@@ -17,7 +17,7 @@ class LateBus:
         self._is_there = is_there
         self._make = make
         self._clock = clock
-        self._stopping = asyncio.Event()
+        self._stopping = StopEvent()
         self._bus: Bus | None = None
 
     @property
@@ -35,7 +35,7 @@ class LateBus:
         """Look for a Redis until there is one, then work until `stop`."""
         while not self._stopping.is_set():
             if not await self._is_there():
-                await sleep_or_event(self._clock, LOOK_EVERY_S, self._stopping)
+                await self._stopping.pause(self._clock, LOOK_EVERY_S)
             elif not self._stopping.is_set():
                 self._bus = self._make()
                 await self._bus.run()

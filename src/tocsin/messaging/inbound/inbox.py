@@ -4,7 +4,6 @@ Each process works off what it has accepted, and what it takes over from a proce
 (`core/process/presence.py`).
 """
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,12 +13,13 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.presence import Presence
-from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.core.service import ServiceLoop
+from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
 from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
-from tocsin.messaging.inbound.work import BACK_OFF_S, InboxWork, OnEnded
+from tocsin.messaging.inbound.work import InboxWork, OnEnded
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,6 @@ class Inbox:
         self.owner = presence.identity
         self._presence = presence
         self._before_taking_over = before_taking_over
-        self.problem = ""  # why nothing is worked off now; health shows it
         self._store = store
         self._work = work
         self._audit = audit
@@ -64,10 +63,13 @@ class Inbox:
         self._observers: list[OnReceived] = []
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._sweep_at = clock.monotonic()
-        self._wake = asyncio.Event()
-        self._halt = asyncio.Event()
+        self._loop = ServiceLoop("the inbox", self._step, clock, on_failure=self._failed, drain_s=DRAIN_S)
+
+    @property
+    def problem(self) -> str:
+        """Why nothing is worked off now, or an empty text; health shows it."""
+        return self._loop.problem
 
     def observe(self, on_received: OnReceived, on_ended: OnEnded) -> None:
         """Call these for every event that is accepted here, and for every one whose work ends here."""
@@ -80,13 +82,13 @@ class Inbox:
         They are durable when this returns; then they may be acknowledged. Raises DatabaseError.
         """
         # Once stopped, nobody works here any more: whoever comes first takes them.
-        owner = "" if self._halt.is_set() else self.owner
+        owner = "" if self._loop.stopping else self.owner
         tickets = await self._store.accept(messages, owner, cursor)
         for message, ticket in zip(messages, tickets, strict=True):
             self._note(message, ticket)
         if owner:
             self._lanes.add(ticket for ticket in tickets if ticket)
-            self._wake.set()
+            self._loop.wake()
         return [ticket is not None for ticket in tickets]
 
     async def cursor(self, name: str) -> int | None:
@@ -117,30 +119,17 @@ class Inbox:
 
     def stop(self) -> None:
         """Begin nothing more; `run` returns when what is being worked on has ended, or after `DRAIN_S`."""
-        self._halt.set()
-        self._wake.set()
+        self._loop.stop()
 
     async def run(self) -> None:
         """Work until `stop`; a store that fails is asked again, more and more patiently."""
-        async with asyncio.TaskGroup() as group:
-            failures = 0
-            while not self._halt.is_set():
-                try:
-                    wait_s = await self._step(group)
-                except Exception as error:  # noqa: BLE001  # the inbox must go on, whatever a store raises
-                    self._report(error, loud=not failures)
-                    await self._rest(BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)], self._halt)
-                    failures += 1
-                else:
-                    failures, self.problem = 0, ""
-                    await self._rest(wait_s, self._wake)
-            await self._drain()
+        await self._loop.run()
         try:
             await self._store.release(self.owner)
         except TocsinError as error:  # they are found: this process is about to be dead
             log.warning("open messages are not given back", extra={"reason": error.sentence()})
 
-    async def _step(self, group: asyncio.TaskGroup) -> float:
+    async def _step(self) -> float:
         """Begin whatever may begin now; return how long nothing more can."""
         if self._clock.monotonic() >= self._sweep_at:
             await self._sweep()
@@ -157,14 +146,8 @@ class Inbox:
             if (entry := claimed.get(ticket.seq)) is None:
                 self._lanes.done(ticket)  # another process has taken it over
                 continue
-            task = group.create_task(self._work_off(ticket, entry), name=f"event {ticket.id}")
-            self._tasks.add(task)
-            task.add_done_callback(self._forget)
+            self._loop.start(self._work_off(ticket, entry), name=f"event {ticket.id}")
         return 0.0
-
-    def _forget(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._wake.set()
 
     async def _work_off(self, ticket: QueuedEvent, entry: InboxEvent) -> None:
         try:
@@ -197,35 +180,19 @@ class Inbox:
             log.exception("what a process left running could not be ended", extra={"ended": owner})
 
     async def _take_over(self, owner: str) -> None:
-        while not self._halt.is_set():
+        while not self._loop.stopping:
             known = self._lanes.known() if owner == self.owner else frozenset[int]()
             tickets = await self._store.adopt(owner, self.owner, known)
             self._lanes.add(tickets)
             if len(tickets) < ADOPTED_AT_ONCE:
                 return
 
-    async def _drain(self) -> None:
-        """Let what is being worked on end; what does not is cut off and begins anew elsewhere."""
-        give_up_at = self._clock.monotonic() + DRAIN_S
-        while self._tasks and (left_s := give_up_at - self._clock.monotonic()) > 0:
-            await self._rest(left_s, self._wake)
-        for task in self._tasks:
-            task.cancel()
-
-    async def _rest(self, seconds: float, until: asyncio.Event) -> None:
-        """Sleep until `seconds` have passed or `until` is set."""
-        await sleep_or_event(self._clock, seconds, until)
-        # Whatever wakes us from here on is seen by the next look.
-        self._wake.clear()
-
-    def _report(self, error: Exception, *, loud: bool) -> None:
+    async def _failed(self, error: Exception, before: int) -> None:
         if not isinstance(error, TocsinError):
-            self.problem = f"unexpected {type(error).__name__}"
             log.error("the inbox cannot be worked on", exc_info=error)
             return
-        self.problem = error.sentence()
-        level = logging.ERROR if loud else logging.DEBUG
-        log.log(level, "the inbox cannot be worked on", extra={"reason": self.problem})
+        level = logging.DEBUG if before else logging.ERROR
+        log.log(level, "the inbox cannot be worked on", extra={"reason": error.sentence()})
 
 
 class _Contexts:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus
-from tocsin.core.stop_event import StopEvent
+from tocsin.core.service import StopEvent
 from tocsin.testing import FakeClock
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tocsin.channels.conversation import TellAdmin
-from tocsin.core.stop_event import StopEvent
+from tocsin.core.service import StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
 from tocsin.channels.conversation import TellAdmin, UpdateSink
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError
 from tocsin.core.http.transport import host_of
-from tocsin.core.stop_event import StopEvent
+from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -55,12 +55,16 @@ class Poller:
         self._watchdog_s, self._confirm_s = watchdog_s, confirm_s
         self._liveness = Liveness("polling", clock, tell_admin)
         self._patience = PollBackoff()
-        self._halt = StopEvent()
+        self._stop = StopEvent()
+        self._loop = ServiceLoop(
+            "the poller", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
+        )
         self._lock = TokenLock(directory, inbound.bot_id)
         # Update numbers belong to a bot, and to the server that counts them.
         self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
         self._offset: int | None = None
         self._offset_known = False
+        self._locked = False
         self._limit = MOST_UPDATES
         self._behind = True  # what comes now has waited for us
         self._webhook_removed = False
@@ -72,40 +76,34 @@ class Poller:
 
     def stop(self) -> None:
         """Fetch nothing more; `run` returns soon."""
-        self._halt.set()
+        self._loop.stop()
 
     async def run(self) -> None:
         """Fetch until `stop`; wait first while another process on this machine does."""
         try:
-            if await self._wait_for_lock():
-                await self._poll_until_halt()
-                await self._confirm()
+            await self._loop.run()
+            await self._confirm()
         finally:
             self._lock.release()
             self._liveness.stop()
 
-    async def _wait_for_lock(self) -> bool:
-        while not self._halt.is_set():
-            try:
-                if self._lock.acquire():
-                    self._liveness.start()
-                    return True
-                self._liveness.wait_for_lock("another process on this machine polls with the same token")
-            except LockError as error:
-                await self._liveness.bad(ReceiveStatus.FAILING, error.sentence())
-            await self._liveness.pause(LOCK_EVERY_S, self._halt)
-        return False
+    async def _step(self) -> float:
+        """Fetch once; without the lock, try to take it."""
+        if not self._locked:
+            return 0.0 if self._take_lock() else LOCK_EVERY_S
+        async with asyncio.timeout(self._watchdog_s):
+            finished = await self._poll()
+        if finished:
+            await self._thrive()
+        return 0.0
 
-    async def _poll_until_halt(self) -> None:
-        while not self._halt.is_set():
-            try:
-                async with asyncio.timeout(self._watchdog_s):
-                    finished = await self._poll()
-            except Exception as error:  # noqa: BLE001  # receiving must go on, whatever fails
-                await self._endure(error)
-            else:
-                if finished:
-                    await self._thrive()
+    def _take_lock(self) -> bool:
+        self._locked = self._lock.acquire()
+        if self._locked:
+            self._liveness.start()
+        else:
+            self._liveness.wait_for_lock("another process on this machine polls with the same token")
+        return self._locked
 
     async def _poll(self) -> bool:
         """Fetch and store once; say whether the poll came to an end."""
@@ -116,7 +114,7 @@ class Poller:
         timeout_s = 0 if self._behind and self.state.status is not ReceiveStatus.CONFLICT else POLL_TIMEOUT_S
         begun_at = self._clock.monotonic()
         try:
-            updates = await self._halt.or_done(self._fetch(timeout_s))
+            updates = await self._stop.or_done(self._fetch(timeout_s))
         except BotApiError as refusal:
             if refusal.error_code != 409 or not refusal.says("webhook is active") or self._webhook_removed:
                 raise
@@ -127,7 +125,7 @@ class Poller:
         if updates:
             await self._store(updates)
         elif timeout_s and self._clock.monotonic() - begun_at < LEAST_POLL_S:
-            await self._liveness.pause(LEAST_POLL_S, self._halt)  # a server, or a proxy, that does not wait
+            await self._liveness.pause(LEAST_POLL_S, self._stop)  # a server, or a proxy, that does not wait
         self._behind = self._behind and bool(updates)
         self._limit = min(self._limit * 2, MOST_UPDATES)
         return True
@@ -173,14 +171,20 @@ class Poller:
             self._webhook_removed = False
         await self._liveness.good()
 
-    async def _endure(self, error: Exception) -> None:
+    async def _failed(self, error: Exception, _: int) -> float:
+        if isinstance(error, LockError):
+            await self._liveness.bad(ReceiveStatus.FAILING, error.sentence())
+            return LOCK_EVERY_S
         self._behind = True
         if isinstance(error, RemoteError) and error.kind is FailureKind.AMBIGUOUS:
             # The answer may have been too large to read: long texts, a hundred at once.
             self._limit = max(1, self._limit // 2)
         setback = self._patience.judge(error, self._clock.monotonic())
         await self._liveness.bad(setback.status, setback.problem)
-        await self._liveness.pause(setback.wait_s, self._halt)
+        return setback.wait_s
+
+    async def _pause(self, seconds: float) -> None:
+        await self._liveness.pause(seconds, self._stop)
 
     async def _confirm(self) -> None:
         """Confirm what was stored last; without that it would come again, and be known."""

@@ -18,7 +18,7 @@ from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
 from tocsin.channels.conversation import TellAdmin
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ConfigError
-from tocsin.core.stop_event import StopEvent
+from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,10 @@ class WebhookRegistration:
         self._clock = clock
         self._liveness = Liveness("webhook", clock, tell_admin)
         self._patience = PollBackoff()
-        self._halt = StopEvent()
+        self._stop = StopEvent()
+        self._loop = ServiceLoop(
+            "the webhook", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
+        )
         self._registered = False
 
     @property
@@ -70,22 +73,26 @@ class WebhookRegistration:
 
     def stop(self) -> None:
         """Look no more; the webhook stays, so that messages wait at the provider."""
-        self._halt.set()
+        self._loop.stop()
 
     async def run(self) -> None:
         """Register, and look every five minutes, until `stop`."""
         try:
-            while not self._halt.is_set():
-                try:
-                    async with asyncio.timeout(WATCHDOG_S):
-                        wait_s = await self._halt.or_done(self._look_after())
-                except Exception as error:  # noqa: BLE001  # it must go on, whatever fails
-                    setback = self._patience.judge(error, self._clock.monotonic())
-                    await self._liveness.bad(setback.status, setback.problem)
-                    wait_s = setback.wait_s
-                await self._liveness.pause(wait_s or 0.0, self._halt)
+            await self._loop.run()
         finally:
             self._liveness.stop()
+
+    async def _step(self) -> float:
+        async with asyncio.timeout(WATCHDOG_S):
+            return await self._stop.or_done(self._look_after()) or 0.0
+
+    async def _failed(self, error: Exception, _: int) -> float:
+        setback = self._patience.judge(error, self._clock.monotonic())
+        await self._liveness.bad(setback.status, setback.problem)
+        return setback.wait_s
+
+    async def _pause(self, seconds: float) -> None:
+        await self._liveness.pause(seconds, self._stop)
 
     async def _look_after(self) -> float:
         """Register where needed and look how it is going; return how long that is good for."""
