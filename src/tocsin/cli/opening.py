@@ -1,4 +1,4 @@
-"""What most commands begin with: the settings, secrets masked in all that is shown, and log lines."""
+"""The beginning of most commands: settings, masking of secrets in output, and log lines."""
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
@@ -80,7 +80,7 @@ class OpenerForFeature:
 
 
 def show_log(out: Console, *, verbose: bool) -> None:
-    """Show errors that are logged on standard error; with `verbose` everything, tracebacks included."""
+    """Print logged errors on standard error; with `verbose` all records, including tracebacks."""
     root = logging.getLogger()
     root.handlers[:] = [_Shown(out, verbose=verbose)]
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)

@@ -1,4 +1,4 @@
-"""What a check of `tocsin doctor` comes to, and how checks are run."""
+"""The findings of `tocsin doctor`, and how its checks are run."""
 
 from collections.abc import AsyncIterable, Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class Finding:
     logged: bool = False  # what found it has logged it already
 
     def as_dict(self) -> dict[str, str]:
-        """Return what the report has of it."""
+        """Return the finding as the report shows it."""
         return {"state": self.state, "subject": self.subject, "detail": self.detail, "fix": self.fix}
 
 
 def failure(subject: str, error: TocsinError, state: str = "error") -> Finding:
-    """Return the finding of a check that ended with an error."""
+    """Return the finding for a check that ended with an error."""
     return Finding(state, subject, str(error), error.hint)
 
 
@@ -43,7 +43,7 @@ def number_of(count: int, noun: str) -> str:
 
 
 def first_of(words: list[str], shown: int = 5) -> Iterator[str]:
-    """Yield the first words, and how many more there are."""
+    """Yield the first words, and the number of the others."""
     yield from words[:shown]
     if len(words) > shown:
         yield f"and {len(words) - shown} more"

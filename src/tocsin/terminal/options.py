@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every command obeys."""
+    """The global options of a command."""
 
     data_dir: Path | None = None
     env_file: Path | None = None
@@ -32,15 +32,15 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         type=_path,
         metavar="FILE",
         default=argparse.SUPPRESS,
-        help="read this file and no other .env",
+        help="read this file instead of the .env files",
     )
     group.add_argument(
         "--json",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="print one JSON document and nothing else",
+        help="print only one JSON document",
     )
-    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="no notes")
+    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print no notes")
     group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log debug lines")
 
 

@@ -1,4 +1,4 @@
-"""What a command shows: the only room that prints.
+"""The output of commands; no other package prints.
 
 Results go to standard output, everything about the run to standard error. Colours, tables and
 progress appear on a terminal only; rich is loaded only then.
@@ -40,7 +40,7 @@ class Console:
         self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     def effect_done(self, what: str) -> None:
-        """Say what the command has done for good: that its output gets lost from now on is not its failure."""
+        """Mark the command as done: a failure to print from now on does not change its exit code."""
         self._done = what
 
     def document(self, value: object) -> None:
@@ -61,29 +61,29 @@ class Console:
             self._write(sys.stdout, text, end, shown=visible)
 
     def note(self, text: str) -> None:
-        """Tell something about the run in one line, on standard error; `--quiet` leaves it out."""
+        """Print a one-line note about the run on standard error, unless `--quiet` is set."""
         if not self.quiet:
             self._write(sys.stderr, text)
 
     def aside(self, text: str) -> None:
-        """Print a text with its own lines on standard error; `--quiet` leaves it out."""
+        """Print a text of several lines on standard error, unless `--quiet` is set."""
         if not self.quiet:
             self._write(sys.stderr, text, shown=visible)
 
     def error(self, sentence: str, hint: str = "", prog: str = "tocsin") -> None:
-        """Tell what went wrong and what to do, on standard error; `prog` is the command that says so."""
+        """Print an error and its remedy on standard error; `prog` is the command that reports it."""
         self._write(sys.stderr, f"{prog}: {sentence}")
         if hint:
             self._write(sys.stderr, f"  hint: {hint}")
 
     def failure(self, error: TocsinError, prog: str = "tocsin") -> None:
-        """Tell an error that ended the command; with `--json` also as the document."""
+        """Report the error that ended the command; with `--json` also as the document."""
         self.error(str(error), error.hint, prog)
         if self.as_json and not isinstance(error, OutputError):
             self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
 
     def tell_doubts(self) -> None:
-        """Tell what may be behind a failure, or behind something that is missing."""
+        """Print possible causes of a failure, such as misspelt settings."""
         for sentence, hint in self.doubts():
             self.error(sentence, hint)
 
@@ -101,7 +101,7 @@ class Console:
             self._write(sys.stdout, "  ".join(cells).rstrip())
 
     async def confirmed(self, question: str) -> bool:
-        """Ask a person at the terminal; where there is none nobody is asked, and the answer is yes."""
+        """Ask a person at the terminal; without a terminal, return True."""
         if not is_terminal(sys.stderr):
             return True
         with ExitStack() as stack:
@@ -113,7 +113,7 @@ class Console:
             return source.readline().strip().lower() in {"y", "yes"}
 
     async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
-        """Await `work`; on a terminal, show that it goes on once it takes over a second."""
+        """Await `work`; on a terminal, show progress after one second."""
         if self.quiet or not is_terminal(sys.stderr):
             return await work
         import asyncio
@@ -154,7 +154,7 @@ class Console:
 
 
 def _keyboard(stack: ExitStack) -> TextIO | None:
-    """Return what a person types into, also where standard input is something else."""
+    """Return the terminal's input, even if standard input is redirected."""
     if is_terminal(sys.stdin):
         return sys.stdin
     try:
@@ -164,7 +164,7 @@ def _keyboard(stack: ExitStack) -> TextIO | None:
 
 
 async def _readable(source: TextIO) -> None:
-    """Wait until a line is there: a signal ends this, but not a blocking read."""
+    """Wait until a line is available; unlike a blocking read, a signal ends the wait."""
     import asyncio
 
     loop, there = asyncio.get_running_loop(), asyncio.Event()
@@ -179,12 +179,12 @@ async def _readable(source: TextIO) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person sees what is written there."""
+    """Whether the stream is a terminal."""
     return stream is not None and stream.isatty()
 
 
 def close_outputs() -> None:
-    """Write what is still held back; where nobody reads any more, drop it instead of complaining at exit."""
+    """Flush the output; if its reader is gone, drop it instead of failing at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             try:
@@ -194,7 +194,7 @@ def close_outputs() -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let everything written to `stream` from now on, and at exit, go nowhere."""
+    """Discard everything written to `stream` from now on, including at exit."""
     with suppress(OSError, ValueError):  # not a file of the system, as in a test
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

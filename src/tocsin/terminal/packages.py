@@ -1,4 +1,4 @@
-"""Packages that only some commands need: what goes without each, and how to install it."""
+"""Optional packages: what does not work without each, and how to install it."""
 
 from tocsin.core.errors import ConfigError
 
@@ -14,14 +14,14 @@ EXTRAS = {
 
 
 def how_to_install(package: str) -> str:
-    """Return the command that brings a package of an extra, or what to do about one that must be there."""
+    """Return the command that installs a package of an extra, or the remedy for a missing required one."""
     if package in EXTRAS:
         return f'pip install "tocsin[{EXTRAS[package][0]}]"'
     return "install Tocsin again: this installation is not complete"
 
 
 def not_installed(error: ModuleNotFoundError) -> ConfigError | None:
-    """Return the sentence about a package that is not there; `None` when it is a module of our own."""
+    """Return the error about a missing package; None if the missing module is our own."""
     package = (error.name or "").partition(".")[0]
     if package in {"", "tocsin"}:
         return None

@@ -1,4 +1,4 @@
-"""How arguments are read: mistakes are told in one sentence, with the call that was likely meant."""
+"""Argument parsing: a usage error is one sentence, with the call that was likely meant."""
 
 import argparse
 import re
@@ -40,12 +40,12 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Raise the mistake that argparse found."""
+        """Raise the usage error that argparse found."""
         raise UsageError(_plainly(message), prog=self.prog)
 
 
 def asks_for_json(argv: Sequence[str]) -> bool:
-    """Whether `--json` is among the options, also where the rest cannot be read."""
+    """Whether `--json` is among the options, even if the others are invalid."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     return any(len(word) > 2 and "--json".startswith(word) for word in options)
 
@@ -69,7 +69,7 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
 
 
 def _plainly(message: str) -> str:
-    """Return what argparse says of a wrong choice with the word that was likely meant."""
+    """Return argparse's message about an invalid choice, with the word that was likely meant."""
     argument, invalid, rest = message.partition("invalid choice: ")
     if not invalid:
         return message

@@ -1,4 +1,4 @@
-"""A command at work that is asked to end: what it does is cancelled, so that it can say how far it came."""
+"""Signals during a command cancel its work, so that it can report how far it came."""
 
 import asyncio
 import signal

@@ -65,12 +65,12 @@ def _subject(text: str) -> str:
 
 
 def readable(argument: str) -> str:
-    """Return an argument of the shell with U+FFFD where its bytes are no text."""
+    """Return a command-line argument with U+FFFD in place of bytes that are not UTF-8."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def own_command() -> str:
-    """Return how this program was started, so that the commands it prints work as they are."""
+    """Return the command that started this program, so that printed commands can be copied."""
     import shlex
     from pathlib import Path
     from shutil import which

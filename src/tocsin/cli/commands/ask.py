@@ -1,4 +1,4 @@
-"""ask: one question to the configured chat model; shows that it works, and is useful in scripts."""
+"""ask: put one question to the configured chat model."""
 
 import argparse
 from pathlib import Path
@@ -76,7 +76,7 @@ async def _answer(chat: "ChatProvider", question: "Question", out: Console) -> "
 
 
 async def _stream(chat: "ChatProvider", question: "Question", out: Console, label: str) -> "Completion":
-    """Print the answer while it is written; until its first piece, show that something goes on."""
+    """Print the answer as it is written; show progress until its first piece."""
     import asyncio
 
     flow, begun = _Flow(out), asyncio.Event()
@@ -99,7 +99,7 @@ async def _stream(chat: "ChatProvider", question: "Question", out: Console, labe
 
 
 class _Flow:
-    """Prints pieces word by word: a secret that comes in two pieces is recognised in a whole word only."""
+    """Prints pieces word by word, because a secret split over two pieces is recognised only in a whole word."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
@@ -108,7 +108,7 @@ class _Flow:
         self._printed = ""  # the last piece of it
 
     def add(self, piece: str) -> None:
-        """Print what is complete with this piece."""
+        """Print the words that this piece completes."""
         self._held += piece
         end = max(self._held.rfind(" "), self._held.rfind("\n")) + 1
         if self._is_open:
@@ -121,7 +121,7 @@ class _Flow:
         self.add("")
 
     def restart(self) -> None:
-        """Tell that what stands there is void."""
+        """Say that the text printed so far is void."""
         self._held = ""
         if self._printed:
             self._print("\n")

@@ -32,7 +32,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin audit search msg.send"
     commands["tail"].epilog = "example: tocsin audit tail -n 50"
     commands["search"].epilog = "example: tocsin audit search msg.send"
-    commands["search"].add_argument("query", help="a text; upper and lower case are the same")
+    commands["search"].add_argument("query", help="a text; letter case does not matter")
     for name in ("tail", "search"):
         commands[name].add_argument(
             "-n", "--limit", type=_count, default=20, metavar="N", help="at most N entries (20)"
@@ -44,7 +44,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N:HASH",
-        help="number and hash of an entry as they were noted elsewhere; may be repeated",
+        help="number and hash of an entry, as recorded elsewhere; may be repeated",
     )
     commands["tail"].set_defaults(run=_tail)
     commands["search"].set_defaults(run=_search, free_text="query")
@@ -80,7 +80,7 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 
 def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
-    """Return the anchors that were noted, the farthest away first, and which of their files cannot be read."""
+    """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
     from tocsin.core.audit.chain import ChainIssue
     from tocsin.messaging.outbound.audit_anchor import STATE_FILE, read_anchors
 
@@ -100,7 +100,7 @@ def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainI
 
 
 def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> "Verification":
-    """Verify a log; on a terminal, show that it goes on."""
+    """Verify a log; show progress on a terminal."""
     import asyncio
 
     async def work() -> "Verification":

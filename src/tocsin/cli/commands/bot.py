@@ -1,4 +1,4 @@
-"""bot: run it, and decide who may talk to it."""
+"""bot: run the bot, and decide which chats may talk to it."""
 
 import argparse
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""channels: what there is, and what each one still needs.
+"""channels: list the channels, and the settings that each one lacks.
 
-The command that people and scripts call most; it imports nothing that listing does not need.
+People and scripts call this command most, so it imports only what listing needs.
 """
 
 import argparse

@@ -65,7 +65,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin publish`."""
     parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
     parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("target", help="the recipient or place on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input")
     parser.set_defaults(run=_publish, free_text="message")
 
@@ -101,7 +101,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _kind(arguments: argparse.Namespace, app: App) -> str:
-    """Return the kind of the channel that is asked for; empty is all of them."""
+    """Return the kind of the requested channel; empty means all channels."""
     if not arguments.channel:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What to do after a direct send that failed, or was cut off."""
+"""What to do after a direct send that failed or was interrupted."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from tocsin.terminal.output import Console
 
 
 def what_next(receipt: Receipt) -> str:
-    """Return whether trying again helps, as a hint; empty where the error says it all."""
+    """Return a hint that says whether a retry helps; empty if the error already says so."""
     failure = receipt.failure
     if failure is None or isinstance(failure, UnknownChannelError):
         return ""
@@ -26,7 +26,7 @@ def what_next(receipt: Receipt) -> str:
 
 
 def tell_cut_off(out: Console, receipts: Sequence[Receipt]) -> None:
-    """Tell of each target what is known of a send that a signal has cut off."""
+    """Report the outcome of an interrupted send for each target, as far as it is known."""
     for receipt in receipts:
         result = receipt.result
         where = f"on {result.channel} to {result.target}"

@@ -1,4 +1,4 @@
-"""A long text becomes many messages: a person at the terminal is asked before they go out."""
+"""Ask a person at the terminal before a long text is sent as many messages."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _CERTAINLY_SHORT = 1_000  # characters; no known channel makes more than a few m
 
 
 async def may_send(app: App, out: Console, targets: Sequence[tuple[str, str]], message: str) -> bool:
-    """Whether to send: asks a person about a text that makes many messages; without a terminal the answer is yes."""
+    """Return whether to send; ask a person about a text of many messages, and assume yes without a terminal."""
     if len(message) <= _CERTAINLY_SHORT:
         return True
     counts = [_count(app, channel, target, message) for channel, target in targets]

@@ -35,7 +35,7 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
 
 A mail has the first line of a text as its subject where more lines follow, or what --subject says."""
     parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="who or where on that channel")
+    parser.add_argument("target", help="the recipient or place on that channel")
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     add_subject(parser)
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
@@ -173,7 +173,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 
 def _show_outcome(out: Console, outcome: NotifyResult, word: str) -> int:
-    """Print what came of a fan-out and return its exit code."""
+    """Print the results of a fan-out and return its exit code."""
     if out.as_json:
         out.document(
             {

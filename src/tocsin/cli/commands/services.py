@@ -78,7 +78,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
 
 
 async def tell_mistakes(app: App, out: Console) -> None:
-    """Tell what is wrong with the files that people wrote: in the log, and on a terminal also below it."""
+    """Log the errors in files that people wrote; on a terminal, also print them."""
     from tocsin.cli.doctor.files import check_files
 
     for finding in await check_files(app):
@@ -105,7 +105,7 @@ def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
 
 
 def announce(out: Console, addresses: Sequence[str]) -> None:
-    """Tell where the services listen."""
+    """Report the addresses at which the services listen."""
     for address in addresses:
         log.info("listening", extra={"address": address})
     if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""init, config, completion: what comes before the first message."""
+"""init, config, completion: the commands that set Tocsin up."""
 
 import argparse
 import os

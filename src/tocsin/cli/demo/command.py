@@ -133,7 +133,7 @@ def _welcome(out: Console, town: "StandinCluster", env_file: Path, redis_url: st
 
 
 def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
-    """Return commands that work as they are in any directory of another terminal."""
+    """Return commands that can be copied to another terminal, in any directory."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
     samples = {town.product(kind): target for kind, target in town.samples().items()}
@@ -191,7 +191,7 @@ def _show(out: Console, town: "StandinCluster", received: "RecordedRequest") -> 
 
 
 def _tell_rule(town: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
-    """Say on page and terminal which rule answers a message."""
+    """Show on page and terminal which rule answers a message."""
     if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
         town.page.users.note(str(metadata["channel"]), str(metadata["chat"]), text)

@@ -1,4 +1,4 @@
-"""What the demo's data directory has: settings, a profile, triggers and skills to try."""
+"""The files in the demo's data directory: settings, a profile, triggers and skills to try."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

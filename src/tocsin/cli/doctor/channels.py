@@ -49,7 +49,7 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
 
 
 def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[object]]) -> Iterator[Finding]:
-    """Check that what is set looks like what the provider hands out."""
+    """Check that a setting has the format of the provider's credentials."""
     for variable in variables:
         value = settings[variable]
         if variable.shape and value and not re.fullmatch(variable.shape, str(value)):

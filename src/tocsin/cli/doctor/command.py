@@ -32,7 +32,7 @@ from tocsin.terminal.output import DONE, FAILED, Console
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin doctor`."""
     parser.epilog = "example: tocsin doctor --offline"
-    parser.add_argument("--offline", action="store_true", help="do not ask the providers whether the credentials work")
+    parser.add_argument("--offline", action="store_true", help="skip the checks that call providers")
     parser.set_defaults(run=_run)
 
 
@@ -63,7 +63,7 @@ def _report(findings: list[Finding], out: Console) -> int:
 
 
 def _shown(finding: Finding) -> str:
-    """Return a finding for the table; the way to have what is off stands in it, what is wrong comes below."""
+    """Return the table row of a finding; it says how to enable a disabled part, errors are explained below."""
     return f"{finding.detail}; {finding.fix}" if finding.state == "off" and finding.fix else finding.detail
 
 

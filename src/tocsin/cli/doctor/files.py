@@ -1,4 +1,4 @@
-"""doctor, what people wrote: profiles, and the files of features; and the audit log."""
+"""doctor, files: profiles, the files of features, and the audit log."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tocsin.terminal.findings import Finding, failure
 
 
 async def check_files(app: App) -> list[Finding]:
-    """Check all that people wrote."""
+    """Check the files that people wrote."""
     return [*check_profiles(app), *await app.features.findings(at_start=True)]
 
 

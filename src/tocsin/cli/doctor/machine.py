@@ -58,12 +58,12 @@ def check_machine() -> Iterator[Finding]:
 
 
 def is_installed(package: str) -> bool:
-    """Whether a package is there; it is not imported."""
+    """Whether a package is installed; it is not imported."""
     return find_spec(package) is not None
 
 
 def check_packages(is_there: Callable[[str], bool] = is_installed) -> Iterator[Finding]:
-    """Check the packages that are loaded only when something needs them."""
+    """Check the packages that are loaded on first use."""
     for package, consequence in NEEDED_PACKAGES.items():
         if not is_there(package):
             detail = f"{package} is not installed: {consequence}"
@@ -89,7 +89,7 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
 
 
 def check_processes(*, supervises: bool = SUPERVISES) -> Finding:
-    """Check whether what commands start can be ended with them."""
+    """Check whether the processes that commands start can be ended with them."""
     if supervises:
         detail = "commands end with everything they started, daemons included (PID namespace or subreaper)"
         return Finding("ok", "processes", detail)
@@ -105,7 +105,7 @@ def check_runs_folder(path: Path) -> Iterator[Finding]:
 
 
 def check_data_dir(path: Path) -> Iterator[Finding]:
-    """Check that the data directory can be written to, by nobody else."""
+    """Check that this user, and no other, can write to the data directory."""
     nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
     try:
         try_write(nearest, bytes(PROBE_BYTES) if nearest == path else b"")
@@ -148,7 +148,7 @@ def check_names(settings: Settings) -> Iterator[Finding]:
 
 
 def check_security(settings: Settings) -> Iterator[Finding]:
-    """Repeat what a service warns of at its start."""
+    """Repeat the warnings that a service logs at its start."""
     for warning in validate_security(settings):
         problem, _, fix = warning.partition("; ")
         yield Finding("warning", "security", problem, fix)
@@ -175,7 +175,7 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
 
 
 def _who_has(host: str, port: int, own: str) -> Finding:
-    """Return what it means that the port is in use; `own` is the id of our data directory."""
+    """Return the finding about a port in use; `own` is the id of our data directory."""
     health = _health_at(host, port)
     fix = f"set {GATEWAY_PORT.name} to a free port"
     if health is None:
@@ -188,7 +188,7 @@ def _who_has(host: str, port: int, own: str) -> Finding:
 
 
 def _health_at(host: str, port: int) -> dict[str, Any] | None:
-    """Return what a gateway says of its health; `None` when it is no gateway that answers."""
+    """Return the health document of a gateway; None if the program that answers is not a gateway."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(host, port, timeout=2)

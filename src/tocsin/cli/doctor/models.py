@@ -1,4 +1,4 @@
-"""doctor, the models: who answers conversations, and what writes down voice messages. Nobody is asked."""
+"""doctor, the models for conversations and for voice messages; no provider is called."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -45,7 +45,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
 
 
 def check_speech(app: App) -> Iterator[Finding]:
-    """Check what voice messages need; without it the bot says so to whoever sends one."""
+    """Check what transcription needs; without it the bot answers voice messages with how to install it."""
     from tocsin.assembly.receiving import MODELS_FOLDER
     from tocsin.bot.files.reading import read_in_child
     from tocsin.bot.files.speech import Speech

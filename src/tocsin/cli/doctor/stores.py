@@ -1,4 +1,4 @@
-"""doctor, what the program keeps: the queue, received messages, and the bus."""
+"""doctor, stores: the queue, received messages, and the bus."""
 
 from collections.abc import AsyncIterator
 
@@ -14,12 +14,12 @@ WAITS_S = 600
 
 
 def has_database(app: App) -> bool:
-    """Whether there is a database: to look into one must not make it."""
+    """Whether the database exists: a check must not create it."""
     return (app.settings.data_dir / DATABASE_FILE).exists()
 
 
 async def check_queue(app: App) -> AsyncIterator[Finding]:
-    """Check that the queue can be relied on."""
+    """Check that the queue is reliable."""
     health = await app.outbox.store.health()
     held: list[Finding] = []
     try:
@@ -38,7 +38,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
 
 
 async def _what_waits(app: App) -> list[Finding]:
-    """Return what keeps deliveries waiting for longer than their turn."""
+    """Return why deliveries wait longer than their turn."""
     findings = []
     if waiting := (await app.outbox.store.counts())[DeliveryStatus.RETRY_WAIT]:
         detail = f"{number_of(waiting, 'queued message')} failed and will be tried again"
@@ -51,7 +51,7 @@ async def _what_waits(app: App) -> list[Finding]:
 
 
 async def check_bus(app: App) -> AsyncIterator[Finding]:
-    """Check that a Redis that was named answers."""
+    """Check that the configured Redis answers."""
     if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
         yield Finding(
             "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
@@ -70,7 +70,7 @@ async def check_bus(app: App) -> AsyncIterator[Finding]:
 
 
 async def check_inbox(app: App) -> AsyncIterator[Finding]:
-    """Check that somebody works on what was received."""
+    """Check that a process handles the received messages."""
     if not has_database(app):
         return
     store = app.inbox_store()

@@ -45,7 +45,7 @@ Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
 @dataclass(frozen=True, slots=True)
 class GatewayDependencies:
-    """What the gateway is handed; `draining` says whether it is about to stop."""
+    """The dependencies of the gateway; `draining` tells whether the process is stopping."""
 
     settings: Settings
     clock: Clock
@@ -115,7 +115,7 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
 
 
 def _guarded(routed: ASGIApp, parts: GatewayDependencies, metrics: Metrics) -> ASGIApp:
-    """Put the layers that every request passes around `routed`, innermost first."""
+    """Wrap `routed` in the layers that every request passes, innermost first."""
     settings = parts.settings
     monotonic = parts.clock.monotonic
     guarded = routed
@@ -225,7 +225,7 @@ class Gateway:
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     async def _troubles(self) -> ChannelTroubles:
-        """Return what this process knows of the providers, and the throttles that all processes share."""
+        """Return this process's view of the providers, and the throttles that all processes share."""
         known = self._parts.troubles()
         try:
             holds = await self._parts.outbox.store.account_holds(self._parts.registry.configured())
@@ -235,7 +235,7 @@ class Gateway:
         return ChannelTroubles(known.failing, {**known.throttled, **shared})
 
     async def _backlog(self) -> Backlog | None:
-        """Return what is open in the inbox, or nothing when that cannot be read."""
+        """Return the backlog of the inbox; None if it cannot be read."""
         try:
             return await self._parts.inbox.backlog()
         except TocsinError:

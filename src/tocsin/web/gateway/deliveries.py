@@ -52,11 +52,11 @@ class DeliveryRoutes:
         return await _change(scope, self._outbox.replay)
 
     async def retry(self, scope: Scope, receive: Receive) -> JsonResponse:
-        """POST /deliveries/{id}/retry: try it now."""
+        """POST /deliveries/{id}/retry: make the next try immediately."""
         return await _change(scope, self._outbox.retry)
 
     async def cancel(self, scope: Scope, receive: Receive) -> JsonResponse:
-        """POST /deliveries/{id}/cancel: do not send it after all."""
+        """POST /deliveries/{id}/cancel: cancel a waiting delivery."""
         return await _change(scope, self._outbox.cancel)
 
     def _query(self, text: str) -> DeliveryFilter:
@@ -91,7 +91,7 @@ class DeliveryRoutes:
         )
 
     def _kind(self, channel: str) -> str:
-        """Return the kind of the channel that is asked for; empty is all of them."""
+        """Return the kind of the requested channel; empty means all channels."""
         try:
             return self._registry.known_kind(channel) if channel else ""
         except UnknownChannelError as error:

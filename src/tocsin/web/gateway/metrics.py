@@ -1,4 +1,4 @@
-"""What Prometheus sees; one registry an application, so that two of them never share numbers."""
+"""Metrics for Prometheus; each application has a registry of its own."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -91,7 +91,7 @@ class Metrics:
         self._of_request(route, str(status)).inc()
 
     def count_received(self, channel: str, kind: str, result: str) -> None:
-        """Count one event of a channel: `new`, `duplicate`, `stale`, or `ignored` as it concerns nobody here."""
+        """Count one received event by channel and result: `new`, `duplicate`, `stale` or `ignored`."""
         self._received.labels(channel, kind, result).inc()
 
     def count_rejected(self, channel: str) -> None:
@@ -105,7 +105,7 @@ class Metrics:
     def text(
         self, deliveries: Mapping[str, int], backlog: Backlog, now: float, troubles: ChannelTroubles = NO_TROUBLES
     ) -> bytes:
-        """Return all numbers in the text format; what is handed over is as it stands now."""
+        """Return all metrics in the text format; the arguments hold the current values of gauges."""
         # Numbers of some time ago would hide that there are none now.
         self._deliveries.clear()
         self._inbox.clear()

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the gateway; a test holds it against the routes."""
+"""The OpenAPI document of the gateway; a test compares it with the routes."""
 
 from collections.abc import Sequence
 from typing import Any

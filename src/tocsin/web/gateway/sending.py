@@ -42,7 +42,7 @@ USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not sa
 
 @dataclass(frozen=True, slots=True)
 class SendResponse:
-    """What a request came to; `keep` says that repeating it must give this same answer."""
+    """The response to a request; with `keep`, a repeated request must get the same response."""
 
     document: Mapping[str, object]
     status: int
@@ -50,7 +50,7 @@ class SendResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def response(self) -> JsonResponse:
-        """Return the answer as it goes out."""
+        """Return the HTTP response."""
         return JsonResponse(self.document, self.status, self.headers)
 
 
@@ -107,7 +107,7 @@ class SendHandler:
         return answer.response()
 
     async def _settle(self, key: str, answer: SendResponse | None) -> None:
-        """Keep the answer where there is one to keep, else free the key; what was done stays done without it."""
+        """Store the response if it must be kept, else free the key; a failure to do so does not undo the send."""
         try:
             if answer is not None and answer.keep:
                 await self._keys.finish(key, answer.status, answer.response().body.decode())
@@ -117,7 +117,7 @@ class SendHandler:
             log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
 
     def _interrupted(self, body: Mapping[str, str]) -> SendResponse:
-        """Answer for a direct send whose service died while it was sent: it is never sent again."""
+        """Return the response for a direct send whose service died during it: it is never sent again."""
         error = "outcome unknown: the service stopped while this was sent; check there before sending again"
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
@@ -160,7 +160,7 @@ class SendHandler:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return who asks, for the audit line."""
+    """Return the caller, for the audit line."""
     facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     if user := scope.get("tocsin.user"):
         facts["actor"] = user
@@ -205,7 +205,7 @@ def _time(body: dict[str, str], key: str) -> float | None:
 
 
 def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:
-    """Return the answer to a send that has ended; its status tells whoever repeats requests what is right."""
+    """Return the response to a finished send; its status tells a client whether to retry."""
     if failure is None:
         return SendResponse(result.as_dict(), 200, keep=True)
     if isinstance(failure, UnknownChannelError):
@@ -217,7 +217,7 @@ def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:
 
 
 def _partly_sent(receipt: Receipt) -> SendResponse:
-    """Return the answer where some parts are out: whoever repeats the request would send these again."""
+    """Return the response to a partial send: a repeated request would send the first parts again."""
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:
         # The next part may be out as well: a replay would begin with it.

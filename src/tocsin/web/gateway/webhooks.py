@@ -60,7 +60,7 @@ class Webhooks:
         self._told = RefusalLog(clock.monotonic)
 
     async def receive(self, scope: Scope, receive: Receive) -> Response:
-        """Take one call of a product in; the answer is what the product expects."""
+        """Process one webhook call; return the response that the product expects."""
         kind = self._registry.kind_of(scope["path_params"]["channel"])
         if kind not in self._registry.receiving():
             raise _unknown()
@@ -83,7 +83,7 @@ class Webhooks:
             raise HttpProblemError("not-ready", "The event cannot be taken in now; send it again later.") from None
 
     def _verified(self, scope: Scope, kind: str, request: WebhookRequest) -> InboundAdapter:
-        """Return the adapter, or raise one and the same answer whatever is wrong."""
+        """Return the adapter, or raise the same 401 for every reason."""
         try:
             adapter = self._registry.receiver(kind)
             if self._verifies:
@@ -102,7 +102,7 @@ class Webhooks:
         )
 
     def _tell(self, scope: Scope, kind: str, error: Exception) -> None:
-        """Write the reason to log and audit, once a minute for an address: whoever tries out what is wrong sees it."""
+        """Write the reason to log and audit, at most once per minute and address."""
         address = scope["tocsin.client"]
         expected = isinstance(error, TocsinError)
         reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
@@ -130,7 +130,7 @@ class Webhooks:
         return adapter.answer_to(received)
 
     def _is_stale(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> bool:
-        """Whether a call may be a repetition that nothing would recognise; that is told, like a rejection."""
+        """Whether a call is too old to be recognised as a repetition; logged like a rejection."""
         signed_at = adapter.signed_at(request) if self._verifies else None
         if signed_at is None or -MAX_AHEAD_S <= (age_s := self._clock.now() - signed_at) <= MAX_AGE_S:
             return False

@@ -1,4 +1,4 @@
-"""What every request passes before a route, as plain ASGI.
+"""Plain ASGI layers that every request passes before its route.
 
 Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004).
 """
@@ -40,7 +40,7 @@ _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
 
 class RequestScope:
-    """Outermost: gives the request an id and a client address, and every error a problem document."""
+    """The outermost layer: gives each request an id and a client address, and each error a problem document."""
 
     def __init__(self, app: ASGIApp, trusted_proxies: Sequence[Network], count: Callable[[Scope, int], None]) -> None:
         self._app = app
@@ -147,7 +147,7 @@ class LocalCallers:
 
 
 class BearerToken:
-    """Notes who holds the token, or why nobody does; the routes that need it refuse everybody else."""
+    """Records whether the request holds the token, or why not; protected routes refuse all others."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -183,7 +183,7 @@ def require_token(scope: Scope) -> None:
 class RateLimits:
     """Limit requests: one bucket per authenticated user, one per address for all others.
 
-    A webhook call takes from it only when it was refused: whoever is verified has a limit of another kind.
+    A webhook call counts only if it was rejected: verified calls have a separate limit.
     """
 
     def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter) -> None:
@@ -244,7 +244,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
-    """Append what arrives until the end, or until there is `enough`; tell whether more is to come."""
+    """Append chunks until the end or until `enough` bytes; return whether more will follow."""
     while len(body) < enough:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -1,4 +1,4 @@
-"""What a request carries: JSON bodies and their fields."""
+"""JSON bodies of requests and their fields."""
 
 import json
 from codecs import BOM_UTF8

@@ -1,4 +1,4 @@
-"""Who is calling: addresses as sockets and proxies write them, and the key that an address counts under."""
+"""Client addresses as sockets and proxies write them, and the key under which an address is counted."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def is_in(address: Address | None, networks: Sequence[Network]) -> bool:
 
 
 def bucket_of(address: str) -> str:
-    """Return the key that an address counts under: itself, or the /64 network of an IPv6 address."""
+    """Return the key under which an address is counted: itself, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
     parsed = address_of(address)

@@ -1,4 +1,4 @@
-"""How many connections a service holds: in all, and from one address."""
+"""The limits of a service's connections: in all, and from one address."""
 
 import resource
 from collections import Counter
@@ -18,13 +18,13 @@ RESERVED_DESCRIPTORS = 128
 
 
 class ClientConnection(Protocol):
-    """What is limited: one client's connection."""
+    """One client's connection."""
 
     peer: str  # its address, as the socket tells it
     waiting_since: float | None  # when it began to wait for the client; None while the service owes an answer
 
     def cut_off(self) -> None:
-        """End it at once."""
+        """Close the connection immediately."""
 
 
 class ConnectionLimits:
@@ -75,7 +75,7 @@ class ConnectionLimits:
             give_back_memory()
 
     def _make_room(self, key: str | None) -> bool:
-        """Cut off the connection that has waited longest, of one address or of all."""
+        """Close the connection that has kept the service waiting longest, of one address or of all."""
         waiting = [
             (connection.waiting_since, id(connection), connection)
             for connection in self._connections

@@ -1,4 +1,4 @@
-"""What uvicorn leaves open to a stranger on the wire: how long, how much and how many at a time."""
+"""Limits that uvicorn lacks: duration, size and number of the requests of a connection."""
 
 import logging
 from asyncio import Transport
@@ -176,7 +176,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _linger(self) -> None:
-        """Take no request any more; once everything is answered, leave the client time to read."""
+        """Accept no further request; after the last response, leave the client time to read it."""
         self._lingered_bytes = 0
         self._unset_keepalive_if_required()
         self._stop_deadline()

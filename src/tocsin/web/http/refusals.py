@@ -1,4 +1,4 @@
-"""Which refused requests are worth a line in the log: a flood of them must not fill the disk."""
+"""Limits the log lines about refused requests, so that a flood of them cannot fill the disk."""
 
 from collections.abc import Callable
 
@@ -17,5 +17,5 @@ class RefusalLog:
         self._of_all = RateLimiter(OF_ALL_PER_MINUTE, monotonic)
 
     def admits(self, address: str, reason: str) -> bool:
-        """Whether this refusal is to be told."""
+        """Whether to log this refusal."""
         return self._of_address.take(f"{bucket_of(address)} {reason}") and self._of_all.take("")

@@ -1,4 +1,4 @@
-"""JSON answers, and answers in one piece: what every request of a hot route pays for."""
+"""Fast JSON responses, written in one piece, for the hot routes."""
 
 import re
 from collections.abc import Mapping

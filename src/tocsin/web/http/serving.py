@@ -38,7 +38,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One application and where it listens; `build` gets a function that says whether it is stopping."""
+    """One application and its address; `build` gets a function that tells whether the process is stopping."""
 
     name: str
     host: str
@@ -136,7 +136,7 @@ def _authority(sock: socket.socket) -> str:
 
 @contextmanager
 def _stopped_by_signals(servers: Sequence[uvicorn.Server], stopping: Callable[[], None]) -> Iterator[asyncio.Event]:
-    """Finish what runs at the first signal; at a second one, stop at once."""
+    """Finish running requests at the first signal; stop immediately at a second one."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
