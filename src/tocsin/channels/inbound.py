@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tocsin.channels.contract import PLAIN
@@ -280,6 +281,20 @@ class CachedLookup(Generic[T]):
                     "the product does not say who the bot is", extra={"channel": self._channel, "reason": reason}
                 )
         return self.value
+
+
+def digest_of_proof(proof_of: Callable[[WebhookRequest], tuple[str, str]], request: WebhookRequest) -> str:
+    """Return what a repetition of this very call has in common with it; empty where `proof_of` rejects it."""
+    try:
+        signature, timestamp = proof_of(request)
+    except RejectedError:
+        return ""
+    return sha256(f"{signature}{timestamp}".encode()).hexdigest()
+
+
+def attachment_kind(mime: str) -> str:
+    """Return the kind of attachment of a media type."""
+    return {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
 
 
 async def answer_in_parts(parts: Sequence[str], post: Callable[[str], Awaitable[None]]) -> None:

@@ -17,6 +17,7 @@ from tocsin.channels.inbound import (
     MessageKind,
     WebhookRequest,
     WebhookResponse,
+    digest_of_proof,
 )
 from tocsin.core.reading.untrusted import json_object
 
@@ -44,7 +45,7 @@ class GuildchatInbound(InboundAdapter):
 
     def replay_key(self, request: WebhookRequest) -> str:
         """Return the digest of signature and time stamp; a PING is answered however often it comes."""
-        return signature.replay_key(request)
+        return digest_of_proof(signature.proof_of, request)
 
     def signed_at(self, request: WebhookRequest) -> float:
         """Return the time stamp: the product names no age beyond which a call is to be rejected."""

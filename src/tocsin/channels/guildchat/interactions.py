@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, attachment_kind
 from tocsin.core.reading.untrusted import (
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
@@ -165,10 +165,9 @@ def _files(files: dict[str, Any]) -> Iterator[Attachment]:
     for one in objects(list(files.values()), _MAX_OPTIONS):
         mime, seconds = named(one.get("content_type")).lower(), one.get("duration_secs")
         timed = isinstance(seconds, int | float) and 0 < seconds < _LONGEST_S
-        sort = {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
         if file_id := identifier(one.get("id")):
             yield Attachment(
-                kind=sort,
+                kind=attachment_kind(mime),
                 file_id=file_id,
                 mime=mime,
                 name=named(one.get("filename")),

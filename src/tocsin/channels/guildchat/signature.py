@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from hashlib import sha256
 
 from tocsin.channels.inbound import RejectedError, WebhookRequest
 
@@ -54,12 +53,3 @@ def proof_of(request: WebhookRequest) -> tuple[str, str]:
 def signed_at(request: WebhookRequest) -> float:
     """Return the time stamp of a call, in Unix seconds."""
     return float(proof_of(request)[1])
-
-
-def replay_key(request: WebhookRequest) -> str:
-    """Return what a repetition of this very call has in common with it; empty where there is no proof."""
-    try:
-        signature, timestamp = proof_of(request)
-    except RejectedError:
-        return ""
-    return sha256(f"{signature}{timestamp}".encode()).hexdigest()

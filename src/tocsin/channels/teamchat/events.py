@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Any
 
-from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote
+from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote, attachment_kind
 from tocsin.channels.teamchat.wording import readable, without_mention
 from tocsin.core.reading.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
 
@@ -176,9 +176,8 @@ def _files(event: dict[str, Any]) -> tuple[Attachment, ...]:
 
 def _file(one: dict[str, Any]) -> Attachment:
     mime, milliseconds = named(one.get("mimetype")).lower(), whole(one.get("duration_ms"))
-    sort = {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
     return Attachment(
-        kind="voice" if one.get("subtype") == "slack_audio" else sort,
+        kind="voice" if one.get("subtype") == "slack_audio" else attachment_kind(mime),
         file_id=identifier(one.get("id")),
         mime=mime,
         name=named(one.get("name"), one.get("title")),

@@ -16,6 +16,7 @@ from tocsin.channels.inbound import (
     WebhookRequest,
     WebhookResponse,
     as_channel_error,
+    digest_of_proof,
 )
 from tocsin.channels.teamchat import signature
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
@@ -55,7 +56,7 @@ class TeamchatInbound(InboundAdapter):
 
     def replay_key(self, request: WebhookRequest) -> str:
         """Return the digest of signature and time stamp: the product signs every retry anew."""
-        return signature.replay_key(request)
+        return digest_of_proof(signature.proof_of, request)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         """Read an event (JSON), or a command or an interaction (form)."""

@@ -2,7 +2,6 @@
 
 import hmac
 import re
-from hashlib import sha256
 
 from tocsin.channels.inbound import RejectedError, WebhookRequest
 
@@ -36,12 +35,3 @@ def proof_of(request: WebhookRequest) -> tuple[str, str]:
     if not _TIMESTAMP.fullmatch(timestamp):
         raise RejectedError("the time stamp is not 1 to 12 digits")
     return signature[1].lower(), timestamp
-
-
-def replay_key(request: WebhookRequest) -> str:
-    """Return what a repetition of this very call has in common with it; empty where there is no proof."""
-    try:
-        signature, timestamp = proof_of(request)
-    except RejectedError:
-        return ""
-    return sha256(f"{signature}{timestamp}".encode()).hexdigest()
