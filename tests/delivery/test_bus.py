@@ -263,9 +263,9 @@ async def until_rejected(client: RedisClient, count: int) -> None:
 MALFORMED = {
     "not JSON": ("email", "hello", "not valid JSON"),
     "no object": ("email", "[]", "not a JSON object"),
-    "missing field": ("email", '{"target": "a@b.c"}', "lacks message"),
-    "unknown field": ("email", '{"target": "a@b.c", "message": "x", "html": "y"}', "unknown field 'html'"),
-    "wrong type": ("email", '{"target": "a@b.c", "message": 7}', "message is not text"),
+    "missing field": ("email", '{"target": "a@b.c"}', "key 'message' is missing"),
+    "unknown field": ("email", '{"target": "a@b.c", "message": "x", "html": "y"}', "unknown key 'html'"),
+    "wrong type": ("email", '{"target": "a@b.c", "message": 7}', "message: expected text, found a number"),
     "not UTF-8": ("email", b'{"target": "a@b.c", "message": "\xff"}', "not UTF-8"),
     "too long": ("email", '{"target": "a@b.c", "message": "' + "x" * MAX_BYTES + '"}', "over 1 MiB"),
     "bad target": ("email", '{"target": "nobody", "message": "x"}', "the target is no address"),
@@ -319,7 +319,7 @@ async def test_the_list_of_the_rejected_is_bounded_and_read_newest_first(url: st
         await publish(client, "email", {"message": "b"})
 
         async def came() -> bool:
-            return "lacks target" in (await rejected(client, 1))[0]["reason"]
+            return "key 'target' is missing" in (await rejected(client, 1))[0]["reason"]
 
         await until(came)
     assert await client.command("LLEN", REJECTED) == MAX_REJECTED

@@ -20,7 +20,9 @@ from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import Gateway as GatewayHandlers
 from tocsin.web.gateway.app import build_gateway, routes
+from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.metrics import Metrics
+from tocsin.web.gateway.records import QUEUE_REQUEST, SEND_REQUEST
 from tocsin_standins import StandinCluster
 
 
@@ -224,3 +226,13 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     while data := await reader.read(65536):
         writer.write(data)
     writer.close()
+
+
+def test_the_document_has_the_fields_that_requests_are_checked_against():
+    described = {name: DOCUMENT["components"]["schemas"][name] for name in ("SendRequest", "QueueRequest")}
+    for record in (SEND_REQUEST, QUEUE_REQUEST):
+        schema = described[record.name]
+        assert list(schema["properties"]) == [field.name for field in record.fields]
+        assert set(schema["required"]) == record.required
+    listed = {each["name"] for each in DOCUMENT["paths"]["/deliveries"]["get"]["parameters"]}
+    assert listed == {field.name for field in QUERY.fields}

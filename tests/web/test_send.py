@@ -261,11 +261,11 @@ async def test_a_misspelt_key_answers_422_with_its_place_and_the_likely_name(gat
         {
             "pointer": "#/taget",
             "code": "unknown-key",
-            "detail": "Unknown field",
+            "detail": "unknown key 'taget' (did you mean 'target'?)",
             "key": "taget",
             "suggestion": "target",
         },
-        {"pointer": "#/target", "code": "missing-key", "detail": "Required", "key": "target"},
+        {"pointer": "#/target", "code": "missing-key", "detail": "key 'target' is missing", "key": "target"},
     ]
     assert problem["detail"] == "2 fields need attention"
 

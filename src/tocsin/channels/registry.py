@@ -73,7 +73,7 @@ class Registry:
         kind = self.kind_of(name)
         if kind not in self._classes:
             # Costs 2 ms to import and is needed only where there is a mistake.
-            from tocsin.core.reading.yaml_node import shorten, suggestion
+            from tocsin.core.reading.value import shorten, suggestion
 
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",

@@ -73,7 +73,7 @@ def _plainly(message: str) -> str:
     argument, invalid, rest = message.partition("invalid choice: ")
     if not invalid:
         return message
-    from tocsin.core.reading.yaml_node import suggestion
+    from tocsin.core.reading.value import suggestion
 
     word, _, listed = rest.partition(" (choose from ")
     choices = [choice.strip("') ") for choice in listed.split(",")]

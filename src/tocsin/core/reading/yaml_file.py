@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Scalar, SourcePosition, kind_of, shorten
+from tocsin.core.reading.value import shorten
+from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Scalar, SourcePosition, kind_of
 from tocsin.core.storage.files import read_limited
 
 T = TypeVar("T")

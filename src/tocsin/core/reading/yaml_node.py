@@ -1,26 +1,17 @@
-"""The values of a YAML file with their places, and the questions that a reader asks them.
-
-A reader walks the nodes and asks each for what it should be. Nothing raises on the way: a wrong
-node gives a default and is recorded, so that one look shows all the mistakes of a file.
-
-    def read_rule(node: Node) -> Rule:
-        field = node.fields(required=("pattern",), optional=("reply",))
-        return Rule(field["pattern"].text(), field["reply"].boolean(True))
-
-    rules = load_yaml(path, lambda root: [read_rule(node) for node in root.items()])
-"""
+"""The values of a YAML file with their places."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, shorten
 
 MAX_PROBLEMS = 50  # a file with more is something else altogether
 SHOWN_PROBLEMS = 10
-SHOWN_LENGTH = 60
 
 # YAML 1.2, section 10.3.2 (core schema). Everything else that has no quotes is text.
 _NOTHING = re.compile(r"|~|null|Null|NULL")
@@ -106,10 +97,10 @@ class Document:
 Content: TypeAlias = "Scalar | list[Node] | dict[str, Node] | None"  # nothing: it is not in the file
 
 
-class Node:
-    """A value of the file, its place, and the questions that a reader asks it."""
+class Node(InputValue):
+    """A value of the file and its place."""
 
-    __slots__ = ("_document", "content", "key_place", "parent", "place", "step")
+    __slots__ = ("_document", "content", "key_place", "place")
 
     def __init__(
         self,
@@ -123,7 +114,7 @@ class Node:
     ) -> None:
         self._document = document
         self.content = content
-        self.parent = parent
+        self.parent: Node | None = parent
         self.step = step
         self.place = place
         self.key_place = key_place or place
@@ -151,94 +142,78 @@ class Node:
         """Describe a mistake of the key in front of this value that does not make the whole file unusable."""
         return YamlIssue(self.key_place.line, self.key_place.column, self.parent.key if self.parent else "", detail)
 
-    def refuse(self, detail: str) -> None:
-        """Record a mistake of this value."""
+    def refuse(self, detail: str, code: str = WRONG_VALUE) -> None:
+        """Record a mistake of this value; a file's mistakes have no codes."""
         self._document.refuse(self.place, self.key, detail)
 
-    def refuse_key(self, detail: str) -> None:
+    def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of the key in front of this value."""
         self._document.refuse(self.key_place, self.parent.key if self.parent else "", detail)
 
-    def text(self, default: str = "") -> str:
-        """Return a text that is not blank; a number counts as text, in its own spelling."""
-        content = self.content
-        if not isinstance(content, Scalar) or kind_of(content) not in {"text", "a number"}:
-            self._expect("text")
-            return default
-        if not content.spelling.strip():
-            self.refuse("expected text, found only blanks")
-        return content.spelling
+    def refuse_missing(self) -> None:
+        """Record that this absent value is required."""
+        if self.parent is not None:
+            self.parent.refuse(f"key {self.step!r} is missing", MISSING)
 
-    def integer(self, default: int, lowest: int, highest: int) -> int:
-        """Return a whole number between two bounds, both included."""
-        content = self.content
-        if isinstance(content, Scalar) and not content.quoted and _WHOLE.fullmatch(content.spelling):
-            spelling = content.spelling[:30]  # Python refuses thousands of digits
-            number = int(spelling, 0) if spelling[:2] in {"0o", "0x"} else int(spelling)
-            if lowest <= number <= highest:
-                return number
-            found = shorten(content.spelling)
-            self.refuse(f"expected a whole number from {lowest} to {highest}, found {found}")
-            return default
-        self._expect("a whole number")
-        return default
+    @property
+    def is_null(self) -> bool:
+        """Whether it is `null`, `~` or empty."""
+        return isinstance(self.content, Scalar) and kind_of(self.content) == "nothing"
 
-    def boolean(self, default: bool) -> bool:
-        """Return a switch."""
-        content = self.content
-        if isinstance(content, Scalar) and kind_of(content) == "a switch":
-            return content.spelling.lower() == "true"
-        self._expect("true or false")
-        return default
+    def as_text(self) -> str | None:
+        """Return a text; a number counts as text, in its own spelling."""
+        match self.content:
+            case Scalar() as scalar if kind_of(scalar) in {"text", "a number"}:
+                return scalar.spelling
+        return None
 
-    def choice(self, default: str, accepted: Iterable[str]) -> str:
-        """Return one word out of `accepted`."""
-        words = tuple(accepted)
-        word = self.text(default)
-        if not self.absent and word and word not in words:
-            self.refuse(f"{shorten(word)!r} is none of: {', '.join(words)}{suggestion(word, words)}")
-        return word if word in words else default
+    def as_whole(self) -> int | None:
+        """Return the whole number that it is, else None."""
+        spelling = self._number(_WHOLE)[:100]  # Python refuses thousands of digits
+        if not spelling:
+            return None
+        return int(spelling, 0) if spelling[:2] in {"0o", "0x"} else int(spelling)
 
-    def items(self, *, allow_empty: bool = True) -> "list[Node]":
-        """Return the values of a list."""
-        if isinstance(self.content, list):
-            if not self.content and not allow_empty:
-                self.refuse("this list needs an entry")
-            return list(self.content)
-        self._expect("a list")
-        return []
+    def as_number(self) -> float | None:
+        """Return the finite number that it is, else None."""
+        if (whole := self.as_whole()) is not None:
+            return float(whole)
+        spelling = self._number(_NUMBER)
+        if not spelling or spelling[-1].isalpha():  # .inf and .nan
+            return None
+        number = float(spelling)
+        return number if isfinite(number) else None
 
-    def mapping(self) -> "dict[str, Node]":
-        """Return the values of a mapping whose keys are names that the operator chose."""
-        if isinstance(self.content, dict):
-            return dict(self.content)
-        self._expect("a mapping")
-        return {}
+    def _number(self, shape: re.Pattern[str]) -> str:
+        match self.content:
+            case Scalar(spelling, quoted=False) if shape.fullmatch(spelling):
+                return spelling
+        return ""
 
-    def fields(self, required: Iterable[str] = (), optional: Iterable[str] = ()) -> "dict[str, Node]":
-        """Return the values of a mapping whose keys are ours: exactly these, absent ones included."""
-        present = self.mapping()
-        needed = tuple(required)
-        known = (*needed, *optional)
-        for name, node in present.items():
-            if name not in known:
-                near = suggestion(name, [free for free in known if free not in present])
-                node.refuse_key(f"unknown key {shorten(name)!r}{near}")
-        if isinstance(self.content, dict):
-            for name in needed:
-                if name not in present:
-                    self.refuse(f"key {name!r} is missing")
-        return {name: present.get(name) or self._nothing(name) for name in known}
+    def as_boolean(self) -> bool | None:
+        """Return the truth value that it is, else None."""
+        if isinstance(self.content, Scalar) and kind_of(self.content) == "a switch":
+            return self.content.spelling.lower() == "true"
+        return None
 
-    def _nothing(self, step: str) -> "Node":
+    def as_items(self) -> "list[Node] | None":
+        """Return the values of the list that it is, else None."""
+        return self.content if isinstance(self.content, list) else None
+
+    def as_members(self) -> "Iterable[tuple[str, Node]] | None":
+        """Return keys and values of the mapping that it is, else None; repeated keys were refused before."""
+        return self.content.items() if isinstance(self.content, dict) else None
+
+    def quote(self, text: str) -> str:
+        """Return a text of the file as an error shows it."""
+        return repr(shorten(text))
+
+    def nothing(self, step: str) -> "Node":
+        """Return the member of that name, which is absent."""
         return Node(self._document, None, self.place, parent=self, step=step)
 
-    def _expect(self, wanted: str) -> None:
-        """Record that something else is here; what is not here at all is no mistake of this node."""
-        if self.content is not None:
-            self.refuse(f"expected {wanted}, found {self._found()}")
-
-    def _found(self) -> str:
+    def found(self) -> str:
+        """Return what it is, in words for an error."""
         if not isinstance(self.content, Scalar):
             return "a list" if isinstance(self.content, list) else "a mapping"
         kind = kind_of(self.content)
@@ -257,18 +232,3 @@ def kind_of(scalar: Scalar) -> str:
         if pattern.fullmatch(scalar.spelling):
             return kind
     return "text"
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean …?)` when a known word is close to `word`, else nothing."""
-    # difflib costs 3 ms to import and is needed only where there is a mistake.
-    from difflib import get_close_matches
-
-    # Its cost grows with the square of the length.
-    near = get_close_matches(word[:SHOWN_LENGTH], list(known), 1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def shorten(text: str) -> str:
-    """Return `text` short enough for an error."""
-    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"

@@ -4,28 +4,28 @@ import asyncio
 import json
 import logging
 import time
-from codecs import BOM_UTF8
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
+from tocsin.core.reading.json_value import Members, decode_json, read_json, read_texts
 from tocsin.core.storage.redis_client import RedisClient, load_script
-from tocsin.delivery.document import seconds_of
-from tocsin.delivery.model import Delivery, NewDelivery, Policy
+from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE, POLICIES
 
 log = logging.getLogger(__name__)
 
 TOPIC = "outbound:"
 GROUP = "tocsin"
-REQUIRED = ("target", "message")
-OPTIONAL = ("id", "policy", "not_before", "expires_at")
 MAX_BYTES = 1024 * 1024
 PART_BYTES = 2 * MAX_BYTES  # of entries that are queued at a time
 LONG_BYTES = 16 * 1024
 GIVEN = "bus:"  # begins the keys of entries that bring an id
 MAX_ID = 255
+MAX_REASONS = 3
 
 # The field of an entry that carries all others as one JSON text.
 DATA = "data"
@@ -167,7 +167,7 @@ def parse_entry(words: Sequence[bytes]) -> BusEntry:
         return _entry(_members(fields[0][1]), _text(fields[1][1]))
     if DATA not in names:
         _check_size(sum(map(len, words)))
-        return _entry((name, _text(value)) for name, value in fields)
+        return _entry(tuple((name, _text(value)) for name, value in fields))
     if len(names) > 1:
         raise EntryError("the field data has others beside it", hint="put everything into it, or leave it out")
     return _entry(_members(fields[0][1]))
@@ -215,10 +215,12 @@ def _text(value: bytes) -> str:
         raise EntryError("the entry is not UTF-8 text") from None
 
 
-def _members(raw: bytes) -> Iterable[tuple[str, object]]:
+def _members(raw: bytes) -> Members:
     _check_size(len(raw))
     try:
-        body = _decode(_text(raw.removeprefix(BOM_UTF8)))
+        body = decode_json(raw)
+    except UnicodeDecodeError:
+        raise EntryError("the entry is not UTF-8 text") from None
     except (ValueError, RecursionError):
         raise EntryError("the entry is not valid JSON", hint=_EXAMPLE) from None
     if not isinstance(body, tuple):
@@ -226,55 +228,30 @@ def _members(raw: bytes) -> Iterable[tuple[str, object]]:
     return body
 
 
-def _entry(pairs: Iterable[tuple[str, object]], published_key: str = "") -> BusEntry:
-    body: dict[str, str] = {}
-    for name, value in pairs:
-        if name not in _KNOWN:
-            raise EntryError(f"the entry has the unknown field {name[:50]!r}", hint=f"there are: {', '.join(_KNOWN)}")
-        if name in body:
-            raise EntryError(f"the field {name} is repeated")
-        if not isinstance(value, str):
-            raise EntryError(f"the field {name} is not text", hint=_EXAMPLE)
-        body[name] = value
-    if missing := [name for name in REQUIRED if name not in body]:
-        raise EntryError(f"the entry lacks {' and '.join(missing)}", hint=_EXAMPLE)
-    return BusEntry(
-        target=body["target"],
-        message=body["message"],
-        id=_id(body),
-        policy=_policy(body.get("policy", "")),
-        not_before=_seconds("not_before", body),
-        expires_at=_seconds("expires_at", body),
-        published_key=published_key,
-    )
+def _entry(members: Members, published_key: str = "") -> BusEntry:
+    body = read_texts(ENTRY, members)
+    if body is not None:
+        return BusEntry(**body, published_key=published_key)
+    read, issues = read_json(ENTRY, members)
+    if issues.count:
+        raise EntryError("; ".join(map(str, issues.shown[:MAX_REASONS])), hint=_EXAMPLE)
+    return BusEntry(**read.values, published_key=published_key)
 
 
-def _id(body: dict[str, str]) -> str:
-    text = body.get("id")
-    if text is None:
-        return ""
+def _id(text: str) -> str:
     if not text or len(text) > MAX_ID or not text.isprintable():
-        raise EntryError(f"the field id is not a text of 1 to {MAX_ID} printable characters")
+        raise ValueError(f"expected 1 to {MAX_ID} printable characters")
     return text
 
 
-def _policy(text: str) -> str:
-    if text and text not in set(Policy):
-        raise EntryError("the field policy has an unknown value", hint=f"there are: {', '.join(Policy)}")
-    return text
-
-
-def _seconds(name: str, body: dict[str, str]) -> float | None:
-    if name not in body:
-        return None
-    try:
-        return seconds_of(body[name])
-    except ValueError as error:
-        raise EntryError(f"the field {name} is not {error}") from None
-
-
-_KNOWN = (*REQUIRED, *OPTIONAL)
+ENTRY = RecordType(
+    (
+        Field("target", TextType(blank=True), required=True),
+        Field("message", TextType(blank=True), required=True),
+        Field("id", TextType(blank=True, parse=_id)),
+        Field("policy", ChoiceType(POLICIES, blank=True)),
+        NOT_BEFORE,
+        EXPIRES_AT,
+    )
+)
 _EXAMPLE = 'publish {"target": "…", "message": "…"}'
-# Made once: json.loads with arguments makes a new one every time. An object becomes a tuple of its members,
-# so that a name that stands there twice is seen; an array is a list.
-_decode = json.JSONDecoder(object_pairs_hook=tuple).decode

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue, shorten, suggestion
+from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue
 
 NAME_RULE = "lower-case letters and digits, in words joined by single dashes, at most 64 characters"
 TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")

@@ -1,18 +1,17 @@
 """What a skill is: a folder with a program and its manifest, with instructions for the assistant, or with both."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.reading.yaml_node import Node, YamlIssue, shorten
+from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType, RecordType, TextType
+from tocsin.core.reading.value import shorten
+from tocsin.core.reading.yaml_node import Node, YamlIssue
 from tocsin.features.skills.front_matter import Definition
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
 MAX_TIMEOUT_S = 300
-
-_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
 
 
 class UnknownSkillError(TocsinError):
@@ -111,27 +110,35 @@ class Skill:
         return self.valid and self.manifest is not None
 
 
+_PROGRAM = TextType(
+    pattern=r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}",
+    rule="not the name of a program: write it as you would type it, without a path",
+)
+_MANIFEST = RecordType(
+    (
+        Field("name", TextType(), required=True, doc="The name of the folder"),
+        Field("description", TextType(), required=True, doc="What the skill does"),
+        Field("command", TextType(), required=True, doc="What `/bin/sh -c` runs"),
+        Field("permissions", ListType(ChoiceType(tuple(map(str, Permission)))), default=(), doc="What it may use"),
+        Field("dependencies", ListType(_PROGRAM), default=(), doc="Programs that it needs"),
+        Field("timeout_seconds", IntegerType(1, MAX_TIMEOUT_S), default=MAX_TIMEOUT_S, doc="When it is ended"),
+    )
+)
+
+
 def read_manifest(node: Node, folder: str) -> Manifest:
     """Read a `skill.yaml` in a folder of that name."""
-    field = node.fields(("name", "description", "command"), ("permissions", "dependencies", "timeout_seconds"))
+    read = _MANIFEST.read(node)
     if node.absent:
         node.refuse("the file is empty; it needs name, description and command")
-    name = field["name"].text()
+    name = read["name"]
     if name and name != folder:
-        field["name"].refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
-    permissions = [item.choice("", map(str, Permission)) for item in field["permissions"].items()]
+        read.given["name"].refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
     return Manifest(
         name=name,
-        description=field["description"].text(),
-        command=field["command"].text(),
-        permissions=tuple(Permission(word) for word in dict.fromkeys(permissions) if word),
-        dependencies=tuple(dict.fromkeys(_program(item) for item in field["dependencies"].items())),
-        timeout_s=field["timeout_seconds"].integer(MAX_TIMEOUT_S, 1, MAX_TIMEOUT_S),
+        description=read["description"],
+        command=read["command"],
+        permissions=tuple(Permission(word) for word in dict.fromkeys(read["permissions"]) if word),
+        dependencies=tuple(dict.fromkeys(read["dependencies"])),
+        timeout_s=read["timeout_seconds"],
     )
-
-
-def _program(node: Node) -> str:
-    name = node.text()
-    if name and not _PROGRAM.fullmatch(name):
-        node.refuse(f"{shorten(name)!r} is no name of a program: write it as you would type it, without a path")
-    return name

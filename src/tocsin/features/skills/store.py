@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue, shorten, suggestion
+from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue
 from tocsin.core.storage.files import read_limited, refuse_others
 from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
 from tocsin.features.skills.model import (

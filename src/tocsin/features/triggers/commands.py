@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from tocsin.core.reading.yaml_node import shorten
+from tocsin.core.reading.value import shorten
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.rules import FILE_NAME, Action, Match, MatchStatus, Rule, RuleEvaluation, Triggers
 from tocsin.terminal.options import add_subcommands

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tocsin.core.reading.yaml_node import shorten
+from tocsin.core.reading.value import shorten
 from tocsin.core.text.strings import storable
 
 MAX_LENGTH = 1_000  # characters

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.fields import BooleanType, ChoiceType, Field, ListType, RecordType, RecordValues, TextType
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
@@ -125,42 +126,47 @@ def _first(rules: tuple[Rule, ...], content: bytes) -> Match | None:
     return None
 
 
-def _read(root: Node) -> tuple[Rule, ...]:
-    found = [_read_rule(number, node) for number, node in enumerate(root.items(), 1)]
-    return tuple(rule for rule in found if rule is not None)
-
-
-def _read_rule(number: int, node: Node) -> Rule | None:
-    """Return a rule; nothing for one with a mistake, which the file's document has recorded."""
-    fields = node.fields(required=("pattern", "command"), optional=("action", "reply"))
-    pattern = _read_pattern(fields["pattern"])
-    action = Action(fields["action"].choice(Action.SHELL.value, [action.value for action in Action]))
-    command = _read_command(fields["command"])
-    words = _read_words(fields["command"], command) if action is Action.SKILL and command else ()
-    reply = fields["reply"].boolean(True)
-    if pattern is None:
-        return None
-    return Rule(number, node.place.line, pattern, action, command, reply, words)
-
-
-def _read_pattern(node: Node) -> Pattern | None:
-    source = node.text()
-    if not source.strip():
-        return None
+def _pattern(source: str) -> Pattern:
     try:
         return Pattern.compile(source)
     except PatternError as error:
-        node.refuse(f"this pattern cannot be used: {error}")
-        return None
+        raise ValueError(f"this pattern cannot be used: {error}") from None
 
 
-def _read_command(node: Node) -> str:
-    command = node.text()
+def _command(command: str) -> str:
     if "\0" in command:
-        node.refuse("a command cannot have a NUL character")
+        raise ValueError("a command cannot have a NUL character")
     if len(command) > MAX_COMMAND:
-        node.refuse(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
+        raise ValueError(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
     return command
+
+
+_RULES = ListType(
+    RecordType(
+        (
+            Field("pattern", TextType(parse=_pattern), required=True, doc="What a message matches, in RE2"),
+            Field("action", ChoiceType(tuple(map(str, Action))), default=Action.SHELL, doc="What runs"),
+            Field("command", TextType(parse=_command), required=True, doc="A command, a prompt, or a skill's name"),
+            Field("reply", BooleanType(), default=True, doc="Whether the output is the answer"),
+        )
+    )
+)
+
+
+def _read(root: Node) -> tuple[Rule, ...]:
+    found = [_rule(number, read) for number, read in enumerate(_RULES.read(root), 1)]
+    return tuple(rule for rule in found if rule is not None)
+
+
+def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
+    """Return a rule; None for one with a mistake, which the file's document has recorded."""
+    pattern, command, action = read["pattern"], read["command"], read["action"]
+    if command is None:
+        return None
+    words = _read_words(read.given["command"], command) if action == Action.SKILL else ()
+    if pattern is None or not action:
+        return None
+    return Rule(number, read.source.place.line, pattern, Action(action), command, read["reply"], words)
 
 
 def _read_words(node: Node, command: str) -> tuple[str, ...]:

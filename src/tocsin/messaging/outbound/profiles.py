@@ -3,20 +3,30 @@
 A mapping from name to entries, each with `channel` (a kind or an alias) and `target`.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
+from tocsin.core.reading.fields import Field, ListType, MappingType, RecordType, RecordValues, TextType
+from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import Node, YamlIssue, shorten, suggestion
+from tocsin.core.reading.yaml_node import Node, YamlIssue
 from tocsin.core.storage.files import WatchedFile
 
 FILE_NAME = "profiles.yaml"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NAME_RULE = "use 1 to 100 letters, digits, '.', '_' or '-', the first one a letter or digit"
+_ENTRY = RecordType(
+    (
+        Field("channel", TextType(), required=True, doc="The kind of a channel, or an alias"),
+        Field("target", TextType(), required=True, doc="Where on the channel"),
+    )
+)
+_PROFILES = MappingType(
+    ListType(_ENTRY, allow_empty=False),
+    key_pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+    key_rule="not a profile name: use 1 to 100 letters, digits, '.', '_' or '-', the first one a letter or digit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +115,18 @@ class Profiles:
         return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
 
     def _read(self, root: Node) -> dict[str, Profile]:
-        return {name: self._read_profile(name, node) for name, node in root.mapping().items()}
+        profiles = _PROFILES.read(root)
+        return {name: Profile(name, tuple(map(self._entry, entries))) for name, entries in profiles.items()}
 
-    def _read_profile(self, name: str, node: Node) -> Profile:
-        if not _NAME.fullmatch(name):
-            node.refuse_key(f"{shorten(name)!r} is not a profile name: {_NAME_RULE}")
-        return Profile(name, tuple(self._read_entry(item) for item in node.items(allow_empty=False)))
-
-    def _read_entry(self, node: Node) -> ProfileEntry:
-        field = node.fields(required=("channel", "target"))
-        kind, target = field["channel"].text(), field["target"].text()
+    def _entry(self, read: RecordValues[Node]) -> ProfileEntry:
+        kind, target = read["channel"], read["target"]
         if not (kind and target):
             return ProfileEntry(kind, target)  # the file is refused
         try:
             kind = self._known_kind(kind)
             self._check(kind, target)
         except UnknownChannelError as error:
-            return ProfileEntry(kind, target, field["channel"].problem(error.sentence()))
+            return ProfileEntry(kind, target, read.given["channel"].problem(error.sentence()))
         except TocsinError as error:
-            return ProfileEntry(kind, target, field["target"].problem(error.sentence()))
+            return ProfileEntry(kind, target, read.given["target"].problem(error.sentence()))
         return ProfileEntry(kind, target)

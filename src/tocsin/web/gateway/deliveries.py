@@ -1,6 +1,5 @@
 """The gateway's routes to the durable queue: list, show, replay, retry, cancel."""
 
-import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
@@ -8,22 +7,72 @@ from starlette.types import Receive, Scope
 
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
-from tocsin.core.reading.yaml_node import suggestion
-from tocsin.delivery.document import delivery_document, seconds_of
+from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
+from tocsin.core.reading.json_value import read_json
+from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import AmbiguousDeliveryError
 from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDeliveryError
+from tocsin.delivery.terms import TIME
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.web.gateway.records import TEXT
 from tocsin.web.gateway.sending import caller_of
 from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.responses import JsonResponse
 
 MAX_PAGE = 200
 USUAL_PAGE = 50
-PARAMETERS = frozenset({"status", "channel", "target", "q", "since", "limit", "cursor"})
+MAX_REASONS = 3
 # As every store makes them: numbers, and in some an id behind them.
 CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
+
+
+def _since(text: str) -> float | None:
+    return TIME.parse(text) if text and TIME.parse else None
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= MAX_PAGE):
+        raise ValueError(f"expected a whole number from 1 to {MAX_PAGE}")
+    return int(text)
+
+
+QUERY = RecordType(
+    (
+        Field(
+            "status",
+            ChoiceType(tuple(map(str, DeliveryStatus)), blank=True),
+            default="",
+            doc="Only deliveries in this state",
+        ),
+        Field(
+            "channel",
+            TEXT,
+            default="",
+            doc="Only this channel, by its kind or an alias; a name that no channel has is refused",
+        ),
+        Field("target", TEXT, default="", doc="Only this target"),
+        Field("q", TEXT, default="", doc="Words of message or target; each may be the beginning of a word"),
+        Field(
+            "since",
+            TextType(blank=True, parse=_since, schema={"anyOf": [{"const": ""}, *TIME.schema["anyOf"]]}),
+            doc="Only those created at or after this time (RFC 3339 or Unix seconds)",
+        ),
+        Field(
+            "limit",
+            TextType(blank=True, parse=_limit, schema={"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+            default=USUAL_PAGE,
+            doc=f"How many at most: 1 to {MAX_PAGE}, {USUAL_PAGE} if not given",
+        ),
+        Field(
+            "cursor",
+            TextType(blank=True, pattern=f"({CURSOR})?", rule="not the next_cursor of a page"),
+            default="",
+            doc="`next_cursor` of the page before",
+        ),
+    )
+)
 
 
 class DeliveryRoutes:
@@ -60,34 +109,18 @@ class DeliveryRoutes:
         return await _change(scope, self._outbox.cancel)
 
     def _query(self, text: str) -> DeliveryFilter:
-        given = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
-        if unknown := sorted(given.keys() - PARAMETERS):
-            name = unknown[0][:100]
-            known = f"there are: {', '.join(sorted(PARAMETERS))}{suggestion(name, PARAMETERS)}"
-            raise _refusal(f"{name} is not a parameter; {known}")
-        status = given.get("status", "")
-        if status and status not in set(DeliveryStatus):
-            raise _refusal(
-                f"status must be one of: {', '.join(DeliveryStatus)}{suggestion(status, map(str, DeliveryStatus))}"
-            )
-        try:
-            since = seconds_of(given["since"]) if given.get("since") else None
-        except ValueError as error:
-            raise _refusal(f"since must be {error}") from None
-        limit = given.get("limit", str(USUAL_PAGE))
-        if not (limit.isascii() and limit.isdigit() and len(limit) <= 9 and 1 <= int(limit) <= MAX_PAGE):
-            raise _refusal(f"limit must be a whole number from 1 to {MAX_PAGE}")
-        cursor = given.get("cursor", "")
-        if cursor and not re.fullmatch(CURSOR, cursor):
-            raise _refusal("cursor must be the next_cursor of a page")
+        given = parse_qs(text, keep_blank_values=True)
+        query, issues = read_json(QUERY, tuple((name, values[-1]) for name, values in given.items()))
+        if issues.count:
+            raise _refusal("; ".join(map(str, issues.shown[:MAX_REASONS])))
         return DeliveryFilter(
-            status=DeliveryStatus(status) if status else None,
-            channel=self._kind(given.get("channel", "")),
-            target=given.get("target", ""),
-            text=given.get("q", ""),
-            since=since,
-            limit=int(limit),
-            cursor=cursor,
+            status=DeliveryStatus(query["status"]) if query["status"] else None,
+            channel=self._kind(query["channel"]),
+            target=query["target"],
+            text=query["q"],
+            since=query["since"],
+            limit=query["limit"],
+            cursor=query["cursor"],
         )
 
     def _kind(self, channel: str) -> str:

@@ -4,15 +4,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from tocsin import __version__
-from tocsin.delivery.model import DeliveryStatus
-from tocsin.web.gateway.deliveries import CURSOR, MAX_PAGE, USUAL_PAGE
-from tocsin.web.gateway.openapi_schemas import TIME, parameter, ref, schemas
+from tocsin.core.reading.fields import Field, TextType
+from tocsin.core.reading.json_schema import reference
+from tocsin.web.gateway.deliveries import QUERY
+from tocsin.web.gateway.openapi_schemas import parameter, schemas
+from tocsin.web.gateway.records import TEXT
 from tocsin.web.gateway.sending import MAX_KEY
 from tocsin.web.http.problems import PROBLEMS
 
 # What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
 TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
+
+_PREFER = Field(
+    "Prefer",
+    TEXT,
+    doc="`respond-async` queues the message instead of sending it now; `policy`, `not_before` and `expires_at` need it",
+)
+_IDEMPOTENCY_KEY = Field(
+    "Idempotency-Key",
+    TextType(blank=True, max_chars=MAX_KEY, schema={"pattern": "^[!-~]([ -~]*[!-~])?$"}),
+    doc="Repeating the request gives the same answer, for 24 hours",
+)
+_RECEIVER = Field("channel", TEXT, required=True, doc="A channel that receives, or an alias")
+_ID = Field("id", TEXT, required=True, doc="The id of the delivery, or a beginning that no other has")
 
 
 def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
@@ -41,8 +56,9 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
 
 
 def _send() -> dict[str, Any]:
-    result = ref("SendResult")
-    accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", ref("Accepted"))
+    result = reference("SendResult")
+    requests = [reference("SendRequest"), reference("QueueRequest")]
+    accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", reference("Accepted"))
     location = _header("Where to find the delivery")
     applied = _header("respond-async")
     replayed = {"Idempotent-Replayed": _header("`true` when this is a stored answer")}
@@ -51,23 +67,13 @@ def _send() -> dict[str, Any]:
         "summary": "Send a message to one target: now, or by the durable queue",
         "security": TOKEN,
         "parameters": [
-            parameter(
-                "Prefer",
-                "`respond-async` queues the message instead of sending it now; `policy`, `not_before` and `expires_at`"
-                " need it",
-                where="header",
-            ),
-            parameter(
-                "Idempotency-Key",
-                "Repeating the request gives the same answer, for 24 hours",
-                where="header",
-                schema={"type": "string", "maxLength": MAX_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-            ),
+            parameter(_PREFER, where="header"),
+            parameter(_IDEMPOTENCY_KEY, where="header"),
         ],
         "requestBody": {
             "required": True,
             "description": "`QueueRequest` only with the header `Prefer: respond-async`",
-            "content": {"application/json": {"schema": {"anyOf": [ref("SendRequest"), ref("QueueRequest")]}}},
+            "content": {"application/json": {"schema": {"anyOf": requests}}},
         },
         "responses": {
             "200": {**_answer("The message was handed over", result), "headers": replayed},
@@ -106,7 +112,7 @@ def _webhook() -> dict[str, Any]:
         "operationId": "webhook",
         "summary": "Take in what a product reports; the signature of the call is all the proof it needs",
         "security": [],
-        "parameters": [parameter("channel", "A channel that receives, or an alias", where="path")],
+        "parameters": [parameter(_RECEIVER, where="path")],
         "requestBody": {"required": True, **anything},
         "responses": {
             "200": answer,
@@ -121,29 +127,9 @@ def _deliveries() -> dict[str, Any]:
         "operationId": "deliveries",
         "summary": "The newest deliveries that match, a page at a time",
         "security": TOKEN,
-        "parameters": [
-            parameter("status", "Only deliveries in this state", schema={"enum": ["", *DeliveryStatus]}),
-            parameter("channel", "Only this channel, by its kind or an alias; a name that no channel has is refused"),
-            parameter("target", "Only this target"),
-            parameter("q", "Words of message or target; each may be the beginning of a word"),
-            parameter(
-                "since",
-                "Only those created at or after this time (RFC 3339 or Unix seconds)",
-                schema={"anyOf": [{"const": ""}, TIME]},
-            ),
-            parameter(
-                "limit",
-                f"How many at most: 1 to {MAX_PAGE}, {USUAL_PAGE} if not given",
-                schema={"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": USUAL_PAGE},
-            ),
-            parameter(
-                "cursor",
-                "`next_cursor` of the page before",
-                schema={"type": "string", "pattern": f"^({CURSOR})?$"},
-            ),
-        ],
+        "parameters": [parameter(field) for field in QUERY.fields],
         "responses": {
-            "200": _answer("One page", ref("DeliveryPage")),
+            "200": _answer("One page", reference("DeliveryPage")),
             **_problems("unauthenticated", "validation-failed", *ANYWHERE),
         },
     }
@@ -154,21 +140,24 @@ def _delivery(name: str, summary: str, *problems: str) -> dict[str, Any]:
         "operationId": name,
         "summary": summary,
         "security": TOKEN,
-        "parameters": [parameter("id", "The id of the delivery, or a beginning that no other has", where="path")],
+        "parameters": [parameter(_ID, where="path")],
         "responses": {
-            "200": _answer("The delivery as it is now", ref("Delivery")),
+            "200": _answer("The delivery as it is now", reference("Delivery")),
             **_problems("unauthenticated", "not-found", "validation-failed", *problems, *ANYWHERE),
         },
     }
 
 
 def _health() -> dict[str, Any]:
+    health = reference("Health")
     return {
         "operationId": "health",
         "summary": "Whether the service can work; needs no token and no rate limit counts it",
         "responses": {
-            "200": _answer("It can", ref("Health")),
-            "503": _answer("It is stopping, or cannot write its audit log, its queue or its inbox", ref("Health")),
+            "200": _answer("It can", health),
+            "503": _answer(
+                "It is stopping, or cannot write its audit log, its queue or its inbox", reference("Health")
+            ),
             **_problems("internal-error"),
         },
     }
@@ -198,7 +187,7 @@ def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _either(description: str, schema: dict[str, Any]) -> dict[str, Any]:
     """Describe an answer that has this schema, or is a problem document; its media type tells which."""
-    problem = {"application/problem+json": {"schema": ref("Problem")}}
+    problem = {"application/problem+json": {"schema": reference("Problem")}}
     return {"description": description, "content": {"application/json": {"schema": schema}, **problem}}
 
 
@@ -207,5 +196,5 @@ def _header(description: str) -> dict[str, Any]:
 
 
 def _problems(*codes: str) -> dict[str, Any]:
-    content = {"application/problem+json": {"schema": ref("Problem")}}
+    content = {"application/problem+json": {"schema": reference("Problem")}}
     return {str(PROBLEMS[code][0]): {"description": PROBLEMS[code][1], "content": content} for code in codes}

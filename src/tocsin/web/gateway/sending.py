@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import ceil, inf
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
-from tocsin.delivery.document import seconds_of
-from tocsin.delivery.model import SCHEDULE_S, Policy
+from tocsin.delivery.model import SCHEDULE_S
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
 from tocsin.web.gateway.audit_actions import GATEWAY
+from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import header_values, read_body
 from tocsin.web.http.bodies import parse_fields, refuse_field
 from tocsin.web.http.problems import HttpProblemError
@@ -27,8 +28,6 @@ from tocsin.web.http.responses import JsonResponse
 
 log = logging.getLogger(__name__)
 
-REQUIRED = ("channel", "target", "message")
-ONLY_QUEUED = ("policy", "not_before", "expires_at")
 MAX_KEY = 255
 # Programs that repeat requests do so after any 5xx: only what may end otherwise the next time is one.
 STATUSES = {
@@ -65,12 +64,12 @@ class SendHandler:
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; the answer is its send result, or where to find it in the queue."""
         raw = await read_body(scope, receive)
-        body = parse_fields(scope, raw, REQUIRED, ONLY_QUEUED)
+        body = parse_fields(scope, raw, QUEUE_REQUEST)
         queued = _prefers_async(scope)
         if not queued:
-            for key in ONLY_QUEUED:
-                if key in body:
-                    refuse_field(key, "only-queued", "It needs the header `Prefer: respond-async`")
+            for term in TERMS:
+                if term.name in body:
+                    refuse_field(term.name, "only-queued", "It needs the header `Prefer: respond-async`")
         key = _idempotency_key(scope)
         if not key:
             return (await self._carry_out(scope, body, "", queued=queued)).response()
@@ -84,7 +83,7 @@ class SendHandler:
             detail = "The request with this Idempotency-Key is still running."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
-    async def _once(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> ASGIApp:
+    async def _once(self, scope: Scope, body: Mapping[str, Any], key: str, *, queued: bool) -> ASGIApp:
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
         try:
             known = await self._keys.begin(key, digest)
@@ -116,16 +115,16 @@ class SendHandler:
         except TocsinError as error:
             log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
 
-    def _interrupted(self, body: Mapping[str, str]) -> SendResponse:
+    def _interrupted(self, body: Mapping[str, Any]) -> SendResponse:
         """Return the response for a direct send whose service died during it: it is never sent again."""
         error = "outcome unknown: the service stopped while this was sent; check there before sending again"
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
 
-    async def _carry_out(self, scope: Scope, body: dict[str, str], key: str, *, queued: bool) -> SendResponse:
+    async def _carry_out(self, scope: Scope, body: Mapping[str, Any], key: str, *, queued: bool) -> SendResponse:
         return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
 
-    async def _send_now(self, scope: Scope, body: dict[str, str]) -> SendResponse:
+    async def _send_now(self, scope: Scope, body: Mapping[str, Any]) -> SendResponse:
         cut_off: list[Receipt] = []
         try:
             receipt = await self._messenger.send(
@@ -139,11 +138,9 @@ class SendHandler:
             return _partly_sent(receipt)
         return _outcome(receipt.result, receipt.failure)
 
-    async def _queue(self, scope: Scope, body: dict[str, str], key: str) -> SendResponse:
+    async def _queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
         policy = body.get("policy", "")
-        if "policy" in body and policy not in set(Policy):
-            refuse_field("policy", "wrong-value", f"It must be one of: {', '.join(Policy)}")
-        terms = (_time(body, "not_before"), _time(body, "expires_at"), f"http:{key}" if key else None)
+        terms = (body.get("not_before"), body.get("expires_at"), f"http:{key}" if key else None)
         try:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
         except (ChannelError, ConfigError) as error:
@@ -193,15 +190,6 @@ def _replayed(status: int, body: str) -> Response:
 
 def _where(delivery: str) -> dict[str, str]:
     return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
-
-
-def _time(body: dict[str, str], key: str) -> float | None:
-    if key not in body:
-        return None
-    try:
-        return seconds_of(body[key])
-    except ValueError as error:
-        refuse_field(key, "wrong-value", f"It must be {error}")
 
 
 def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:

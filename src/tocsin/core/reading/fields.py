@@ -1,0 +1,277 @@
+"""Fields as data: what a record may hold, by name and type, with limits, defaults and a word for people.
+
+    PROBE = RecordType(
+        (
+            Field("url", TextType(), required=True, doc="What to fetch"),
+            Field("every", DurationType(lowest_s=1), default=60.0, doc="How often"),
+        )
+    )
+    probes = load_yaml(path, ListType(PROBE).read)  # or read_json(PROBE, members) of a request
+
+A type reads a value of any format (`tocsin.core.reading.value`) and reports what is wrong with it; `json_schema`
+makes the schema of an OpenAPI document from it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeAlias
+
+from tocsin.core.reading.value import UNKNOWN, InputValue, V
+
+_DURATION = re.compile(
+    r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,12}(?:\.[0-9]+)?)s?)?"
+)
+MAX_WHOLE = 2**53  # what every JSON reader can hold
+_UNITS_S = (86_400, 3_600, 60, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TextType:
+    """Text; a number in a YAML file counts, in its own spelling."""
+
+    blank: bool = False  # whether it may be empty or blank
+    max_chars: int = 0  # 0 is no limit
+    pattern: str = ""  # a regular expression for the whole text
+    rule: str = ""  # ends "… is" where the pattern does not match: `not a name: use letters`
+    parse: Callable[[str], Any] | None = None  # what to make of it; raises ValueError with what is wrong
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what only a schema can say of `parse`
+
+    @property
+    def harmless(self) -> Any:
+        """What stands for a text that is missing or wrong."""
+        return "" if self.parse is None else None
+
+    def read(self, value: InputValue) -> Any:
+        """Return the text, or what `parse` makes of it."""
+        text = value.text(blank=self.blank)
+        if value.as_text() is None or not (self.blank or text.strip()):
+            return self.harmless
+        try:
+            self._check(value, text)
+            return self.parse(text) if self.parse is not None else text
+        except ValueError as error:
+            value.refuse(str(error))
+            return self.harmless
+
+    def _check(self, value: InputValue, text: str) -> None:
+        if self.max_chars and len(text) > self.max_chars:
+            raise ValueError(f"expected at most {self.max_chars:,} characters, found {len(text):,}")
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            raise ValueError(f"{value.quote(text)} is {self.rule}")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerType:
+    """A whole number; both bounds are included."""
+
+    lowest: int = 0
+    highest: float = MAX_WHOLE
+
+    harmless: ClassVar[Any] = 0
+
+    def read(self, value: InputValue) -> int:
+        """Return the number."""
+        return value.integer(self.lowest, self.lowest, self.highest)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberType:
+    """A number; both bounds are included."""
+
+    lowest: float = -inf
+    highest: float = inf
+
+    harmless: ClassVar[Any] = 0.0
+
+    def read(self, value: InputValue) -> float:
+        """Return the number."""
+        number = value.as_number()
+        if number is None:
+            value.expect("a number")
+        elif self.lowest <= number <= self.highest:
+            return number
+        else:
+            value.refuse(f"expected a number {_bounds(self.lowest, self.highest)}, found {number:g}")
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanType:
+    """`true` or `false`."""
+
+    harmless: ClassVar[Any] = False
+
+    def read(self, value: InputValue) -> bool:
+        """Return the truth value."""
+        return value.boolean(False)
+
+
+@dataclass(frozen=True, slots=True)
+class DurationType:
+    """Seconds as a number, or a text such as `90s`, `15m`, `1h30m` or `2d`; both bounds are included."""
+
+    lowest_s: float = 0.0
+    highest_s: float = inf
+
+    harmless: ClassVar[Any] = 0.0
+
+    def read(self, value: InputValue) -> float:
+        """Return the seconds."""
+        seconds = value.as_number()
+        if seconds is None:
+            seconds = seconds_in(value.as_text() or "")
+        if seconds is None:
+            value.expect("a duration such as 90s, 15m or 1h30m")
+        elif self.lowest_s <= seconds <= self.highest_s:
+            return seconds
+        else:
+            value.refuse(f"expected a duration {_bounds(self.lowest_s, self.highest_s)} seconds, found {seconds:g}")
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceType:
+    """One of the given words."""
+
+    words: tuple[str, ...]
+    blank: bool = False  # whether an empty text is accepted, too
+
+    harmless: ClassVar[Any] = ""
+
+    def parse(self, text: str) -> str:
+        """Return the word that a text is; raise ValueError if it is another one."""
+        if text in self.words or (self.blank and not text):
+            return text
+        raise ValueError("not one of the words")
+
+    def read(self, value: InputValue) -> str:
+        """Return the word."""
+        if self.blank and value.as_text() == "":
+            return ""
+        return value.choice("", self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """A list of values of one type."""
+
+    item: "FieldType"
+    allow_empty: bool = True
+
+    harmless: ClassVar[Any] = ()
+
+    def read(self, value: InputValue) -> list[Any]:
+        """Return the values."""
+        return [self.item.read(item) for item in value.items(allow_empty=self.allow_empty)]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingType:
+    """A mapping whose keys are names that its author chose."""
+
+    item: "FieldType"
+    key_pattern: str = ""  # a regular expression for the whole key
+    key_rule: str = ""  # ends "… is" where the pattern does not match
+
+    harmless: ClassVar[Any] = MappingProxyType({})
+
+    def read(self, value: InputValue) -> dict[str, Any]:
+        """Return the values by name."""
+        members = value.mapping()
+        for name, member in members.items():
+            if self.key_pattern and not re.fullmatch(self.key_pattern, name):
+                member.refuse_key(f"{member.quote(name)} is {self.key_rule}", UNKNOWN)
+        return {name: self.item.read(member) for name, member in members.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record."""
+
+    name: str
+    type: "FieldType"
+    required: bool = False
+    default: Any = None  # where the field is absent
+    nullable: bool = False  # whether `null` is accepted, and means absent
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """A mapping whose keys are ours: unknown, missing and repeated ones are mistakes."""
+
+    fields: tuple[Field, ...]
+    name: str = ""  # in the schemas of an OpenAPI document
+    doc: str = ""
+    closed: bool = True  # False of what we answer: it may get more fields; reading refuses unknown ones either way
+
+    harmless: ClassVar[Any] = None
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The names of the fields that must be there."""
+        return frozenset(field.name for field in self.fields if field.required)
+
+    @cached_property
+    def quick(self) -> Mapping[str, Callable[[str], Any] | None]:
+        """The fields that a text alone decides: what parses it, and None where every text is accepted as it is."""
+        parsers: dict[str, Callable[[str], Any] | None] = {}
+        for each in self.fields:
+            match each.type:
+                case TextType(blank=True, max_chars=0, pattern="", parse=parse):
+                    parsers[each.name] = parse
+                case ChoiceType() as choice:
+                    parsers[each.name] = choice.parse
+        return parsers
+
+    def read(self, value: V) -> "RecordValues[V]":
+        """Return the fields of a record, each read as its type says."""
+        needed = [field.name for field in self.fields if field.required]
+        given = value.fields(needed, [field.name for field in self.fields if not field.required])
+        values = {field.name: _read(field, given[field.name]) for field in self.fields}
+        return RecordValues({name: each for name, each in values.items() if each is not None}, given, value)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordValues(Generic[V]):
+    """A record that was read."""
+
+    values: Mapping[str, Any]  # without absent fields that have no default
+    given: Mapping[str, V]  # for each field what was written, to report what only other rules can see
+    source: V
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a field; None where it is absent and has no default."""
+        return self.values.get(name)
+
+
+FieldType: TypeAlias = (
+    TextType | IntegerType | NumberType | BooleanType | DurationType | ChoiceType | ListType | MappingType | RecordType
+)
+
+
+def _read(field: Field, value: InputValue) -> Any:
+    if value.absent:
+        return field.type.harmless if field.required else field.default
+    if field.nullable and value.is_null:
+        return field.default
+    return field.type.read(value)
+
+
+def seconds_in(text: str) -> float | None:
+    """Return the seconds of a duration such as `90s`, `15m`, `1h30m` or `2d`; None for any other text."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        return None
+    return sum(float(count) * unit for count, unit in zip(found.groups(), _UNITS_S, strict=True) if count)
+
+
+def _bounds(lowest: float, highest: float) -> str:
+    """Return the end of a sentence about a number outside its bounds."""
+    if lowest == -inf:
+        return f"of at most {highest:g}"
+    return f"from {lowest:g} to {highest:g}" if highest < inf else f"of at least {lowest:g}"

@@ -1,0 +1,94 @@
+"""JSON schemas of field types, for OpenAPI documents."""
+
+from math import isfinite
+from typing import Any
+
+from tocsin.core.reading.fields import (
+    MAX_WHOLE,
+    BooleanType,
+    ChoiceType,
+    DurationType,
+    Field,
+    FieldType,
+    IntegerType,
+    ListType,
+    MappingType,
+    NumberType,
+    RecordType,
+    TextType,
+)
+
+
+def schema_of(type_: FieldType) -> dict[str, Any]:
+    """Return the schema of a type; a record with a name is a reference."""
+    match type_:
+        case TextType():
+            return _text(type_)
+        case IntegerType(lowest, highest):
+            return {"type": "integer", **_bounds(lowest, highest)}
+        case NumberType(lowest, highest):
+            return {"type": "number", **_bounds(lowest, highest)}
+        case BooleanType():
+            return {"type": "boolean"}
+        case DurationType(lowest, highest):
+            return {"anyOf": [{"type": "number", **_bounds(lowest, highest)}, {"type": "string"}]}
+        case ChoiceType(words, blank):
+            return {"enum": ["", *words] if blank else list(words)}
+    return _of_many(type_)
+
+
+def _of_many(type_: ListType | MappingType | RecordType) -> dict[str, Any]:
+    match type_:
+        case ListType(item, allow_empty):
+            return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1})}
+        case MappingType(item, pattern):
+            names = {"propertyNames": {"pattern": f"^(?:{pattern})$"}} if pattern else {}
+            return {"type": "object", "additionalProperties": schema_of(item), **names}
+        case RecordType():
+            return reference(type_.name) if type_.name else record_schema(type_)
+
+
+def record_schema(record: RecordType) -> dict[str, Any]:
+    """Return the schema of a record, with its fields."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "required": [field.name for field in record.fields if field.required],
+        "properties": {field.name: field_schema(field) for field in record.fields},
+    }
+    described = {"description": record.doc} if record.doc else {}
+    return {**schema, **({"additionalProperties": False} if record.closed else {}), **described}
+
+
+def field_schema(field: Field) -> dict[str, Any]:
+    """Return the schema of a field."""
+    schema = schema_of(field.type)
+    if field.nullable:
+        schema = _nullable(schema)
+    if field.default is not None:
+        schema = {**schema, "default": field.default}
+    return {**schema, "description": field.doc} if field.doc else schema
+
+
+def reference(name: str) -> dict[str, Any]:
+    """Return a reference to the schema of that name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _text(type_: TextType) -> dict[str, Any]:
+    limits: dict[str, Any] = {} if type_.blank else {"minLength": 1}
+    if type_.max_chars:
+        limits["maxLength"] = type_.max_chars
+    if type_.pattern:
+        limits["pattern"] = f"^(?:{type_.pattern})$"
+    return {"type": "string", **limits, **type_.schema}
+
+
+def _bounds(lowest: float, highest: float) -> dict[str, Any]:
+    lower = {"minimum": lowest} if isfinite(lowest) else {}
+    return {**lower, **({"maximum": highest} if highest < MAX_WHOLE else {})}
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}

@@ -1,0 +1,207 @@
+"""A value that someone else wrote, whatever the format, and the questions that a reader asks it.
+
+One set of rules for YAML files, JSON bodies and bus entries: a format says what a value is and where it stands.
+Nothing raises on the way: a wrong value is reported and read as a harmless one, so that one look finds all mistakes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, TypeVar
+
+SHOWN_LENGTH = 60
+
+UNKNOWN, MISSING, DUPLICATE = "unknown-key", "missing-key", "duplicate-key"
+WRONG_TYPE, WRONG_VALUE = "wrong-type", "wrong-value"
+
+V = TypeVar("V", bound="InputValue")
+
+
+class InputValue(ABC):
+    """A value, the way to it, and what it should be."""
+
+    __slots__ = ("parent", "step")
+
+    a_list: ClassVar[str] = "a list"
+    a_mapping: ClassVar[str] = "a mapping"
+
+    parent: "InputValue | None"
+    step: str | int  # the key or index by which the parent has it
+
+    @property
+    @abstractmethod
+    def absent(self) -> bool:
+        """Whether nobody wrote it."""
+
+    @property
+    @abstractmethod
+    def is_null(self) -> bool:
+        """Whether it is there and says nothing: `null`."""
+
+    @abstractmethod
+    def as_text(self) -> str | None:
+        """Return the text that it is, else None."""
+
+    @abstractmethod
+    def as_whole(self) -> int | None:
+        """Return the whole number that it is, else None."""
+
+    @abstractmethod
+    def as_number(self) -> float | None:
+        """Return the finite number that it is, else None."""
+
+    @abstractmethod
+    def as_boolean(self) -> bool | None:
+        """Return the truth value that it is, else None."""
+
+    @abstractmethod
+    def as_items(self: V) -> Sequence[V] | None:
+        """Return the values of the list that it is, else None."""
+
+    @abstractmethod
+    def as_members(self: V) -> Iterable[tuple[str, V]] | None:
+        """Return keys and values of the mapping that it is, repeated keys included, else None."""
+
+    @abstractmethod
+    def nothing(self: V, step: str) -> V:
+        """Return the member of that name, which is absent."""
+
+    @abstractmethod
+    def found(self) -> str:
+        """Return what it is, in words for an error."""
+
+    @abstractmethod
+    def quote(self, text: str) -> str:
+        """Return its text as an error may show it."""
+
+    @abstractmethod
+    def refuse(self, detail: str, code: str = WRONG_VALUE) -> None:
+        """Record a mistake of this value."""
+
+    @abstractmethod
+    def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
+        """Record a mistake of the key in front of this value; `near` is the key that was probably meant."""
+
+    @abstractmethod
+    def refuse_missing(self) -> None:
+        """Record that this absent value is required."""
+
+    def near(self, word: str, known: Iterable[str]) -> str:
+        """Return the known word that is close to `word`, if there is one."""
+        return near_word(word, known)
+
+    def expect(self, wanted: str) -> None:
+        """Record that something else is here; an absent value is no mistake of its own."""
+        if not self.absent:
+            self.refuse(f"expected {wanted}, found {self.found()}", WRONG_TYPE)
+
+    def text(self, default: str = "", *, blank: bool = False) -> str:
+        """Return a text, which is not blank unless `blank` allows it."""
+        text = self.as_text()
+        if text is None:
+            self.expect("text")
+            return default
+        if not blank and not text.strip():
+            self.refuse("expected text, found only blanks")
+        return text
+
+    def integer(self, default: int, lowest: int, highest: float) -> int:
+        """Return a whole number between two bounds, both included."""
+        number = self.as_whole()
+        if number is None:
+            self.expect("a whole number")
+            return default
+        if lowest <= number <= highest:
+            return number
+        self.refuse(f"expected a whole number from {lowest} to {highest}, found {shorten(str(number))}")
+        return default
+
+    def boolean(self, default: bool) -> bool:
+        """Return a truth value."""
+        value = self.as_boolean()
+        if value is None:
+            self.expect("true or false")
+            return default
+        return value
+
+    def choice(self, default: str, accepted: Iterable[str]) -> str:
+        """Return one word out of `accepted`."""
+        words = tuple(accepted)
+        word = self.text(default)
+        if not self.absent and word and word not in words:
+            near = self.near(word, words)
+            self.refuse(f"{self.quote(word)} is none of: {', '.join(words)}{did_you_mean(near)}")
+        return word if word in words else default
+
+    def items(self: V, *, allow_empty: bool = True) -> list[V]:
+        """Return the values of a list."""
+        items = self.as_items()
+        if items is None:
+            self.expect(self.a_list)
+            return []
+        if not items and not allow_empty:
+            self.refuse("this list needs an entry")
+        return list(items)
+
+    def mapping(self: V) -> dict[str, V]:
+        """Return the values of a mapping, of a repeated key the first one."""
+        members = self.as_members()
+        if members is None:
+            self.expect(self.a_mapping)
+            return {}
+        return _first_of_each(members)
+
+    def fields(self: V, required: Iterable[str] = (), optional: Iterable[str] = ()) -> dict[str, V]:
+        """Return the values of a mapping whose keys are ours: exactly these, absent ones included."""
+        needed = tuple(required)
+        known = (*needed, *optional)
+        members = self.as_members()
+        if members is None:
+            self.expect(self.a_mapping)
+            return {name: self.nothing(name) for name in known}
+        present = _first_of_each(members)
+        free = [name for name in known if name not in present]
+        for name, value in present.items():
+            if name not in known:
+                near = self.near(name, free)
+                value.refuse_key(f"unknown key {shorten(name)!r}{did_you_mean(near)}", UNKNOWN, near)
+        values = {name: present.get(name) or self.nothing(name) for name in known}
+        for name in needed:
+            if values[name].absent:
+                values[name].refuse_missing()
+        return values
+
+
+def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
+    """Return the values by key; refuse each key that is repeated."""
+    values: dict[str, V] = {}
+    for name, value in members:
+        if name in values:
+            value.refuse_key(f"duplicate key {shorten(name)!r}", DUPLICATE)
+        else:
+            values[name] = value
+    return values
+
+
+def near_word(word: str, known: Iterable[str]) -> str:
+    """Return the known word that is close to `word`, if there is one."""
+    # difflib costs 3 ms to import and is needed only where there is a mistake.
+    from difflib import get_close_matches
+
+    # Its cost grows with the square of the length.
+    near = get_close_matches(word[:SHOWN_LENGTH], list(known), 1)
+    return near[0] if near else ""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean …?)` when a known word is close to `word`, else an empty text."""
+    return did_you_mean(near_word(word, known))
+
+
+def did_you_mean(near: str) -> str:
+    """Return the end of an error about a word for which `near` was probably meant."""
+    return f" (did you mean {near!r}?)" if near else ""
+
+
+def shorten(text: str) -> str:
+    """Return `text` short enough for an error."""
+    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 1]}…"

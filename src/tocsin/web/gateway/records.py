@@ -1,0 +1,131 @@
+"""The records of the gateway's requests and answers, from which its OpenAPI document is made."""
+
+from tocsin.channels.contract import SendResult
+from tocsin.core.errors import FailureKind
+from tocsin.core.reading.fields import (
+    BooleanType,
+    ChoiceType,
+    Field,
+    FieldType,
+    IntegerType,
+    ListType,
+    MappingType,
+    NumberType,
+    RecordType,
+    TextType,
+)
+from tocsin.delivery.model import DeliveryStatus
+from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE, POLICIES
+from tocsin.web.http.problems import PROBLEMS
+
+TEXT = TextType(blank=True)
+MOMENT = TextType(blank=True, schema={"format": "date-time"})
+COUNT = IntegerType()
+BACKEND = ChoiceType(("sqlite", "redis"))
+HEALTH_STATUS = ChoiceType(("ok", "failing"))
+STATUSES = ChoiceType(tuple(map(str, DeliveryStatus)))
+
+
+def _always(name: str, type_: FieldType, *, nullable: bool = False) -> Field:
+    """Return a field that every answer has."""
+    return Field(name, type_, required=True, nullable=nullable)
+
+
+def _answer(name: str, *fields: Field) -> RecordType:
+    return RecordType(fields, name, closed=False)
+
+
+# Requests
+
+CHANNEL = Field("channel", TEXT, required=True, doc="The kind of a channel, or an alias")
+TARGET = Field("target", TEXT, required=True, doc="Where on the channel the message goes")
+MESSAGE = Field("message", TEXT, required=True, doc="The text of the message")
+TERMS = (Field("policy", ChoiceType(POLICIES), doc="What to do when it may have arrived."), NOT_BEFORE, EXPIRES_AT)
+
+SEND_REQUEST = RecordType((CHANNEL, TARGET, MESSAGE), "SendRequest")
+QUEUE_REQUEST = RecordType((*SEND_REQUEST.fields, *TERMS), "QueueRequest")
+
+# Answers
+
+SEND_RESULT = _answer(
+    SendResult.__name__,
+    _always("ok", BooleanType()),
+    _always("channel", TEXT),
+    _always("target", TEXT),
+    _always("message", TEXT),
+    _always("error", TEXT),
+)
+ACCEPTED = _answer("Accepted", _always("id", TEXT), _always("status", STATUSES))
+DELIVERY = _answer(
+    "Delivery",
+    _always("id", TEXT),
+    _always("channel", TEXT),
+    _always("target", TEXT),
+    _always("message", TEXT),
+    _always("source", TEXT),
+    _always("status", STATUSES),
+    _always("policy", ChoiceType(POLICIES)),
+    _always("attempts", COUNT),
+    _always("next_attempt_at", MOMENT, nullable=True),
+    _always("not_before", MOMENT, nullable=True),
+    _always("expires_at", MOMENT, nullable=True),
+    _always("idempotency_key", TEXT, nullable=True),
+    _always("parts_sent", COUNT),
+    _always("parts_total", COUNT),
+    _always("provider_id", TEXT),
+    _always("error", TEXT),
+    _always("error_class", ChoiceType(tuple(map(str, FailureKind)), blank=True)),
+    _always("created_at", TEXT),
+    _always("finished_at", MOMENT, nullable=True),
+    _always("duration_ms", COUNT, nullable=True),
+)
+DELIVERY_PAGE = _answer(
+    "DeliveryPage",
+    _always("items", ListType(DELIVERY)),
+    _always("next_cursor", TEXT, nullable=True),
+    _always("total", COUNT, nullable=True),
+)
+HEALTH = _answer(
+    "Health",
+    _always("status", ChoiceType(("ok", "degraded", "draining"))),
+    _always("version", TEXT),
+    _always("instance", TEXT),
+    _always(
+        "queue", _answer("", _always("backend", ChoiceType(("sqlite", "redis"))), _always("status", HEALTH_STATUS))
+    ),
+    _always("inbox", _answer("", _always("status", HEALTH_STATUS), _always("open", COUNT))),
+    _always("bus", _answer("", _always("status", ChoiceType(("off", "ok", "failing"))))),
+    _always("channels", MappingType(ChoiceType(("configured", "unconfigured")))),
+    Field("problems", ListType(TEXT)),
+    Field("failing", MappingType(TEXT)),
+    Field("throttled", MappingType(TEXT)),
+    Field(
+        "bot",
+        _answer(
+            "",
+            _always("mode", TEXT),
+            _always("status", TEXT),
+            _always("age_s", NumberType(), nullable=True),
+            _always("chat_model", ChoiceType(("off", "ok", "failing"))),
+        ),
+    ),
+)
+FIELD_ERROR = _answer(
+    "",
+    Field("pointer", TEXT, required=True, doc="A JSON pointer to the field, as the fragment of a URL"),
+    Field("code", TEXT, required=True),
+    Field("detail", TEXT, required=True),
+    Field("key", TEXT, required=True),
+    Field("suggestion", TEXT, doc="The key that was probably meant"),
+)
+PROBLEM = _answer(
+    "Problem",
+    _always("type", TEXT),
+    _always("title", TEXT),
+    _always("status", IntegerType(400, 599)),
+    _always("detail", TEXT),
+    _always("instance", TEXT),
+    _always("code", ChoiceType(tuple(sorted(PROBLEMS)))),
+    _always("request_id", TEXT),
+    Field("errors", ListType(FIELD_ERROR)),
+)
