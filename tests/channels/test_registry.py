@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
+from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.registry import Registry, discover
 from tocsin.core.config.settings import platform
 from tocsin.core.config.variables import Variable, base_url, text
@@ -15,6 +16,7 @@ from tocsin.testing.fakes import settings_of
 TOKEN = Variable("BELL_TOKEN", text, "", "Token.", secret=True, required=True)
 URL = Variable("BELL_URL", base_url, "https://bell.example", "Address.")
 PRETENDED = Variable("HORN_PLATFORM", text, "", "Pretend to be this platform.")
+FLUTE_TOKEN = Variable("FLUTE_TOKEN", text, "", "Token.", secret=True, required=True)
 
 
 class Bell(OutboundAdapter):
@@ -188,3 +190,36 @@ def test_no_two_channels_share_a_name_or_a_setting():
     variables = [variable.name for spec in specs for variable in spec.variables]
     assert len(set(names)) == len(names)
     assert len(set(variables)) == len(variables)
+
+
+class Whistle(Bell):
+    """Can hold a conversation, and needs no setting for it."""
+
+    spec = ChannelSpec(kind="whistle", label="Whistle", product="Whistle", conversation=True)
+
+
+class Flute(Bell):
+    """Can hold a conversation once it has its token."""
+
+    spec = ChannelSpec(kind="flute", label="Flute", product="Flute", secrets=(FLUTE_TOKEN,), conversation=True)
+
+
+@pytest.mark.parametrize(
+    ("classes", "env", "chosen"),
+    [
+        ((Bell, Flute, Whistle), {}, "whistle"),
+        ((Bell, Flute, Whistle), {"FLUTE_TOKEN": "x"}, "flute"),
+        ((Bell, Flute), {}, "flute"),
+    ],
+)
+def test_the_bot_uses_the_first_configured_channel_that_can_hold_a_conversation(
+    classes: tuple[type[Bell], ...], env: dict[str, str], chosen: str
+):
+    settings = settings_of(classes, {"TOCSIN_DATA_DIR": "/nonexistent", **env})
+    assert Registry(classes, settings, Workshop()).bot_channel().spec.kind == chosen
+
+
+def test_a_channel_declares_a_conversation_if_and_only_if_its_receiver_can_hold_one():
+    for channel in discover().classes:
+        receiver = channel.receiver()
+        assert channel.spec.conversation == (receiver is not None and issubclass(receiver, ConversationAdapter))

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 class TaskCancelledError(Exception):
-    """A person cancelled the job; whoever runs it says so in the chat."""
+    """A person cancelled the task; the executor says so in the chat."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,26 +22,26 @@ class ChatTask:
 
 
 class ChatTasks:
-    """Knows every job of this process."""
+    """The tasks of this process."""
 
     def __init__(self) -> None:
-        self._jobs: list[ChatTask] = []
+        self._tasks: list[ChatTask] = []
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._tasks)
 
     @contextmanager
     def running(self, chat: str, id: str) -> Iterator[ChatTask]:  # noqa: A002
         """Let the block be cancelled by `cancel`: it ends with TaskCancelledError then."""
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a job runs in a task")
+            raise RuntimeError("a chat task needs an asyncio task")
         job = ChatTask(chat, id, task)
-        self._jobs.append(job)
+        self._tasks.append(job)
         try:
             yield job
         except asyncio.CancelledError:
-            # Somebody else, such as the end of the program, may have cancelled the task as well.
+            # The end of the program may have cancelled the asyncio task as well.
             if not job.cancelled or task.uncancel() > 0:
                 raise
             raise TaskCancelledError from None
@@ -53,11 +53,11 @@ class ChatTasks:
             if job.cancelled:
                 _end(task)
         finally:
-            self._jobs.remove(job)
+            self._tasks.remove(job)
 
     def cancel(self, chat: str, id: str = "") -> int:  # noqa: A002
-        """Cancel every job of the chat, or the one with `id`, and return how many that were."""
-        chosen = [j for j in self._jobs if j.chat == chat and id in ("", j.id) and not j.cancelled]
+        """Cancel every task of the chat, or the one with `id`; return the number."""
+        chosen = [j for j in self._tasks if j.chat == chat and id in ("", j.id) and not j.cancelled]
         for job in chosen:
             job.cancelled = True
             job.task.cancel()

@@ -101,7 +101,7 @@ class Commands:
         }
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
-        """Answer the command of a message; one that nobody knows gets a hint, in groups only if it is for the bot."""
+        """Answer a command; an unknown one gets a hint, in groups only if it names the bot."""
         message = received.message
         name = message.command or ""
         if command := self._commands.get(name):
@@ -111,12 +111,12 @@ class Commands:
         return answered(f"I do not know /{name}. /help lists what I understand.")
 
     async def press(self, received: MessageContext, prefix: str, rest: str) -> HandlerResult | None:
-        """Answer a button; nothing when it is not one of ours."""
+        """Answer a button; return `None` if it is not the bot's own."""
         if prefix == keyboards.MODE and rest in set(ChatMode):
             return in_place(received.message, await self._switch(received, ChatMode(rest)))
         if prefix == keyboards.SKILL:
             result = await self._press_skill(received, rest)
-            # Who is turned away may press again.
+            # After a refusal the button stays, so that it can be pressed again.
             return result if was_turned_away(result) else in_place(received.message, result)
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
@@ -137,7 +137,7 @@ class Commands:
         return "\n".join(f"/{name}: {description}" for name, description in shown.items())
 
     async def status(self, received: MessageContext) -> HandlerResult:
-        """Tell mode, history, work in progress, the queue, cron jobs and the chat model."""
+        """Show mode, history, work in progress, the queue, cron jobs and the chat model."""
         message, gate = received.message, self._executor.gate
         chat = message.chat_id
         remembered = len(await self._sessions.get(history_key(message)))
@@ -234,7 +234,7 @@ class Commands:
 
 
 def is_for_others(message: InboundMessage) -> bool:
-    """Whether a command is none of ours and, in a group, may be meant for somebody else."""
+    """Whether a command is unknown and, in a group, may be meant for another bot."""
     unknown = message.kind is MessageKind.COMMAND and message.command not in DESCRIPTIONS
     return unknown and message.chat_type != "private" and not message.mentions_bot
 

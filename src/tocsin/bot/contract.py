@@ -1,4 +1,4 @@
-"""What the bot asks of its surroundings, and what it promises to whoever extends it."""
+"""What the bot needs from the program, and what it offers to extensions."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class ChatMode(StrEnum):
     """What a chat's free-form messages mean."""
 
     CHAT = "chat"  # they go to the chat provider
-    SKILL = "skill"  # they go through the intake pipeline
+    SKILL = "skill"  # they become plans of skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class HistoryMessage(Protocol):
 
 
 class ChatHistory(Protocol):
-    """The history of each chat, or topic of one: a window of some length that ends after some silence."""
+    """The history of each chat, or topic of one: a window of limited length that expires after some silence."""
 
     async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
         """Append one message; `message_id` is the product's, where the message may be edited."""
@@ -127,10 +127,10 @@ ShownAs = Callable[[str], Awaitable[ShownMessage | None]]
 # Keeps the queue from sending to a target for so many seconds; channel, target, seconds, reason.
 Hold = Callable[[str, str, float, str], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
-# Nothing means that no chat model is set up.
+# Returns `None` if no chat model is set up.
 FindProvider = Callable[[], Awaitable[ChatProvider | None]]
 StatusLines = Callable[[], Awaitable[Sequence[str]]]
-# Answers a button by what stands behind its prefix; nothing means that the button is unknown.
+# Answers a button by its data; returns `None` if the button is unknown.
 OnButton = Callable[[MessageContext, str], Awaitable[HandlerResult | None]]
 
 
@@ -156,5 +156,5 @@ def failed(text: str, reason: str) -> HandlerResult:
 
 
 def ignored(reason: str) -> HandlerResult:
-    """Return the result that says nothing."""
+    """Return the result without a reply."""
     return HandlerResult(HandlingStatus.IGNORED, reason=reason)

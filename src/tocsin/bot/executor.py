@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 TOO_MANY = "Too many requests -- please wait for current jobs to finish."
 CANCELLED = "(cancelled)"
-# Reasons of verdicts.
+# Reasons of results.
 TURNED_AWAY = "too many requests"
 BY_PERSON = "cancelled"
 BROKEN = "Something went wrong here, and the answer is not finished. The log has the details."
@@ -32,7 +32,7 @@ NOTHING_TO_READ = f"I find nothing in your message that I can read. {ACCEPTED}."
 UNREADABLE = "I could not read that message. Please try again, or send it as text."
 
 
-# Shows the chat that somebody works for it, while the block runs.
+# Shows the chat a processing indicator while the block runs.
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
 
 
@@ -47,7 +47,7 @@ class TaskContext:
         self._said = 0
 
     async def say(self, reply: Reply) -> None:
-        """Tell the chat how far the work is, before its end; a repeated attempt does not say it twice."""
+        """Send the chat a progress message; a repeated attempt does not send it twice."""
         self._said += 1
         await self._tell(self._target, reply, f"bot:{self.received.id}:progress:{self._said}")
 
@@ -85,7 +85,7 @@ class ChatExecutor:
         work = TaskContext(received, preview, self._tell, self._target_of(message))
         # Who was promised an answer before a crash is not turned away after it.
         patient = received.backlog or received.attempt > 1
-        await self.sequencer.turn(received)  # from here to the gate nothing is awaited
+        await self.sequencer.turn(received)  # no `await` from here to the gate
         try:
             with self.tasks.running(message.chat_id, received.id):
                 async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
@@ -142,7 +142,7 @@ def was_cancelled(result: HandlerResult) -> bool:
 
 def has_content(message: InboundMessage, ready: Prepared) -> bool:
     """Whether there is anything to answer but that files could not be read."""
-    # A mention of the bot in answer to somebody is about what that one wrote.
+    # A mention of the bot in a reply is about the message replied to.
     return bool(ready.text.strip() or ready.images or (message.quote and not ready.notes))
 
 

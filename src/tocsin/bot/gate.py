@@ -1,6 +1,6 @@
 """The concurrency gate: how many answers are worked on at the same time, in one chat and in all.
 
-Who comes first in a chat is first; chats that wait take turns. Everything happens on one event loop.
+First in, first out within a chat; waiting chats take turns. Everything happens on one event loop.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from tocsin.core.errors import TocsinError
 
 
 class GateFullError(TocsinError):
-    """As many messages of the chat wait as may."""
+    """The queue of the chat is full."""
 
     code = "too-many-requests"
 
@@ -47,7 +47,7 @@ class Gate:
     async def slot(self, chat: str, *, patient: bool = False) -> AsyncIterator[None]:
         """Hold a slot during the block, waiting for it first.
 
-        Raises GateFullError at once when as many wait as may; who is `patient` always waits, and does not count.
+        Raises GateFullError at once if the queue is full; a `patient` message always waits and does not count.
         """
         await self._enter(chat, patient=patient)
         try:
@@ -56,7 +56,7 @@ class Gate:
             self._leave(chat)
 
     async def _enter(self, chat: str, *, patient: bool) -> None:
-        if self._has_room(chat):  # then nobody of the chat waits: whoever leaves lets the next one in
+        if self._has_room(chat):  # then no message of the chat waits: each one that leaves admits the next
             self._running[chat] += 1
             return
         queue = self._waiting.get(chat, deque())

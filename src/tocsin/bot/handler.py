@@ -45,7 +45,7 @@ async def reject_without_bot(channels: Collection[str], received: MessageContext
 
 
 class BotAccessHandler:
-    """Comes first: lets nobody through who is not allowed, and answers what belongs to access itself."""
+    """The first handler: stops messages of chats that are not allowed, and answers access requests."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class BotAccessHandler:
         self._logged: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Return nothing for an allowed chat, and for every other channel."""
+        """Return `None` for an allowed chat, and for every other channel."""
         message = received.message
         if message.channel != self._channel.name:
             return None
@@ -133,7 +133,7 @@ class BotAccessHandler:
         return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
 
     def _log_once(self, chat_id: str) -> None:
-        """Log a rejected chat the first time; the memory of it is bounded."""
+        """Log a rejected chat the first time; the number of remembered chats is bounded."""
         if chat_id in self._logged:
             self._logged.move_to_end(chat_id)
             return
@@ -197,7 +197,7 @@ class BotHandler:
         self._on_button = on_button
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Answer everything of the bot's own channel; nothing for others."""
+        """Answer every message of the bot's channel; return `None` for other channels."""
         message = received.message
         if message.channel != self._channel.name:
             return None

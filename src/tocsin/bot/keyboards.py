@@ -23,13 +23,13 @@ def parse(data: str) -> tuple[str, str]:
 
 
 def mode_keyboard(current: ChatMode) -> Keyboard:
-    """Return one button a mode; the current one is marked."""
+    """Return one button per mode; the current one is marked."""
     return [[(f"• {mode}" if mode is current else str(mode), f"{MODE}{mode}") for mode in ChatMode]]
 
 
-def cancel_keyboard(job: str) -> Keyboard:
-    """Return the button that cancels one job."""
-    return [[("Cancel", f"{CANCEL}{job}")]]
+def cancel_keyboard(task_id: str) -> Keyboard:
+    """Return the button that cancels one task."""
+    return [[("Cancel", f"{CANCEL}{task_id}")]]
 
 
 def decision_keyboard(chat_id: str) -> Keyboard:
@@ -46,12 +46,12 @@ def skill_data(name: str) -> str:
 
 
 def find_skill(rest: str, names: Iterable[str]) -> str | None:
-    """Return the skill that a button means, by what it carries behind the prefix."""
+    """Return the skill of a button, by its data after the prefix."""
     return next((name for name in names if skill_data(name) == f"{SKILL}{rest}"), None)
 
 
 def page_of(rest: str) -> int | None:
-    """Return the page that a button leads to, from 0; nothing for the button of a skill."""
+    """Return the page that a button leads to, from 0; `None` for the button of a skill."""
     number = rest.removeprefix(_PAGE)
     if not rest.startswith(_PAGE) or not (number.isascii() and number.isdigit() and len(number) < 6):
         return None

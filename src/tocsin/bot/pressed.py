@@ -19,7 +19,7 @@ def message_pressed(message: InboundMessage) -> str | None:
 
 
 def in_place(message: InboundMessage, result: HandlerResult) -> HandlerResult:
-    """Let the last reply take the place of the message with the button."""
+    """Let the last reply replace the message with the button."""
     shown = message_pressed(message)
     if shown is None or not result.replies:
         return result
@@ -29,13 +29,13 @@ def in_place(message: InboundMessage, result: HandlerResult) -> HandlerResult:
 
 
 async def show_progress(channel: ConversationAdapter, message: InboundMessage, text: str) -> None:
-    """Write into the message with the button how far the work is; a failure changes nothing."""
+    """Show progress in the message with the button; ignore failures."""
     if (shown := message_pressed(message)) is not None:
         await _try(channel.edit(message, shown, Shown(text)))
 
 
 async def drop_buttons(channel: ConversationAdapter, message: InboundMessage) -> None:
-    """Remove buttons that no longer do anything; a failure changes nothing."""
+    """Remove buttons that no longer have an effect; ignore failures."""
     if (shown := message_pressed(message)) is not None:
         await _try(channel.remove_buttons(message, shown))
 

@@ -15,7 +15,7 @@ AGAIN_AFTER_S = (5.0, 30.0, 120.0, 600.0)  # failures that pass, such as a provi
 async def register_commands(channel: ConversationAdapter, clock: Clock, admin: str = "") -> str:
     """Register all commands, for the admin chat with its own, and return what went wrong.
 
-    Takes its time while the service is away. A menu that is missing stops nobody from using the bot.
+    Retries for minutes while the product is unreachable. The bot works without a menu, too.
     """
     failure = await _register_all(channel, admin)
     for wait_s in AGAIN_AFTER_S:

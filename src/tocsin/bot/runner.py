@@ -15,7 +15,7 @@ from tocsin.core.time.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """The handlers of the bot, and what is asked of it between messages."""
+    """The handlers of the bot, and its operations between messages."""
 
     access: Access
     access_handler: BotAccessHandler  # the first handler, before triggers

@@ -149,7 +149,7 @@ class Access:
         return change
 
     async def outcome(self, chat_id: str) -> str:
-        """Return what takes the place of the admin's buttons: where the chat stands, and what is known of it."""
+        """Return the text that replaces the admin's buttons: the state of the chat and its details."""
         record = (await self._store.family(chat_id))[0][1]
         return outcome_text(chat_id, await self.state_of(chat_id), record.details if record else {})
 
@@ -196,7 +196,7 @@ class Access:
             await self._queue(shown.target, text, key, replacing(shown.id))
 
     async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
-        # Before the decision is stored, and under a key: a repetition after a crash tells nobody twice.
+        # Before the decision is stored, and under a key: repeating it after a crash sends no second message.
         await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}")
 
     async def _queue(self, chat_id: str, text: str, key: str, extra: Mapping[str, Any] | None = None) -> str | None:
@@ -214,7 +214,7 @@ class Access:
 
 
 def details_of(message: InboundMessage) -> dict[str, str]:
-    """Return what is known of who asks, each on one line and short: strangers choose these words."""
+    """Return the details of the requester, each short and on one line: strangers choose these words."""
     is_group = message.chat_type != "private"
     facts = {
         "title": message.chat_title if is_group else None,
@@ -241,7 +241,7 @@ def outcome_text(chat_id: str, state: AccessState, details: Mapping[str, str]) -
 
 
 def labelled(details: Mapping[str, str]) -> list[str]:
-    """Return what is known of a chat, a label before each fact; of a group, the name is that of who asked."""
+    """Return the details of a chat with their labels; a group's name is that of the person who asked."""
     labels = {"name": "asked by"} if "kind" in details else {}
     return [f"{labels.get(name, name)}: {value}" for name, value in details.items()]
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
-MAX_PENDING = 1_000  # anybody may ask: strangers must not fill the disk
+MAX_PENDING = 1_000  # any chat may ask: strangers must not fill the disk
 
 
 class AccessState(StrEnum):
@@ -42,7 +42,7 @@ class AccessStore:
         self._max_pending = max_pending
 
     async def family(self, chat_id: str) -> list[tuple[str, Record | None]]:
-        """Return the chat and the other IDs it has or had, itself first, each with what is recorded of it."""
+        """Return the chat, then its other IDs, past and present, each with its record."""
 
         def work(connection: sqlite3.Connection) -> list[tuple[str, Record | None]]:
             moves = connection.execute(
@@ -93,7 +93,7 @@ class AccessStore:
         await self._database.write(work)
 
     async def forget(self, chat_id: str) -> None:
-        """Drop what is recorded of the chat."""
+        """Delete the record of the chat."""
         await self._run("DELETE FROM chat_access WHERE chat_id = ?", chat_id)
 
     async def record_move(self, old_id: str, new_id: str) -> None:

@@ -1,6 +1,6 @@
 """What a message says once its files are read: text, pictures for the model, and remarks for the person.
 
-Every file is opened in a child process of its own (see `file_reader` and `speech_reader`).
+Every file is opened in a child process of its own (`file_reader`, `picture_reader`, `speech_reader`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -45,18 +45,18 @@ ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt)
 
 
 class Attachments:
-    """Fetches and reads what comes with a message."""
+    """Fetches and reads the files of a message."""
 
     def __init__(self, fetch: Fetch, speech: Speech) -> None:
         self._fetch = fetch
         self._speech = speech
 
     async def prepare(self, message: InboundMessage) -> Prepared:
-        """Read all files of `message`; one that cannot be read holds up nothing, and person and model are told."""
+        """Read all files of `message`; person and model are told of each one that cannot be read."""
         taken = _Taken([message.text] if message.text else [])
         taken.texts += [f"[{thing}]" for thing in message.things]
         await self._take_all(message.attachments, taken)
-        # What somebody else sent is for the model: the person who answers it needs no remarks.
+        # Quoted files are for the model: the person who replies needs no remarks about them.
         answered = _Taken([], taken.images, came_with="With the message that this one answers")
         await self._take_all(message.quote.attachments if message.quote else (), answered)
         return Prepared(
@@ -87,7 +87,7 @@ class Attachments:
             if len(taken.images) >= MAX_IMAGES:
                 raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
             data = await self._fetch(attachment)
-            # What is sent as a photo, the product has made itself, and made it small.
+            # Photos were re-encoded and scaled down by the product.
             taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
         elif kind:
             taken.texts.append(await _document(attachment, kind, await self._fetch(attachment)))

@@ -1,6 +1,6 @@
-"""Open one file of a stranger and print its text, as a program: `python -m tocsin.bot.files.file_reader <kind> <path>`.
+"""Print the text of one untrusted file: `python -m tocsin.bot.files.file_reader <kind> <path>`.
 
-It runs as a child with limited memory and time, so that a hostile file can end nothing but it. What it
+It runs as a child with limited memory and time, so that a hostile file can end only this process. What it
 prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
 """
 
@@ -24,7 +24,7 @@ class ExtractedText(TypedDict, total=False):
 
     text: str
     cut: bool  # there is more than `text` has
-    refused: str  # why there is nothing
+    refused: str  # why there is no text
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def read_text(path: Path) -> ExtractedText:
-    """Return the first characters of a text; what is no UTF-8 is read as well as possible."""
+    """Return the first characters of a text; invalid UTF-8 is replaced."""
     content = path.read_bytes()
     encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     return _cut(content.decode(encoding, errors="replace"))

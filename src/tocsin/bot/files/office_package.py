@@ -2,7 +2,7 @@
 
 Only the parts that make up the text are unpacked, as a stream that ends when enough is read, and never more than
 `MAX_BYTES`. XML with a DTD is refused: these formats have none, and it is where entities that grow without end, or
-name files, are declared. Nothing is ever written.
+name files, are declared. It never writes.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ Attributes = Mapping[str, str]
 
 
 class RefusedError(Exception):
-    """There is nothing to read; says why."""
+    """The file cannot be read; the message says why."""
 
 
 class EnoughError(Exception):

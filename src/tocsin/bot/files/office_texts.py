@@ -77,7 +77,7 @@ class Paragraphs(Scanner):
 
 
 def read_docx(package: Package, words: Words, max_pages: int) -> None:
-    """Collect the text of a Word document; it has no pages before somebody prints it."""
+    """Collect the text of a Word document; pages exist only in print."""
     package.scan(package.main_part(), Paragraphs(DOCX, words))
 
 

@@ -34,7 +34,7 @@ async def fit(data: bytes, *, is_checked: bool = False) -> Image:
 
 
 def type_of(data: bytes) -> str:
-    """Return the type of a picture by how it begins; empty where it is none that models take."""
+    """Return the media type by the first bytes; empty if models do not accept it."""
     for media_type, beginnings in PICTURE_TYPES.items():
         if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):
             return media_type

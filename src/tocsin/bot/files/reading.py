@@ -1,4 +1,4 @@
-"""Open a file of a stranger in a child process of its own, by one of our reader programs."""
+"""Open an untrusted file in a child process, by one of the reader programs."""
 
 import asyncio
 import json
@@ -19,12 +19,12 @@ class UnreadableFileError(TocsinError):
 
 
 async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_s: float) -> dict[str, Any]:
-    """Return what a reader program of ours says of a file; its end, whatever the cause, is an UnreadableFileError."""
+    """Return the output of a reader program; raise UnreadableFileError if it fails for any reason."""
     with tempfile.TemporaryDirectory(prefix="tocsin-file-") as directory:
         path = await asyncio.to_thread(_write, Path(directory), data)
         argv = [sys.executable, "-I", "-m", module, *arguments, str(path)]
         try:
-            # Of our environment it needs nothing, least of all the secrets.
+            # It gets no other variable: the environment has secrets.
             finished = await run(argv, timeout_s=timeout_s, env={"PATH": os.defpath, "LANG": "C.UTF-8"})
         except ProcessTimeoutError:
             raise UnreadableFileError("it takes too long to open") from None

@@ -18,7 +18,7 @@ PACKAGES = ("av", "pywhispercpp")
 
 
 class SpeechError(TocsinError):
-    """Speech cannot be written down here; the sentence says what the operator has to run."""
+    """Transcription is unavailable; the sentence says what the operator has to run."""
 
     code = "no-speech"
 
@@ -43,7 +43,7 @@ BASE_EN = SpeechModel(
 
 
 class Speech:
-    """Writes down what a file says; one file at a time, because it takes every core."""
+    """Transcribes one file at a time, because transcription uses every core."""
 
     def __init__(self, directory: Path, read_in_child: ReadInChild, model: SpeechModel = BASE_EN) -> None:
         self.path = directory / model.file_name
@@ -53,7 +53,7 @@ class Speech:
         self._trusted: tuple[int, int] | None = None  # size and time of change of the file that was checked
 
     def problem(self) -> str:
-        """Return why nothing can be written down, or nothing; digests the model file when it is new."""
+        """Return why transcription is unavailable, or an empty text; verify the model file when it has changed."""
         missing = [package for package in PACKAGES if find_spec(package) is None]
         if missing:
             return f'{", ".join(missing)}: package not installed: pip install "tocsin[voice]"'

@@ -1,4 +1,4 @@
-"""Plans of skill mode: what a message asks for, which skill does it, and how far it is. They survive a restart."""
+"""Plans of skill mode: the requirements of a message, their skills and their progress. They survive a restart."""
 
 import json
 import sqlite3
@@ -9,12 +9,12 @@ from secrets import token_hex
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
-KEPT_S = 24 * 3600.0  # after that a button does nothing any more
+KEPT_S = 24 * 3600.0  # after that its buttons have no effect
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One requirement; `ok` is nothing while it has not been worked on."""
+    """One requirement; `ok` is `None` until its skill ran."""
 
     requirement: str
     skill: str = ""  # empty: none fits
@@ -24,7 +24,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one message comes to."""
+    """The steps that one message asks for."""
 
     id: str
     chat_id: str
@@ -55,7 +55,7 @@ class Plans:
         return plan
 
     async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:  # noqa: A002
-        """Return the plan for whoever takes it first, and for the same one again after a crash."""
+        """Return the plan to the first event that takes it, and to the same event again after a crash."""
         oldest = self._clock.now() - KEPT_S
 
         def work(connection: sqlite3.Connection) -> str | None:
@@ -70,7 +70,7 @@ class Plans:
         return Plan(id, chat_id, tuple(Step(**step) for step in json.loads(steps))) if steps else None
 
     async def give_back(self, plan: Plan) -> None:
-        """Let the plan be taken once more: nothing of it has begun."""
+        """Let the plan be taken again, because no step has started."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE plans SET taken_by = '' WHERE id = ?", [plan.id])
@@ -78,7 +78,7 @@ class Plans:
         await self._database.write(work)
 
     async def save(self, plan: Plan) -> None:
-        """Keep how far the plan is."""
+        """Store the progress of the plan."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE plans SET steps = ? WHERE id = ?", [_packed(plan), plan.id])

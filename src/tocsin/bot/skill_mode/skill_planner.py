@@ -81,7 +81,7 @@ class SkillPlanner:
         return match_steps(text, skills), []
 
     async def on_button(self, received: MessageContext, data: str) -> HandlerResult | None:
-        """Carry out or drop a plan; nothing for buttons that are not of a plan."""
+        """Carry out or cancel a plan; return `None` for other buttons."""
         prefix, rest = keyboards.parse(data)
         if not rest.startswith(_PLAN):
             return None

@@ -9,7 +9,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 
-QUIET_S = 1.0  # the product names no number of items: an album is whole when nothing more came for so long
+QUIET_S = 1.0  # an album is complete after so long without another item: products do not tell the number
 
 
 @dataclass(slots=True)
@@ -68,6 +68,6 @@ def merged(items: list[InboundMessage]) -> InboundMessage:
     ordered = sorted(items, key=lambda item: (len(item.id), item.id))
     captions = [item.text for item in ordered if item.text]
     attachments = tuple(attachment for item in ordered for attachment in item.attachments)
-    # In a group, the mention of the bot stands in one caption.
+    # In a group, one caption mentions the bot.
     mentions_bot = any(item.mentions_bot for item in items)
     return replace(ordered[0], text="\n".join(captions), attachments=attachments, mentions_bot=mentions_bot)

@@ -71,7 +71,7 @@ class Conversation:
         except BaseException:
             self._buffer.drop(exchange)  # it comes again, or never
             raise
-        if was_cancelled(result):  # what the person took back is no part of the conversation
+        if was_cancelled(result):  # a cancelled question is not part of the conversation
             self._buffer.withdraw(exchange)
         before = result.done
 
@@ -120,7 +120,7 @@ class Conversation:
 
 
 def explanation(error: TocsinError) -> str:
-    """Return what the person who asked is told of a failure: what they can do, never its details."""
+    """Return the reply to a failure: what the person can do, never the details."""
     if needs_operator(error):
         return OPERATOR_NEEDED
     if not isinstance(error, ProviderError):

@@ -1,10 +1,9 @@
-"""An answer while it is being written: one message, edited at most once a second in each chat.
+"""An answer while it is being written: one message, edited no faster than the channel allows.
 
-What is whole within a second is never shown as a preview: it would only be one more message, and flicker. Of an
-answer that one message cannot hold, the newest part is shown.
-A preview is a courtesy. Whatever goes wrong with it ends it, and nothing else. The answer itself leaves through the
-durable queue and takes the preview's place; a message ID is kept before the first edit, so that a second attempt
-after a crash goes on with the same message.
+An answer that is complete within a second has no preview. Of an answer that one message cannot hold, the newest part
+is shown. A failure ends the preview and does not affect the answer, which leaves through the durable queue and
+replaces the preview. The message ID is stored before the first edit, so that a second attempt after a crash continues
+with the same message.
 """
 
 import asyncio
@@ -28,11 +27,11 @@ FIRST_AFTER_S = 1.0  # after the first piece
 USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
 # Up to that many characters are rendered in less time than a thread takes to start.
 SHORT_CHARS = 4_000
-_REMEMBERED = 1_000  # chats whose pace is known; older ones are long free
+_REMEMBERED = 1_000  # chats; older ones are free again
 
 
 class EditRateLimiter:
-    """When the next call for each chat may be made; shared by all previews."""
+    """Limits the edits in each chat; shared by all previews."""
 
     def __init__(self, clock: Clock, every_s: float, hold: Hold | None = None) -> None:
         self._clock = clock
@@ -41,7 +40,7 @@ class EditRateLimiter:
         self._free_at: dict[str, float] = {}
 
     async def linger(self, seconds: float) -> None:
-        """Let time pass, for no chat in particular."""
+        """Wait, regardless of the chat."""
         await self._clock.sleep(seconds)
 
     async def wait(self, chat: str) -> None:
@@ -58,7 +57,7 @@ class EditRateLimiter:
         self._free_at[chat] = max(self._free_at.get(chat, 0.0), now + seconds)
 
     async def throttle(self, message: InboundMessage, seconds: float, reason: str) -> None:
-        """Keep to what the provider said, here and in the queue: the answer must not come before it either."""
+        """Wait as long as the provider said, here and in the queue: the answer must wait, too."""
         self.pause(message.chat_id, seconds)
         if self._hold is not None:
             await self._hold(message.channel, history_key(message), seconds, reason)
@@ -88,7 +87,7 @@ class Preview:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody looks at what is written."""
+        """Whether pieces of the answer are shown."""
         return self._channel is not None
 
     @property
@@ -107,7 +106,7 @@ class Preview:
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """Show what is written during the block; after it no call of the preview is on its way."""
+        """Show what is written during the block; no call is in flight after it."""
         if self._channel is None:
             yield
             return
@@ -116,7 +115,7 @@ class Preview:
             yield
         finally:
             self._ended = True
-            # A call that is on its way is awaited: cut off, it may leave a message whose ID nobody knows.
+            # Await a call in flight: cancelling it may leave a message with an unknown ID.
             if not self._calling:
                 task.cancel()
             await asyncio.wait([task])
@@ -124,7 +123,7 @@ class Preview:
                 log.error("preview ended unexpectedly", exc_info=bug)
 
     async def settled(self) -> None:
-        """Return when the message may be edited once more: the answer keeps the pace of its preview."""
+        """Return when the message may be edited again: the answer obeys the same limit."""
         if self._channel is not None and self.message_id is not None and not self._throttled:
             await self._limiter.wait(self._message.chat_id)
 
@@ -154,7 +153,7 @@ class Preview:
                 self._calling = False
 
     async def _keep_to(self, error: RemoteError) -> bool:
-        """Wait as long as the provider said; false when the queue cannot be told."""
+        """Wait as long as the provider said; return False if the queue cannot be held."""
         self._throttled = True
         wait_s = USUAL_PAUSE_S if error.retry_after_s is None else error.retry_after_s
         try:

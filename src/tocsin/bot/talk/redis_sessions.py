@@ -24,24 +24,24 @@ class RedisSessions:
         self._window = window
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
-        """See `SessionStore.append`."""
+        """Append by one script: all entries or none."""
         limits = (id, self._window, self._ttl_s, max(self._ttl_s, IDS_TTL_S))
         keys = (_key(chat_id), f"{_key(chat_id)}:ids")
         return bool(await self._client.run(_APPEND, keys, (*limits, *(_document(entry) for entry in entries))))
 
     async def edit(self, entry: SessionEntry) -> bool:
-        """See `SessionStore.edit`."""
+        """Replace one entry by one script."""
         arguments = (entry.message_id, entry.role, _document(entry), self._ttl_s)
         return bool(await self._client.run(_EDIT, (_key(entry.chat_id),), arguments))
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
-        """See `SessionStore.get`; what is no entry of ours is left out."""
+        """Return the window; skip what cannot be read as an entry."""
         found = await self._client.command("LRANGE", _key(chat_id), -self._window, -1)
         entries = (_entry(chat_id, raw) for raw in found)
         return tuple(entry for entry in entries if entry)
 
     async def clear(self, chat_id: str) -> None:
-        """See `SessionStore.clear`."""
+        """Delete the window; its IDs stay until they expire."""
         await self._client.command("DEL", _key(chat_id))
 
 

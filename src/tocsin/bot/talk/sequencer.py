@@ -1,7 +1,7 @@
-"""The order in which messages come to the gate: as they were received, however long each one is looked at before.
+"""Bring the messages of a chat to the gate in the order of their arrival.
 
-Many messages of a chat are begun at the same time, and what is read for each takes now longer, now shorter. Without
-this, a backlog would be answered in disorder, and the gate would turn away an earlier message for a later one.
+Messages are handled concurrently, and the reads before the gate take different times. Without the sequencer a backlog
+would be answered out of order, and the gate would refuse an earlier message in favour of a later one.
 """
 
 import asyncio
@@ -10,17 +10,19 @@ from collections import OrderedDict
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.messaging.inbound.handling import MessageContext
 
-# Nobody waits longer for a message that does not come, because a trigger answers it.
+# The longest wait for an earlier message: it may never come, because a trigger answers it.
 LONGEST_S = 0.5
 MAX_CHATS = 1_000
 
 
 class MessageSequencer:
-    """Knows which messages of each chat are on their way to the gate."""
+    """Tracks the messages of each chat on their way to the gate."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._coming: OrderedDict[str, dict[str, float]] = OrderedDict()  # ids, and until when one waits for them
+        self._coming: OrderedDict[str, dict[str, float]] = (
+            OrderedDict()
+        )  # by chat: event IDs, and the time at which waiting for each ends
         self._moved = asyncio.Event()
 
     def __len__(self) -> int:
@@ -45,7 +47,7 @@ class MessageSequencer:
         self._moved = asyncio.Event()
 
     async def turn(self, received: MessageContext) -> None:
-        """Return when all earlier messages of the chat are there; whoever is next comes in the next moment."""
+        """Return when all earlier messages of the chat have arrived or their wait has expired."""
         while (wait_s := self._wait_s(received)) > 0:
             await sleep_or_event(self._clock, wait_s, self._moved)
         self.leave(received)

@@ -79,7 +79,7 @@ class MemorySessions:
         self._chats: OrderedDict[str, _Chat] = OrderedDict()  # the one that was silent longest is the first
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
-        """See `SessionStore.append`."""
+        """Append to the window in memory."""
         chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
         if id in chat.ids:
             return False
@@ -89,7 +89,7 @@ class MemorySessions:
         return True
 
     async def edit(self, entry: SessionEntry) -> bool:
-        """See `SessionStore.edit`."""
+        """Replace one entry in memory."""
         chat = self._of(entry.chat_id)
         if chat is None:
             return False
@@ -101,17 +101,17 @@ class MemorySessions:
         return False
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
-        """See `SessionStore.get`."""
+        """Return the window in memory."""
         chat = self._of(chat_id)
         return tuple(chat.window) if chat else ()
 
     async def clear(self, chat_id: str) -> None:
-        """See `SessionStore.clear`."""
+        """Clear the window in memory."""
         if chat := self._of(chat_id):
             chat.window.clear()
 
     def replace(self, chat_id: str, entries: Sequence[SessionEntry]) -> None:
-        """Take over a window that somebody else keeps."""
+        """Replace the window with that of another store."""
         if not entries and chat_id not in self._chats:
             return
         chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
@@ -160,7 +160,7 @@ class _Owed:
 
 
 class Sessions:
-    """The operations of `SessionStore`, on Redis while it answers; never raises for want of a store.
+    """The operations of `SessionStore`, on Redis while it answers; never raises because a store is missing.
 
     Memory follows every change, so a chat goes on where it was when Redis is lost. What changes meanwhile
     is done again on Redis once it is back, at the next message of that chat.
@@ -261,7 +261,7 @@ class Sessions:
         return self._locks[hash(chat_id) % len(self._locks)]
 
     async def _caught_up(self, chat_id: str) -> SessionStore | None:
-        """Return Redis, once all that it missed of this chat is done there; nothing while it is away."""
+        """Return Redis after replaying the missed changes of this chat; `None` while it is unavailable."""
         if self._redis is None or self._clock.monotonic() < self._away_until:
             return None
         try:

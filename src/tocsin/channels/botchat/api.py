@@ -13,7 +13,7 @@ from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.text.redaction import Redactor
 
-# A token is part of every URL, so it is made of characters that mean nothing there.
+# A token is part of every URL, so only characters without a meaning there are accepted.
 _TOKEN = r"[0-9]+:[A-Za-z0-9_-]+"  # noqa: S105  # the shape of one
 MAX_DESCRIPTION = 300
 DOWNLOAD_TIMEOUT_S = 120.0

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from tocsin.channels.botchat.extras import InlineKeyboard
 
 _LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
-# `*+` and `++` never give back what they took: without them a text of many `href=` takes hours.
+# Possessive quantifiers: with backtracking a text of many `href=` takes hours.
 _LINK = r"""(?is)<a\s[^<>]*?href\s*+=\s*+["']?+([^"'<>\s]++)[^<>]*+>(.*?)</a\s*>"""
 _TAG = r"</?[A-Za-z][^<>]*>"
 
 
 @dataclass(slots=True)
 class Draft:
-    """What is about to be sent, and how it came to differ from what was asked for."""
+    """A message about to be sent, with the amendments that refusals made necessary."""
 
     chat_id: int | str
     text: str

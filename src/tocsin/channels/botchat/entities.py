@@ -1,4 +1,4 @@
-"""Markdown as text with entities: nothing is escaped, so nothing can be refused for its markup.
+"""Markdown as text with entities: without escapes, no text can be refused for its markup.
 
 Source: docs/facts/botchat.md, "Parse modes"; docs/facts/markdown.md; Bot API, MessageEntity.
 """
@@ -81,7 +81,7 @@ class Entities(Renderer):
 
 
 def _simple(run: TextRun) -> TextRun:
-    """Return the run with marks that may be nested: code is nothing else, and no link."""
+    """Return the run with marks that may be nested: code excludes every other mark and links."""
     if CODE not in run.marks:
         return run
     link = link_of(run)

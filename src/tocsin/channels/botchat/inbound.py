@@ -90,7 +90,7 @@ class BotchatInbound(InboundAdapter):
         """Return what `update` says, or None where it is not for this program.
 
         Raises RemoteError when the bot's user name matters and cannot be asked for now; a server that never tells
-        it must not hold up everything else.
+        it must not block other updates.
         """
         if self._has_token and needs_username(update):
             try:

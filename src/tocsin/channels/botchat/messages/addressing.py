@@ -10,7 +10,7 @@ from tocsin.channels.botchat.messages.fields import count, number, readable, rec
 # In groups a command may name its bot.
 COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?=\s|\Z)")
 CODE = frozenset({"code", "pre"})
-# What stays of "@bot, what is up" in front of the words.
+# What remains before the words of "@bot, hello".
 REST_OF_ADDRESS = " ,:;\t\n\u00a0"
 
 
@@ -38,7 +38,7 @@ class ParsedMessage:
 
 
 def names_somebody(message: Mapping[str, Any]) -> bool:
-    """Whether the bot must know who it is to understand the message: somebody is named, or a bot is answered."""
+    """Whether the bot needs its own user name: the message has a mention, or answers a bot."""
     answered = record(record(message.get("reply_to_message")).get("from"))
     return answered.get("is_bot") is True or any("@" in words(message.get(field)) for field in ("text", "caption"))
 

@@ -1,4 +1,4 @@
-"""Take values out of a provider's JSON whose types are not what they should be, without ever raising."""
+"""Read values from JSON whose types may be wrong, without raising."""
 
 from typing import Any
 

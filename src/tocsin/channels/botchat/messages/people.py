@@ -9,7 +9,7 @@ LONGEST_NAME = 255
 
 
 def sender_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the person, or the chat in whose name somebody wrote."""
+    """Return the person, or the chat in whose name the person wrote."""
     sender = record(message.get("sender_chat")) or record(message.get("from"))
     chat = record(message.get("chat"))
     return chat if not sender and chat.get("type") == "private" else sender

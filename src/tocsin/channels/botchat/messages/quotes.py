@@ -11,7 +11,7 @@ from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, Quote
 
 
 def answered_by(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message that this one answers; in a topic the topic's own beginning is no such message."""
+    """Return the message that this one answers; the message that opened a topic does not count."""
     answered = record(message.get("reply_to_message"))
     return {} if "forum_topic_created" in answered else answered
 

@@ -8,7 +8,7 @@ from tocsin.core.text.strings import truncate
 
 MAX_CHARS = 200  # of each name in it
 MAX_OPTIONS = 100  # more than a poll or a checklist can have
-# What the product says itself, not a person. The newest ones end like older ones: see `SERVICE_PREFIXES`.
+# Messages by the product, not by a person. Newer ones are recognised by SERVICE_PREFIXES.
 SERVICE = frozenset({
     "left_chat_member", "delete_chat_photo", "group_chat_created", "supergroup_chat_created", "channel_chat_created",
     "message_auto_delete_timer_changed", "migrate_to_chat_id", "migrate_from_chat_id", "pinned_message",
@@ -24,7 +24,7 @@ SERVICE_PREFIXES = (
 
 
 def things_of(message: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return in words what a person shared that is neither text nor file."""
+    """Describe in words what is neither text nor file."""
     found = {field: record(message.get(field)) for field in THINGS if field in message}
     if "venue" in found:  # the product repeats its place beside it
         found.pop("location", None)
@@ -32,7 +32,7 @@ def things_of(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_service(message: Mapping[str, Any]) -> bool:
-    """Whether the product tells something itself, such as that somebody joined."""
+    """Whether it is a service message, such as a new member."""
     return any(field in SERVICE or field.startswith(SERVICE_PREFIXES) for field in message)
 
 

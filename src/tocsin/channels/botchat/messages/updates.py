@@ -1,6 +1,6 @@
 """Turn an update of the Bot API into an inbound message. Source: docs/facts/botchat.md, "Messages".
 
-Nothing here raises or waits: an update that is broken, unknown or not meant for the bot gives nothing.
+These functions neither raise nor wait: an update that is broken, unknown or not for the bot gives `None`.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from tocsin.channels.botchat.messages.things import is_service, things_of
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 CHANNEL = "botchat"
-# What is asked for. The last one says that the bot was added or blocked, and asks for no answer.
+# The requested kinds. The last one says that the bot was added or blocked, and needs no answer.
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 GENERAL_TOPIC = 1  # it is answered without a thread
 CHAT_TYPES = {"private": "private", "group": "group", "supergroup": "group", "channel": "channel"}
 
 
 def read_update(update: Mapping[str, Any], bot: BotIdentity, received_at: float) -> InboundMessage | None:
-    """Return what a person did, or nothing; `received_at` is Unix time."""
+    """Return the event of a person, or `None`; `received_at` is Unix time."""
     if query := record(update.get("callback_query")):
         return _callback(update, query, bot, received_at)
     if message := record(update.get("message")):
@@ -56,8 +56,8 @@ def _message(
     said, attachments = understand(message, bot), attachments_of(message)
     if not chat_id or not message_id or said.to_other_bot or not _is_by_person(message, bot):
         return None
-    things = () if edited else things_of(message)  # a place that moves is told once
-    # What comes to the bot alone, and is of a kind that is not known here, must not vanish either.
+    things = () if edited else things_of(message)  # a live location is reported once
+    # A private message of an unknown kind must not vanish.
     told = said.text or attachments or things or said.to_bot or (_chat_type(chat) == "private" and not edited)
     if not told or is_service(message):
         return None
