@@ -157,11 +157,11 @@ class Adapter(OutboundAdapter):
         ("import package_that_is_not_there\n", "ModuleNotFoundError: No module named 'package_that_is_not_there'"),
         ("def (\n", "SyntaxError"),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
-        ("Adapter = 5\n", "TypeError: it is no subclass of"),
-        ("class Adapter: spec = None\n", "TypeError: it is no subclass of"),
+        ("Adapter = 5\n", "TypeError: it is not a subclass of"),
+        ("class Adapter: spec = None\n", "TypeError: it is not a subclass of"),
         (
             "from tocsin.channels.contract import OutboundAdapter as Adapter\n",
-            "TypeError: its `spec` is no ChannelSpec",
+            "TypeError: its `spec` is not a ChannelSpec",
         ),
         ("", "AttributeError"),
     ],
@@ -192,9 +192,12 @@ def test_a_broken_plug_in_is_told_by_every_command_and_by_the_doctor(cli: Cli, s
         (', aliases=("email",)', "the name email belongs to the channel email"),
         (
             ', options=(Variable("TEAMCHAT_BOT_TOKEN", str, "", "Mine."),)',
-            "the setting TEAMCHAT_BOT_TOKEN is another one's",
+            "the setting TEAMCHAT_BOT_TOKEN belongs to another channel or the core",
         ),
-        (', options=(Variable("GATEWAY_PORT", str, "", "Mine."),)', "the setting GATEWAY_PORT is another one's"),
+        (
+            ', options=(Variable("GATEWAY_PORT", str, "", "Mine."),)',
+            "the setting GATEWAY_PORT belongs to another channel or the core",
+        ),
     ],
 )
 def test_a_plug_in_cannot_take_over_what_belongs_to_another(cli: Cli, site: Path, more: str, reason: str):

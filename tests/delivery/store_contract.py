@@ -242,8 +242,8 @@ class StoreContract:
         ("extra", "reason"),
         [
             ({"buttons": "x" * MAX_EXTRA_BYTES}, "the extras of the message take 16,399 bytes, limit 16,384"),
-            ({"buttons": object()}, "the extras of the message are no JSON"),
-            ({"x": float("nan")}, "the extras of the message are no JSON"),
+            ({"buttons": object()}, "the message's extras are not representable as JSON"),
+            ({"x": float("nan")}, "the message's extras are not representable as JSON"),
         ],
         ids=["too long", "no JSON", "no number"],
     )

@@ -1,15 +1,15 @@
-"""A delivery as people and programs see it: in the HTTP interface, with `--json`, from Python."""
+"""The public form of a delivery: in the HTTP interface, with `--json`, from Python."""
 
 from datetime import UTC, datetime
 from math import isnan
 
 from tocsin.delivery.model import Delivery
 
-LATEST = 253_402_300_799.0  # the end of the year 9999: what a date can be shown for
+LATEST = 253_402_300_799.0  # the end of the year 9999, the last that a date can represent
 
 
 def delivery_document(delivery: Delivery) -> dict[str, object]:
-    """Return the record by name; times are RFC 3339 in UTC with milliseconds."""
+    """Return the record as a dictionary; times are RFC 3339 in UTC with milliseconds."""
     return {
         "id": delivery.id,
         "channel": delivery.channel,
@@ -35,7 +35,7 @@ def delivery_document(delivery: Delivery) -> dict[str, object]:
 
 
 def timestamp(seconds: float | None) -> str | None:
-    """Return Unix seconds as RFC 3339; a time that no date can be shown for is the nearest one that can."""
+    """Return Unix seconds as RFC 3339, limited to the range of dates."""
     if seconds is None or isnan(seconds):
         return None
     moment = datetime.fromtimestamp(min(max(seconds, 0.0), LATEST), UTC)

@@ -1,4 +1,4 @@
-"""One message to one target on its way: its record, its states, and the rules between them.
+"""A delivery, one message to one target: its record, its states, and their transitions.
 
 queued → sending → sent | retry_wait → sending … | dead | uncertain
 queued, retry_wait → cancelled | expired;  dead, uncertain → queued (replay)
@@ -32,20 +32,20 @@ __all__ = [
     "pack_extra",
 ]
 
-LEASE_S = 9.0  # with the poll and the claim, a killed worker's deliveries go on within 10 s
+LEASE_S = 9.0  # with poll and claim, a killed worker's deliveries continue within 10 s
 HEARTBEAT_S = 3.0
-IDEMPOTENCY_S = 24 * 3600.0  # after that, a key that comes again makes a new delivery
-# Waiting between tries after failures that may pass; then the delivery is dead.
+IDEMPOTENCY_S = 24 * 3600.0  # a key that is used again later makes a new delivery
+# Waits between attempts after temporary failures; then the delivery is dead.
 SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
-# Where a person waits for an answer: always after 15 % of the time that it has been failing, so that an
-# outage of 20 s is over for them 3 s after its end, and one of a day costs the provider no more tries than this.
+# For answers that a person waits for: each wait is 15 % of the outage so far, so that an outage of 20 s ends for them
+# 3 s late, and one of a day costs the provider only this many attempts.
 PROMPT_SOURCES = frozenset({"inbox", "bot"})
 _PROMPT_SHARE, _PROMPT_LEAST_S, _PROMPT_WHOLE_S = 0.15, 1.0, 86_400.0
-# Later, never earlier: a wait that was asked for is a promise.
+# Jitter only lengthens a wait, because the provider may have asked for it.
 JITTER = 0.1
-# Who says "wait 0 s" again and again is not asked in a loop. Below the second that we may be late.
+# A provider that keeps saying "wait 0 s" is not called in a tight loop.
 LEAST_THROTTLE_S = 0.5
-# A hold that a store keeps for longer was not made by `judge`, and is not kept to.
+# The limit of a hold; a longer one in a store was not made by `judge` and is ignored.
 LONGEST_HOLD_S = 24 * 3600.0
 MAX_EXTRA_BYTES = 16 * 1024
 
@@ -61,12 +61,12 @@ PROMPT_SCHEDULE_S = _prompt_schedule()
 
 
 def schedule_of(source: str) -> tuple[float, ...]:
-    """Return the waits between the tries of what `source` queued."""
+    """Return the waits between the attempts of deliveries queued by `source`."""
     return PROMPT_SCHEDULE_S if source in PROMPT_SOURCES else SCHEDULE_S
 
 
 class DeliveryStatus(StrEnum):
-    """Where a delivery stands."""
+    """The state of a delivery."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -86,7 +86,7 @@ REPLAYABLE = frozenset(
 
 
 class Policy(StrEnum):
-    """What happens to a message that may or may not have arrived."""
+    """What to do with a message that may have arrived."""
 
     AT_LEAST_ONCE = "at_least_once"  # send it again; it may arrive twice
     AT_MOST_ONCE = "at_most_once"  # hold it as uncertain; it may not have arrived
@@ -94,7 +94,7 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewDelivery:
-    """A message that asks to be queued. Times are Unix seconds."""
+    """A message to queue. Times are Unix seconds."""
 
     channel: str
     target: str
@@ -104,11 +104,11 @@ class NewDelivery:
     parse_mode: str = ""
     not_before: float | None = None
     expires_at: float | None = None
-    idempotency_key: str | None = None  # a second one with the same key is the first one
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what only the channel knows, as JSON can hold it
+    idempotency_key: str | None = None  # a known key returns the existing delivery
+    extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel, representable as JSON
 
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
-        """Return the same message with when it may be sent, and what makes it one of a kind."""
+        """Return the same message with its schedule and its key."""
         return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
 
     def accepted(self, now: float) -> "Delivery":
@@ -155,13 +155,13 @@ class Delivery:
     error_class: str = ""
     finished_at: float | None = None
     duration_ms: int | None = None
-    failures: int = 0  # tries that failed and were not merely throttled: the place in the schedule
+    failures: int = 0  # failed attempts other than throttled ones: the position in the schedule
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """What one try came to; made by `judge`, carried out by a store."""
+    """The outcome of one attempt; made by `judge`, carried out by a store."""
 
     status: DeliveryStatus  # sent, retry_wait, dead or uncertain; queued after a worker died
     parts_sent: int = 0
@@ -169,19 +169,19 @@ class AttemptOutcome:
     provider_id: str = ""
     error: str = ""
     error_class: str = ""
-    wait_s: float = 0.0  # until the next try, for retry_wait
-    throttled: bool = False  # the provider said when: the wait does not move the schedule
-    throttles_account: bool = False  # … and said it of the whole account
+    wait_s: float = 0.0  # until the next attempt, for retry_wait
+    throttled: bool = False  # the provider named the wait, which does not advance the schedule
+    throttles_account: bool = False  # … and it applies to the whole account
     duration_ms: int = 0
 
     def with_progress(self, parts_sent: int, parts_total: int, duration_ms: int) -> "AttemptOutcome":
-        """Return the same outcome with how far the try got, and how long it took."""
+        """Return the same outcome with the progress and duration of the attempt."""
         return replace(self, parts_sent=parts_sent, parts_total=parts_total, duration_ms=duration_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The facts of a failed try."""
+    """The facts of a failed attempt."""
 
     kind: FailureKind
     sentence: str
@@ -190,14 +190,14 @@ class Failure:
 
 
 def pack_extra(extra: Mapping[str, Any]) -> str:
-    """Return `extra` as JSON, or nothing when it is empty; raise ChannelError when a store would not take it."""
+    """Return `extra` as JSON, `""` if it is empty; raise ChannelError if a store would refuse it."""
     if not extra:
         return ""
     try:
         packed = json.dumps(dict(extra), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise ChannelError(
-            "the extras of the message are no JSON", hint="use texts, numbers, lists and objects"
+            "the message's extras are not representable as JSON", hint="use texts, numbers, lists and objects"
         ) from None
     if len(packed) > MAX_EXTRA_BYTES:
         raise ChannelError(
@@ -208,7 +208,7 @@ def pack_extra(extra: Mapping[str, Any]) -> str:
 
 
 def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jitter: float) -> AttemptOutcome:
-    """Decide what a failed try means; `jitter` is a random number from 0 to 1."""
+    """Return the outcome of a failed attempt; `jitter` is a random number from 0 to 1."""
     dead = AttemptOutcome(DeliveryStatus.DEAD, error=failure.sentence, error_class=str(failure.kind))
     if failure.kind is FailureKind.PERMANENT:
         return dead
@@ -226,9 +226,9 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
 
 
 def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptOutcome:
-    """Decide what becomes of a delivery whose worker died, or lost it, while it was sending.
+    """Return the outcome for a delivery whose worker died, or lost its lease, while sending.
 
-    It is tried again at once; a message that ends every worker that touches it ends as dead.
+    It is retried immediately; a message that kills every worker becomes dead.
     """
     unknown = AttemptOutcome(
         DeliveryStatus.UNCERTAIN,
@@ -243,5 +243,5 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptO
 
 
 def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:
-    """Whether a message that may have arrived is held instead of sent again."""
+    """Whether a message that may have arrived is held instead of being sent again."""
     return delivery.policy is Policy.AT_MOST_ONCE and not recognises_repeats

@@ -1,7 +1,7 @@
-"""Short forms of ids, as people type and read them.
+"""Short IDs, as people type and read them.
 
-An id is a UUIDv7: what was created in one minute shares its beginning, and its last group is random. So any
-beginning of an id is understood, and any beginning of its last group, which is what lists show.
+An ID is a UUIDv7: IDs of one minute share their beginning, but the last group is random. So a prefix of an ID is
+accepted, and a prefix of its last group, which lists show.
 """
 
 import re
@@ -11,18 +11,18 @@ from tocsin.core.errors import TocsinError
 from tocsin.delivery.store import DeliveryStore, unknown_delivery
 
 _WHOLE = 36
-_SHOWN = (8, 12)  # characters of the last group: 32 bits tell nearly all of a million apart
+_SHOWN = (8, 12)  # characters of the last group: 32 bits distinguish nearly all of a million
 _NAMED = 5  # candidates in an error
 
 
 class AmbiguousDeliveryError(TocsinError):
-    """Several deliveries have an id that begins so."""
+    """Several deliveries match the short ID."""
 
     code = "ambiguous-id"
 
 
 async def whole_id(store: DeliveryStore, text: str) -> str:
-    """Return the one id that `text` stands for; raise UnknownDeliveryError or AmbiguousDeliveryError."""
+    """Return the only ID that matches `text`; raise UnknownDeliveryError or AmbiguousDeliveryError."""
     short = text.strip().lower()
     if len(short) == _WHOLE:
         return short
@@ -38,7 +38,7 @@ async def whole_id(store: DeliveryStore, text: str) -> str:
 
 
 async def shortened(store: DeliveryStore, ids: Sequence[str]) -> dict[str, str]:
-    """Return for each id the shortest form to show that stands for it alone."""
+    """Return for each ID the shortest unique form."""
     short: dict[str, str] = {}
     for length in _SHOWN:
         left = {id_: id_.rpartition("-")[2][:length] for id_ in ids if id_ not in short}

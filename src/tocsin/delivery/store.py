@@ -1,7 +1,7 @@
-"""What every delivery store can do. One contract suite runs over all of them.
+"""The interface of every delivery store; one contract suite runs over all of them.
 
-A *lane* is the queue of one (channel, target): one delivery of it is in flight at a time, in order.
-A worker leases lanes, not deliveries; who holds the lane may send its first delivery.
+A *lane* is the queue of one (channel, target): its deliveries are sent in order, one at a time. A worker leases lanes,
+not deliveries; its holder may send the lane's first delivery.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,17 @@ ONLY_CANCELS = "only one that waits can be cancelled"
 
 
 class UnknownDeliveryError(TocsinError):
-    """No delivery has that id."""
+    """No delivery has this ID."""
 
     code = "not-found"
 
 
 def unknown_delivery(id_: str) -> UnknownDeliveryError:
-    """Return the error of an id that no delivery has."""
     return UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
 
 
 class TransitionError(TocsinError):
-    """The delivery is not in a state that allows this."""
+    """The state of the delivery does not allow this."""
 
     code = "invalid-transition"
 
@@ -47,7 +46,7 @@ def check_finished(delivery: Delivery) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRules:
-    """What a store must know of a channel to hand out its deliveries."""
+    """What a store must know about a channel to claim its deliveries."""
 
     target_rate: Rate | None = None
     group_rate: Rate | None = None  # in addition, for targets that begin with `group_prefix`
@@ -58,20 +57,20 @@ class ChannelRules:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    """A search; every field that is set narrows it."""
+    """A search, restricted by every field that is set."""
 
     status: DeliveryStatus | None = None
     channel: str = ""
     target: str = ""
-    text: str = ""  # words of message or target
+    text: str = ""  # words in message or target
     since: float | None = None  # Unix seconds
     limit: int = 50
-    cursor: str = ""  # `DeliveryPage.next_cursor` of the page before
+    cursor: str = ""  # `DeliveryPage.next_cursor` of the previous page
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPage:
-    """Found deliveries, newest first; `next_cursor` is empty on the last page."""
+    """A page of deliveries, newest first; `next_cursor` is empty on the last one."""
 
     items: Sequence[Delivery]
     next_cursor: str = ""
@@ -79,7 +78,7 @@ class DeliveryPage:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryHold:
-    """Until when a provider said to send nothing (Unix seconds), and what it said."""
+    """A provider's request to stop sending: its end (Unix seconds) and its reason."""
 
     until: float
     reason: str
@@ -87,7 +86,7 @@ class DeliveryHold:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the store can be relied on; `problems` are sentences for the operator."""
+    """Whether the store keeps deliveries safe; `problems` are sentences for the operator."""
 
     backend: str
     ok: bool
@@ -95,73 +94,72 @@ class Health:
 
 
 class DeliveryStore(Protocol):
-    """Keeps deliveries. Whatever a method returns is durable before it returns.
+    """Stores deliveries. Every change is durable before its method returns.
 
     `worker` names a running dispatcher; a lease ends `LEASE_S` after it was last renewed.
     """
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
-        """Accept deliveries, all or none; one whose idempotency key is known comes back as it is."""
+        """Accept deliveries, all or none; for a known idempotency key, return the existing one."""
         ...
 
     async def record(self, delivery: Delivery) -> None:
-        """Keep a finished delivery that did not pass through the queue; one with a known id is kept as it is."""
+        """Record a finished delivery that did not pass through the queue, unless its ID is known."""
         ...
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
         """Lease up to `limit` lanes whose first delivery is due, and mark these as sending.
 
-        Only channels in `rules` are handed out, no faster than their rates. First ends what a dead
-        worker left: a delivery found in `sending` is retried or becomes uncertain, by its policy;
-        what is past its `expires_at` becomes expired.
+        Only channels in `rules` are claimed, within their rates. First, deliveries of dead workers are retried or
+        become uncertain, by their policy, and those past their `expires_at` become expired.
         """
         ...
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
-        """Renew the leases of these deliveries; return those that are still the worker's."""
+        """Renew the leases of these deliveries; return those that the worker still holds."""
         ...
 
     async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
-        """Keep how many parts have gone out; false when the lease was lost."""
+        """Record how many parts were sent; return False if the lease was lost."""
         ...
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
-        """Take one more message from the buckets of `target`; return the seconds until it may go out.
+        """Take one more message from the buckets of `target`; return the seconds until it may be sent.
 
-        For the second and every further part of a message; the claim has taken the first.
+        For the second and later parts of a message; the claim has taken the first.
         """
         ...
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
-        """Hand nothing out for `target` during the next seconds: the provider said `reason` outside the queue."""
+        """Hold `target`, as the provider asked with `reason` in answer to a direct send."""
         ...
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
-        """Return the channels among these whose provider wants nothing at all for now."""
+        """Return the holds of whole channels among these."""
         ...
 
     async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
-        """Carry out what one try came to and free the lane; false when the lease was lost."""
+        """Apply the outcome of one attempt and free the lane; return False if the lease was lost."""
         ...
 
     async def release(self, worker: str, ids: Sequence[str]) -> None:
-        """Give back deliveries whose sending has not begun: they are queued as before."""
+        """Return claimed deliveries to the queue before their sending has begun."""
         ...
 
     async def seconds_to_next(self, rules: Mapping[str, ChannelRules]) -> float | None:
-        """Return how long until something may be due, or nothing when nothing waits."""
+        """Return the seconds until a delivery may be due, or `None` if none waits."""
         ...
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        """Return one delivery, with why it waits; raise UnknownDeliveryError."""
+        """Return one delivery, with the reason if it waits; raise UnknownDeliveryError."""
         ...
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        """Return for each text up to `limit` ids that begin with it, or whose last group does."""
+        """Return for each text up to `limit` IDs that, or whose last groups, begin with it."""
         ...
 
     async def search(self, query: DeliveryFilter) -> DeliveryPage:
-        """Return matching deliveries, newest first, with why they wait."""
+        """Return matching deliveries, newest first, waiting ones with the reason."""
         ...
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
@@ -169,31 +167,31 @@ class DeliveryStore(Protocol):
         ...
 
     async def retry(self, id: str) -> Delivery:  # noqa: A002
-        """Try a delivery in `retry_wait` now, or as soon as a provider that asked for a pause allows it."""
+        """Retry a delivery in `retry_wait` now, or as soon as the provider's hold allows."""
         ...
 
     async def cancel(self, id: str) -> Delivery:  # noqa: A002
-        """Cancel a delivery that waits; raise TransitionError when it is being sent or is finished."""
+        """Cancel a waiting delivery; raise TransitionError if it is being sent or finished."""
         ...
 
     async def counts(self) -> dict[DeliveryStatus, int]:
-        """Return how many deliveries are in each state."""
+        """Return the number of deliveries in each state."""
         ...
 
     async def prune(self, before: float) -> int:
-        """Forget deliveries that finished before that Unix time; return how many."""
+        """Delete deliveries that finished before a Unix time; return how many."""
         ...
 
     async def tidy(self) -> None:
-        """Do a little of what was put off; called every few seconds."""
+        """Do a part of the deferred work; called every few seconds."""
         ...
 
     async def try_write(self) -> None:
-        """Write something without meaning; raise StoreUnavailableError when that fails."""
+        """Make a test write; raise StoreUnavailableError if it fails."""
         ...
 
     async def health(self) -> Health:
-        """Return whether deliveries are safe here."""
+        """Return the health of the store."""
         ...
 
     async def aclose(self) -> None:

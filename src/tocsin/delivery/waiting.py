@@ -1,4 +1,4 @@
-"""Why a delivery waits, as its record shows it. Nothing of this is stored with it: it holds only while it waits."""
+"""Explain why a delivery waits; computed for display, never stored."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from tocsin.delivery.store import DeliveryHold
 def explained(
     delivery: Delivery, target: DeliveryHold | None, account: DeliveryHold | None, ahead: Delivery | None
 ) -> Delivery:
-    """Return a waiting delivery with what holds it up in `error`, and until when in `next_attempt_at`.
+    """Return a waiting delivery with the reason in `error` and its end in `next_attempt_at`.
 
-    `ahead` is the first delivery of its lane. What a delivery's own last try said stays in its `error`.
+    `ahead` is the first delivery of the lane. An error of the delivery's own last attempt is kept.
     """
     reasons: list[tuple[float, str, str]] = []
     if target is not None:

@@ -26,8 +26,8 @@ class DemoPage(HttpStandIn):
     `/received.json?after=n` waits up to 20 seconds for entries numbered above n; without `after` it lists
     what is there. `/chats.json` lists the chats with the bot, `/conversation.json?chat=id` the messages of one.
     `/_standin/received`, `say` and `press` work here too, the list over all channels; `/_standin/call` takes
-    `{"channel", "text"}` and lets somebody write where the product calls the gateway. `/_standin/file` takes
-    `{"chat_id", "name", "mime", "data", "caption", "sender_name"}`, `data` in base64, and lets somebody send a file.
+    `{"channel", "text"}` and sends a message where the product calls the gateway. `/_standin/file` takes
+    `{"chat_id", "name", "mime", "data", "caption", "sender_name"}`, `data` in base64, and sends a file.
     """
 
     channel = ""

@@ -34,7 +34,7 @@ class GuildchatAdapter(OutboundAdapter):
         target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),
-        target_rate=Rate(5, 5.0),  # evenly: no burst is documented, and refusals count towards a ban
+        target_rate=Rate(5, 5.0),  # evenly, because no burst is documented and refusals count towards a ban
         account_rate=Rate(50, 1.0),
         recognises_repeats=True,
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
@@ -47,7 +47,7 @@ class GuildchatAdapter(OutboundAdapter):
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter]":
-        """Return the side that reads interactions and webhook events."""
+        """Return the receiver of interactions and webhook events."""
         from tocsin.channels.guildchat.inbound import GuildchatInbound
 
         return GuildchatInbound
@@ -63,7 +63,7 @@ class GuildchatAdapter(OutboundAdapter):
         return MAX_CHARS if self.config[SPLIT] else None
 
     def dialect(self, parse_mode: str) -> "Renderer":
-        """Return the product's Markdown; in it, plain text is escaped."""
+        """Return the product's Markdown, in which plain text is escaped."""
         from tocsin.channels.guildchat.markdown import GuildMarkdown
 
         return GuildMarkdown(MAX_CHARS)
@@ -71,8 +71,8 @@ class GuildchatAdapter(OutboundAdapter):
     async def deliver(self, part: Part) -> str:
         """Post one part; the note is the message's ID.
 
-        An attempt without an answer is repeated once: because of the nonce, the provider then
-        returns the first message instead of posting a second one.
+        An unanswered attempt is repeated once: because of the nonce, the provider then returns the first message
+        instead of posting a second one.
         """
         body = {
             "content": part.text,
@@ -91,7 +91,7 @@ class GuildchatAdapter(OutboundAdapter):
 
 
 def nonce(part: Part) -> str:
-    """Return what names a part to the provider: the same at every attempt, at most 25 characters."""
+    """Return the nonce of a part: the same at every attempt, at most 25 characters."""
     from hashlib import sha256
 
     # The provider may compare nonces over all of a bot's channels.

@@ -1,4 +1,4 @@
-"""Answer an interaction by its token, and show that the bot types. Source: docs/facts/guildchat.md."""
+"""Answer an interaction with its token, and show the typing indicator. Source: docs/facts/guildchat.md."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tocsin.core.time.clock import Clock
 
 EPHEMERAL = 64  # only the person who asked sees it
-LIFE_S = 15 * 60 - 10.0  # of a token; the provider's clock began before ours
+LIFE_S = 15 * 60 - 10.0  # of a token, whose time began before the call arrived here
 LONGEST_WAIT_S = 5.0  # for the provider's pace; later the queue takes over
-# We may be faster than our own answer to the call: until that has arrived, the token is unknown there.
+# A call may overtake the answer to the webhook; until that has arrived, the provider does not know the token.
 NOT_YET = (10015, 10008)
 NOT_YET_WAITS_S = (0.25, 0.5, 1.0, 2.0)
 
@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_.=~-]{1,500}")
 
 @dataclass(slots=True)
 class InteractionToken:
-    """What answers one interaction without the bot's token; `expires_at` in monotonic seconds."""
+    """The token of one interaction, which replaces the bot's token; `expires_at` in monotonic seconds."""
 
     application_id: str
     token: str = field(repr=False)
@@ -37,12 +37,12 @@ class InteractionToken:
 
     @property
     def path(self) -> str:
-        """Where the token works, below the base address; never to be shown."""
+        """The path of the token below the base address; secret."""
         return f"/webhooks/{self.application_id}/{self.token}"
 
     @classmethod
     def of(cls, interaction: dict[str, Any], now: float, *, deferred: bool) -> "InteractionToken | None":
-        """Return the token, or None where it has not the shape of one."""
+        """Return the token, or `None` if it is malformed."""
         application_id, token = snowflake(interaction.get("application_id")), interaction.get("token")
         if not application_id or not isinstance(token, str) or not _TOKEN.fullmatch(token):
             return None
@@ -61,7 +61,7 @@ class InteractionResponder:
         if self.clock.monotonic() >= to.expires_at:
             raise refused("10062", "an interaction can be answered directly for 15 minutes")
         if parse_mode == COMMONMARK:
-            # Their Markdown is close enough to ours: what is left over may be read as ours once more.
+            # The product's Markdown is close to CommonMark, so that unsent parts may be rendered again.
             parts = [part.text for part in render(visible(text), GuildMarkdown(MAX_CHARS))]
             await answer_in_parts(parts, lambda part: self._post(to, part))
             return
@@ -69,7 +69,7 @@ class InteractionResponder:
         await answer_in_parts(sources, lambda source: self._post(to, shown(source)))
 
     async def whisper(self, to: InteractionToken, text: str) -> None:
-        """Follow up in a message that only the person sees; a deferred answer, which all see, is deleted before."""
+        """Delete the deferred answer, which all see, and post a message that only the person sees."""
         await self.withdraw(to)
         try:
             await self._post(to, shown(text), EPHEMERAL)
@@ -77,14 +77,14 @@ class InteractionResponder:
             raise as_channel_error(failure) from None
 
     async def type(self, channel_id: str) -> None:
-        """Show for 10 seconds that the bot types."""
+        """Show "typing" for 10 seconds."""
         try:
             await self.api.call("POST", f"/channels/{channel_id}/typing")
         except RemoteError as failure:
             raise as_channel_error(failure) from None
 
     async def withdraw(self, token: InteractionToken) -> None:
-        """Delete the deferred answer if it still waits for its text; raise ChannelError if that does not work."""
+        """Delete the deferred answer if it still has no text; raises ChannelError."""
         if not token.original_is_open or self.clock.monotonic() >= token.expires_at:
             return
         try:
@@ -103,7 +103,7 @@ class InteractionResponder:
         to.original_is_open = False
 
     async def _patiently(self, method: str, path: str, document: Any = None) -> None:
-        """Call, and wait where the provider asks for it or does not know the token yet."""
+        """Call, and retry while the provider asks to wait or does not know the token yet."""
         for usual_s in NOT_YET_WAITS_S:
             try:
                 return await self.api.call_by_token(method, path, document)
@@ -115,18 +115,18 @@ class InteractionResponder:
 
 
 def shown(text: str) -> str:
-    """Return `text`, the plain output of a command, so that no character of it acts as markup."""
+    """Return plain text escaped, so that no character acts as markup."""
     return GuildMarkdown(MAX_CHARS).show(Block((TextRun(text),))).text
 
 
 def escaped_at_most(text: str) -> int:
-    """Return how long `text` is once it is `shown`, at most; adds up over its code points."""
+    """Return an upper bound of the length of `shown(text)`, additive over code points."""
     in_addresses = sum(map(text.count, "\\*`|~"))  # there, %7C instead of a backslash before it
     return len(text) + 2 * in_addresses + sum(map(text.count, "[]_<>#-+."))
 
 
 def _pause_s(failure: RemoteError, usual_s: float) -> float | None:
-    """Return how long to wait before the next attempt, or None where none can work soon."""
+    """Return the wait before the next attempt, or `None` to give up."""
     if failure.provider_code in map(str, NOT_YET):
         return usual_s
     told = failure.retry_after_s if failure.kind is FailureKind.RATE_LIMITED else None

@@ -1,4 +1,4 @@
-"""The REST API: what is called, what an answer means, when the provider asks to wait.
+"""The client of the REST API: calls, the meaning of answers, rate limits.
 
 Source: docs/facts/guildchat.md.
 """
@@ -33,7 +33,7 @@ USER_AGENT = f"DiscordBot (https://github.com/tocsin-project/tocsin, {__version_
 MAX_CHARS = 2_000  # code points: an emoji counts as one
 SUPPRESS_EMBEDS = 4
 
-# What to do about an error, by the provider's code; one that is not here is shown as it is.
+# Remedies by the provider's error code; other codes are shown without one.
 ADVICE = {
     10003: "wrong channel ID, or the channel was deleted; copy its ID again",
     40058: "a forum, or a post that its author has not written in; choose a text channel or a thread",
@@ -49,11 +49,11 @@ ADVICE = {
 }
 THROTTLED = {20016, 20028}  # slow mode and the channel's write limit
 BAD_TOKEN = "bad token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105 - advice
-_EVERYWHERE = ""  # stands for all paths
+_EVERYWHERE = ""  # the key for all paths
 
 
 class GuildchatApi:
-    """Calls of one bot, and how long the provider wants none."""
+    """The calls of one bot, within the provider's rate limits."""
 
     def __init__(self, config: "Values", http: "Transport", clock: "Clock") -> None:
         self._config = config
@@ -65,10 +65,10 @@ class GuildchatApi:
     async def call(
         self, method: str, path: str, document: Any = None, *, proof: str = "", longest_wait_s: float = 0.0
     ) -> dict[str, Any]:
-        """Call as the bot, after the wait that the provider asked for unless it is longer than `longest_wait_s`.
+        """Call as the bot, after the wait that the provider asked for unless it exceeds `longest_wait_s`.
 
-        An answer without the text `proof` is not one of the provider. Raises ChannelError for a refusal or an
-        unusable answer, another RemoteError when there is none.
+        An answer without the text field `proof` is not the provider's. Raises ChannelError for a refusal or an unusable
+        answer, another RemoteError if there is no answer.
         """
         if self._token_refused:
             # 10,000 answers of 401, 403 or 429 in 10 minutes ban the address: one is enough.
@@ -77,13 +77,13 @@ class GuildchatApi:
         return await self._call_as_bot(method, path, document, proof)
 
     async def own_user(self) -> dict[str, Any]:
-        """Return the bot's own user; also allowed after the token was refused, and lifts that."""
+        """Return the bot's own user; allowed after the token was refused, and lifts that block on success."""
         user = await self._call_as_bot("GET", "/users/@me", None, "id")
         self._token_refused = False
         return user
 
     async def call_by_token(self, method: str, path: str, document: Any = None) -> None:
-        """Call a path that holds the token of an interaction; raises RemoteError without the provider's words."""
+        """Call a path that contains an interaction's token; raises RemoteError without the provider's text."""
         reply = await self._request(method, path, document)
         _judge(reply, reply.json_object(), quoted=False)
 
@@ -109,7 +109,7 @@ class GuildchatApi:
         return await self._http.request(method, f"{self._config[API_URL]}{path}", headers=headers, body=body)
 
     def _keep_limits(self, path: str, reply: "HttpResponse", answer: dict[str, Any] | None) -> None:
-        """Remember how long the provider wants no calls of `path` (one bucket of one channel), or of any."""
+        """Record how long the provider wants no calls of `path` (one bucket of one channel), or of any path."""
         wait_s, headers = 0.0, reply.headers
         if headers.get("x-ratelimit-remaining") == "0":
             wait_s = _seconds(headers.get("x-ratelimit-reset-after")) or 0.0
@@ -123,7 +123,7 @@ class GuildchatApi:
             self._free_at[path] = max(now + wait_s, self._free_at.get(path, 0.0))
 
     async def _wait_for_room(self, path: str, longest_wait_s: float) -> None:
-        """Wait as long as the provider asked; fail at once if that is longer than a caller should wait."""
+        """Wait as long as the provider asked, or fail immediately if that is too long for a caller."""
         here, everywhere = self._free_at.get(path, 0.0), self._free_at.get(_EVERYWHERE, 0.0)
         wait_s = round(max(here, everywhere) - self._clock.monotonic(), 3)
         if wait_s > longest_wait_s:
@@ -133,7 +133,7 @@ class GuildchatApi:
 
 
 async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
-    """Call, and once more after an attempt without an answer: for calls of which a repetition changes nothing."""
+    """Call, and repeat an unanswered call once; only for idempotent calls."""
     try:
         return await call()
     except RemoteError as failure:
@@ -143,12 +143,12 @@ async def repeat_once(call: Callable[[], Awaitable[T]]) -> T:
     try:
         return await call()
     except RemoteError as second:
-        # Whatever kept the second attempt from the provider, the first may have arrived.
+        # Even if the second attempt failed to connect, the first may have arrived.
         raise second if second.kind is FailureKind.PERMANENT else unanswered from None
 
 
 def _judge(reply: "HttpResponse", answer: dict[str, Any] | None, *, quoted: bool) -> dict[str, Any]:
-    """Return the answer to a call that worked, empty where it has none; raise ChannelError for any other."""
+    """Return the JSON of a successful answer, `{}` if it has none; raise ChannelError for any other answer."""
     if reply.status == 204:
         return {}
     if answer is None or 300 <= reply.status < 400:
@@ -159,7 +159,7 @@ def _judge(reply: "HttpResponse", answer: dict[str, Any] | None, *, quoted: bool
 
 
 def _is_everywhere(reply: "HttpResponse", answer: dict[str, Any] | None) -> bool:
-    """Whether a 429 concerns all channels; the proxy before the provider, which has no JSON, throttles the address."""
+    """Whether a 429 applies to all channels, as one without JSON does: a proxy throttles the IP address."""
     return answer is None or answer.get("global") is True or "x-ratelimit-global" in reply.headers
 
 
@@ -176,7 +176,7 @@ def _refusal(reply: "HttpResponse", answer: dict[str, Any], *, quoted: bool) -> 
 
 
 def _form_error(answer: Any) -> str:
-    """Return what 50035 tells about the content, or an empty text."""
+    """Return the message of 50035 about the content, or `""`."""
     for step in ("errors", "content", "_errors", 0, "message"):
         try:
             answer = answer[step]
@@ -186,7 +186,7 @@ def _form_error(answer: Any) -> str:
 
 
 def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | None:
-    """Return the longer one of body and header; either may be missing."""
+    """Return the longer wait of body and header, or `None`."""
     told = (_seconds(answer.get("retry_after")), reply.retry_after_s())
     return max((seconds for seconds in told if seconds is not None), default=None)
 

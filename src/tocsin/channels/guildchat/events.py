@@ -1,4 +1,4 @@
-"""Read webhook events. Ordinary channel messages are not among them. Source: docs/facts/guildchat.md."""
+"""Read webhook events, which do not include ordinary channel messages. Source: docs/facts/guildchat.md."""
 
 import re
 from datetime import datetime
@@ -11,9 +11,9 @@ from tocsin.core.reading.untrusted import named, within, written
 
 
 def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
-    """Return the message that an event tells of, or None: most events tell of something else.
+    """Return the message in an event, or `None`: most events contain none.
 
-    Events have no ID, and the product sends one anew until it is answered: the digest of the body names it.
+    Events have no ID, and the product repeats an unanswered one, so the digest of the body identifies it.
     """
     data = within(envelope, "event", "data")
     author, own_id = within(data, "author"), snowflake(envelope.get("application_id"))

@@ -29,7 +29,7 @@ UNREADABLE = "This could not be read. Please try again, or tell whoever runs thi
 
 
 class GuildchatInbound(InboundAdapter):
-    """Reads both kinds of call: an interaction is answered within the call, an event with 204."""
+    """Reads interactions, which are answered within the call, and events, which are answered with 204."""
 
     name: ClassVar[str] = "guildchat"
     answers_markdown: ClassVar[bool] = True
@@ -40,19 +40,19 @@ class GuildchatInbound(InboundAdapter):
         self._responder = InteractionResponder(GuildchatApi(config, tools.http, tools.clock), tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
-        """Check the signature over time stamp and raw body."""
+        """Check the signature over timestamp and raw body."""
         signature.check(request, self.config[PUBLIC_KEY])
 
     def replay_key(self, request: WebhookRequest) -> str:
-        """Return the digest of signature and time stamp; a PING is answered however often it comes."""
+        """Return the digest of signature and timestamp; repeated PINGs are answered anyway."""
         return digest_of_proof(signature.proof_of, request)
 
     def signed_at(self, request: WebhookRequest) -> float:
-        """Return the time stamp: the product names no age beyond which a call is to be rejected."""
+        """Return the timestamp: the product defines no maximum age of a call."""
         return signature.signed_at(request)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
-        """Read an interaction, or an event: that has no token, and an `event`, be it empty, or the type 0."""
+        """Read an interaction or an event; an event has no token, and either the field `event` or type 0."""
         call = json_object(request.body) or {}
         sort = call.get("type")
         if isinstance(sort, bool) or not isinstance(sort, int):
@@ -68,22 +68,22 @@ class GuildchatInbound(InboundAdapter):
         return self._interaction(call) if sort in (COMMAND, COMPONENT, MODAL) else None
 
     def reply_target(self, message: InboundMessage) -> str:
-        """Return the channel; a thread is a channel of its own."""
+        """Return the channel; a thread has its own channel ID."""
         return message.chat_id
 
     def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
-        """Defer the answer to an interaction; the person sees that the bot thinks, or a button that works."""
+        """Defer the answer to an interaction, which shows a progress indicator."""
         if message is None or message.kind not in (MessageKind.COMMAND, MessageKind.CALLBACK):
             return WebhookResponse(204)
         return _json_answer({"type": 5 if _waits_for_text(message) else 6})
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
-        """Show that the bot types, where the deferred answer does not show it already."""
+        """Show "typing", unless a deferred answer shows progress already."""
         if message.kind is MessageKind.MESSAGE and self.config[BOT_TOKEN]:
             await self._responder.type(message.chat_id)
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
-        """Fill in the deferred answer, or follow up on it; no bot token is needed."""
+        """Fill in the deferred answer, or post a follow-up, without the bot token."""
         token = message.reply_context.get("interaction")
         if not isinstance(token, InteractionToken):
             await super().send_response(message, response, parse_mode)
@@ -91,7 +91,7 @@ class GuildchatInbound(InboundAdapter):
         await self._responder.answer(token, response, parse_mode)
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
-        """Answer an interaction so that only the person who made it sees that."""
+        """Answer an interaction visibly only to its author."""
         token = message.reply_context.get("interaction")
         if not isinstance(token, InteractionToken):
             await super().answer_privately(message, response)
@@ -99,7 +99,7 @@ class GuildchatInbound(InboundAdapter):
         await self._responder.whisper(token, response)
 
     async def withdraw(self, message: InboundMessage) -> None:
-        """Take the deferred answer away: otherwise it shows for 15 minutes that the bot thinks."""
+        """Delete the deferred answer, which otherwise shows progress for 15 minutes."""
         token = message.reply_context.get("interaction")
         if isinstance(token, InteractionToken):
             await self._responder.withdraw(token)
@@ -107,7 +107,7 @@ class GuildchatInbound(InboundAdapter):
     def _interaction(self, call: dict[str, Any]) -> InboundMessage | Handshake:
         message = message_of(call, now=self.clock.now())
         if message is None:
-            # An answer put off would show for 15 minutes that the bot thinks.
+            # A deferred answer would show progress for 15 minutes.
             said = {"type": 4, "data": {"content": UNREADABLE, "flags": EPHEMERAL}}
             return Handshake(_json_answer(said))
         token = InteractionToken.of(call, self.clock.monotonic(), deferred=_waits_for_text(message))
@@ -117,7 +117,7 @@ class GuildchatInbound(InboundAdapter):
 
 
 def _waits_for_text(message: InboundMessage) -> bool:
-    """Whether the deferred answer is a message of its own; that of a button is the message the button is on."""
+    """Whether the deferred answer is a new message; that of a button is the button's message."""
     return message.kind is MessageKind.COMMAND or message.reply_to_id is None
 
 

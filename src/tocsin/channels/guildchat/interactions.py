@@ -1,4 +1,4 @@
-"""Read slash commands, buttons, menus and dialogues. Source: docs/facts/guildchat.md."""
+"""Read slash commands, buttons, menus and dialogs. Source: docs/facts/guildchat.md."""
 
 import re
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ _ID = re.compile(r"[0-9]{1,20}")
 _EPOCH_MS = 1_420_070_400_000  # a snowflake's first 42 bits count milliseconds from here
 _LONGEST_S = 10**6  # of a recording
 _GROUP_DM = 3
-_USER_COMMAND, _MESSAGE_COMMAND = 2, 3  # chosen from the menu of a person or of a message
+_USER_COMMAND, _MESSAGE_COMMAND = 2, 3  # called from the menu of a person or of a message
 _MAX_OPTIONS = 25
 _MAX_LEVELS = 3  # group, command, option
 
 
 def message_of(interaction: dict[str, Any], *, now: float) -> InboundMessage | None:
-    """Return what a person called, pressed, chose or filled in; None where the ID, or the name of it, is missing."""
+    """Return a command, a button, a choice or a form as a message; `None` if its ID or name is missing."""
     sort, data = interaction.get("type"), within(interaction, "data")
     interaction_id = snowflake(interaction.get("id"))
     chat_id = snowflake(interaction.get("channel_id")) or snowflake(within(interaction, "channel").get("id"))
-    # The answer goes by the token: a channel is needed only where that has run out.
+    # The token answers; the channel is needed only once the token has expired.
     chat_id = chat_id or interaction_id
     read = {COMMAND: _command, COMPONENT: _component, MODAL: _modal}.get(sort if isinstance(sort, int) else 0)
     said = read(interaction, data) if read and interaction_id else None
@@ -63,13 +63,13 @@ def snowflake(value: object) -> str:
 
 
 def made_at(an_id: str, now: float) -> float:
-    """Return when the thing with that ID was made, in Unix time; `now` for an ID that tells nothing plausible."""
+    """Return the Unix time in a snowflake; `now` if that is implausible."""
     at = ((int(an_id or "0") >> 22) + _EPOCH_MS) / 1000
     return at if len(an_id) >= 17 and at <= now + 3600 else now
 
 
 def sender_name(user: dict[str, Any], member: dict[str, Any]) -> str:
-    """Return what the others there call that person."""
+    """Return the person's display name."""
     return named(member.get("nick"), user.get("global_name"), user.get("username"), snowflake(user.get("id")))
 
 
@@ -104,7 +104,7 @@ def _component(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, A
         "args": " ".join(filter(None, chosen)),
         "callback_id": snowflake(interaction.get("id")),
         "callback_data": name,
-        # By this a component is told from a dialogue, which is answered in another way.
+        # Distinguishes a component from a dialog, which is answered differently.
         "reply_to_id": snowflake(within(interaction, "message").get("id")) or "0",
     }
 
@@ -134,7 +134,7 @@ def _arguments(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _words(options: object, levels: int) -> Iterator[str]:
-    """Yield the names of subcommands and the values of options, in their order: what the person typed."""
+    """Yield the names of subcommands and the values of options, in the order in which they were typed."""
     for option in objects(options, _MAX_OPTIONS):
         if "value" in option:
             yield _word(option["value"])
@@ -150,7 +150,7 @@ def _word(value: object) -> str:
 
 
 def _typed(components: object, levels: int) -> Iterator[str]:
-    """Yield what was typed or chosen in a dialogue: inputs lie in rows, or singly in labels."""
+    """Yield the values of a dialog; inputs are nested in rows or in labels."""
     for component in objects(components, _MAX_OPTIONS):
         if text := written(component.get("value")):
             yield text

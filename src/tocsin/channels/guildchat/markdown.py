@@ -1,4 +1,4 @@
-"""Markdown as the product reads it. Source: docs/facts/guildchat.md, "Formatting"."""
+"""Render Markdown for the product. Source: docs/facts/guildchat.md, "Formatting"."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,27 +7,27 @@ from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Ren
 from tocsin.core.text.markup.inline import BORDER, Piece, Role, settle, weave, with_mark
 
 FENCE = "```"
-LARGEST_HEADING = 3  # what is deeper is bold
+LARGEST_HEADING = 3  # deeper ones become bold
 _MARKS = {BOLD.kind: "**", ITALIC.kind: "*", STRIKE.kind: "~~"}
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+.#-]{1,30}")  # anything else would be shown as the first line of the code
 _URL = re.compile(r"(https?://[^\s<>]+)")
-# An underscore between letters does nothing, and neither does a lone tilde or bar.
+# An underscore between letters has no effect, nor has a single tilde or bar.
 _ACTING = re.compile(
     r"[\\*`\[\]]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||<(?=[@#:/A-Za-z])"
 )
 _ACTING_AT_LINE_START = re.compile(r"^([^\S\n]*)(#{1,3}(?=\s)|-#|>{1,3}(?=\s)|[-+](?=\s)|\d+(?=\.\s))", re.MULTILINE)
-# In an address these would end a style around it, or the address itself.
+# In an address, these would end a style around it, or the address.
 _IN_URL = str.maketrans({"*": "%2A", "`": "%60", "|": "%7C", "\\": "%5C", "(": "%28", ")": "%29"})
 _IN_BARE_URL = str.maketrans({"*": "%2A", "`": "%60", "|": "%7C", "\\": "%5C"})
 
 
 class GuildMarkdown(Renderer):
-    """A dialect close to the source; what would act and is not meant to is escaped."""
+    """The product's Markdown; characters that would act as markup unintentionally are escaped."""
 
     bullet = "-"
 
     def can_link(self, url: str, label: str) -> bool:
-        """Take web addresses that leave room for a label; a label that looks like an address is no link there."""
+        """Accept web addresses that leave room for a label; the product does not link a label that looks like one."""
         return (
             url[:4].lower() == "http"
             and len(_address(url)) <= (self.limit or 0) // 4
@@ -43,7 +43,7 @@ class GuildMarkdown(Renderer):
         """Return text with its marks."""
         if block.code is not None:
             language = block.language if _LANGUAGE.fullmatch(block.language) else ""
-            # Nothing can be escaped in there, so marks that would end it are kept from touching each other.
+            # Code cannot contain escapes, so a border separates marks that would end it.
             code = block.code.replace(FENCE, f"``{BORDER}`")
             return Shown(f"{FENCE}{language}\n{code}\n{FENCE}")
         if 1 <= block.heading <= LARGEST_HEADING:
@@ -53,7 +53,7 @@ class GuildMarkdown(Renderer):
 
 
 def escape(text: str) -> str:
-    """Escape what would act as markup; addresses stay as they are, or they would lead elsewhere."""
+    """Escape characters that would act as markup, except in addresses."""
     pieces = _URL.split(text)
     for index, piece in enumerate(pieces):
         if index % 2:
@@ -65,7 +65,7 @@ def escape(text: str) -> str:
 
 def _woven(runs: Iterable[TextRun]) -> str:
     out: list[str] = []
-    closed = False  # a style has just ended: its marks and those of the next one must not run together
+    closed = False  # a style has just ended: its marks must not touch those of the next one
     for piece in weave(settle(runs, by_line=True)):
         if not (text := _text_of(piece)):
             continue
@@ -74,7 +74,7 @@ def _woven(runs: Iterable[TextRun]) -> str:
             out.append(BORDER)
         out.append(text)
         closed = is_code or piece.role is Role.CLOSE
-    # Escaped when all is in place: only then it is known what stands at the start of a line.
+    # Escaped last, when it is known which characters begin a line.
     return _ACTING_AT_LINE_START.sub(_escaped_line_start, "".join(out))
 
 
@@ -97,7 +97,7 @@ def _text_of(piece: Piece) -> str:
 
 
 def _code(text: str) -> str:
-    """Return code between marks that it does not have itself."""
+    """Return code between marks that it does not contain."""
     runs = {len(run) for run in re.findall("`+", text)}
     if {1, 2} <= runs or max(runs, default=0) > 2:
         text, runs = re.sub("`(?=`)", f"`{BORDER}", text), {1}
@@ -111,5 +111,5 @@ def _address(url: str) -> str:
 
 
 def _is_balanced(label: str) -> bool:
-    """Whether the brackets of a label leave it whole: the product does not heed escapes there."""
+    """Whether the brackets of a label are balanced: the product ignores escapes there."""
     return re.fullmatch(r"(?:[^\[\]]|\[[^\[\]]*\])*", label) is not None

@@ -1,4 +1,4 @@
-"""Settings of the side that receives."""
+"""Settings of the receiver."""
 
 from tocsin.core.config.variables import Variable
 

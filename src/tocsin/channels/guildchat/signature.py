@@ -10,13 +10,13 @@ SIGNATURE_HEADER = "x-signature-ed25519"
 TIMESTAMP_HEADER = "x-signature-timestamp"
 
 _SIGNATURE = re.compile(r"[0-9a-fA-F]{128}")
-_TIMESTAMP = re.compile(r"[0-9]{1,20}")  # or a part of the body would pass for a part of it
+_TIMESTAMP = re.compile(r"[0-9]{1,20}")  # digits only, so that the timestamp cannot absorb a part of the body
 
 
 def check(request: WebhookRequest, public_key: str) -> None:
-    """Raise RejectedError unless the owner of `public_key` (64 hex digits) signed time stamp and raw body.
+    """Raise RejectedError unless the owner of `public_key` (64 hex digits) signed timestamp and raw body.
 
-    The product has no rule about the age: see `signed_at`.
+    The age is not checked: the product defines none.
     """
     if not public_key:
         raise RejectedError("no public key is configured", hint="set GUILDCHAT_PUBLIC_KEY")
@@ -28,12 +28,12 @@ def check(request: WebhookRequest, public_key: str) -> None:
     try:
         verify(timestamp.encode() + request.body, bytes.fromhex(signature))
     except not_signed:
-        raise RejectedError("the signature does not fit", hint="compare GUILDCHAT_PUBLIC_KEY") from None
+        raise RejectedError("the signature does not match", hint="compare GUILDCHAT_PUBLIC_KEY") from None
 
 
 @lru_cache(maxsize=4)
 def _verifier(public_key: str) -> tuple[Callable[[bytes, bytes], bytes], type[Exception]]:
-    """Return what checks signatures of that key, and what it raises; found anew at each call, it costs 10 µs more."""
+    """Return the verifier of a key and its exception; cached, because making one costs 10 µs."""
     from nacl.exceptions import CryptoError
     from nacl.signing import VerifyKey
 
@@ -41,15 +41,15 @@ def _verifier(public_key: str) -> tuple[Callable[[bytes, bytes], bytes], type[Ex
 
 
 def proof_of(request: WebhookRequest) -> tuple[str, str]:
-    """Return signature (128 hex digits in lower case) and time stamp; raise RejectedError when either has no shape."""
+    """Return signature (128 hex digits in lower case) and timestamp; raise RejectedError if either is malformed."""
     signature, timestamp = request.agreed_value(SIGNATURE_HEADER), request.agreed_value(TIMESTAMP_HEADER)
     if not _SIGNATURE.fullmatch(signature):
         raise RejectedError("the signature is not 128 hexadecimal digits")
     if not _TIMESTAMP.fullmatch(timestamp):
-        raise RejectedError("the time stamp is not a number")
+        raise RejectedError("the timestamp is not a number")
     return signature.lower(), timestamp
 
 
 def signed_at(request: WebhookRequest) -> float:
-    """Return the time stamp of a call, in Unix seconds."""
+    """Return the timestamp of a call, in Unix seconds."""
     return float(proof_of(request)[1])

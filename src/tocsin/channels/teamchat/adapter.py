@@ -21,7 +21,7 @@ CHUNK_AT = Variable(
     "TEAMCHAT_CHUNK_AT",
     integer(100, 40_000),
     4_000,
-    "Longer texts are split into parts of so many characters.",
+    "Longer texts are split into parts of this many characters.",
 )
 _TARGET = r"([CGDUW][A-Z0-9]{1,63}|#[^\s#@,/]{1,80})(?:/(\d{1,12}\.\d{1,9}))?"
 
@@ -53,33 +53,33 @@ class TeamchatAdapter(OutboundAdapter):
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter]":
-        """Return the side that reads events, commands and interactions."""
+        """Return the receiver of events, commands and interactions."""
         from tocsin.channels.teamchat.inbound import TeamchatInbound
 
         return TeamchatInbound
 
     def check_target(self, target: str) -> str:
-        """Accept a `#name`, an ID, and either with `/` and the time stamp of a thread's first message."""
+        """Accept a `#name` or an ID, optionally with `/` and the timestamp of a thread's first message."""
         if target.startswith("@"):
             raise ChannelError(
-                "names of people are no targets any more", hint="use the user ID (profile, ⋮, Copy member ID)"
+                "names of people are no longer valid targets", hint="use the user ID (profile, ⋮, Copy member ID)"
             )
         if not re.fullmatch(_TARGET, target):
             raise ChannelError(f"{target!r} is not a valid target", hint=f"write {self.spec.target_format}")
         return target
 
     def chunk_at(self) -> int:
-        """Return the length the operator chose."""
+        """Return the configured length."""
         return self.config[CHUNK_AT]
 
     def dialect(self, parse_mode: str) -> "Renderer":
-        """Return mrkdwn, or what shows text without reading it as that."""
+        """Return the renderer for mrkdwn, or for text that the product must not read as mrkdwn."""
         from tocsin.channels.teamchat.mrkdwn import LiteralMrkdwn, Mrkdwn
 
         return (LiteralMrkdwn if parse_mode == PLAIN else Mrkdwn)(self.chunk_at())
 
     async def deliver(self, part: Part) -> str:
-        """Post one part; the note is the time stamp that names the message."""
+        """Post one part; the note is the timestamp that identifies the message."""
         channel, _, thread = part.target.partition("/")
         body: dict[str, Any] = {
             "channel": channel,

@@ -1,4 +1,4 @@
-"""The Web API: what is called, what an answer means, when the provider asks to wait.
+"""The client of the Web API: calls, and the meaning of answers.
 
 Source: docs/facts/teamchat.md.
 """
@@ -26,7 +26,7 @@ BOT_TOKEN = Variable(
 )
 API_URL = Variable("TEAMCHAT_API_URL", base_url, "https://slack.com/api", "Base address of the Web API.")
 
-# What to do about an error, by the provider's code; unknown codes are shown as they are.
+# Remedies by the provider's error code; other codes are shown without one.
 ADVICE = {
     "not_in_channel": "invite the bot or add chat:write.public",
     "channel_not_found": "wrong ID or name, or a private channel that the bot was not invited to",
@@ -40,11 +40,11 @@ ADVICE = {
     "token_revoked": "bad token: it was revoked; install the app again and set TEAMCHAT_BOT_TOKEN",
     "token_expired": "bad token: it has expired; set a fresh TEAMCHAT_BOT_TOKEN",
     "user_not_found": "no such user in this workspace",
-    "cannot_dm_bot": "bots cannot be written to",
+    "cannot_dm_bot": "bots cannot receive direct messages",
 }
 TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
 THROTTLED = {"ratelimited", "rate_limited"}
-# The bot cannot react at all: asking again for every message would not help.
+# Errors after which the bot cannot react to any message.
 CANNOT_REACT = {
     "missing_scope",
     "not_authed",
@@ -64,9 +64,9 @@ class TeamchatApi:
         self._http = http
 
     async def call(self, method: str, body: dict[str, Any], *, proof: str = "") -> dict[str, Any]:
-        """Call `method`; an answer without the text `proof` is not one of the provider.
+        """Call `method`; an answer without the text field `proof` is not the provider's.
 
-        Raises ChannelError for a refusal or an unusable answer, another RemoteError when there is none.
+        Raises ChannelError for a refusal or an unusable answer, another RemoteError if there is no answer.
         """
         reply = await self._post(f"{self._base}/{method}", body, Authorization=f"Bearer {self._token}")
         answer = reply.json_object()
@@ -89,10 +89,10 @@ class TeamchatApi:
             raise rate_limited(reply.retry_after_s(), code)
         if not code or reply.status == 429 or reply.status >= 500:
             raise unusable(reply, API_URL.name)
-        raise refused(code, "the answer goes out as a message of its own")
+        raise refused(code, "the answer is sent as a separate message")
 
     async def react(self, chat_id: str, message_ts: str) -> bool:
-        """Put 👀 on a message; False when the bot may not react anywhere. Raises RemoteError for other failures."""
+        """React with 👀; return False if the bot cannot react to any message. Raises RemoteError for other failures."""
         try:
             await self.call("reactions.add", {"channel": chat_id, "timestamp": message_ts, "name": "eyes"})
         except ChannelError as refusal:
@@ -128,11 +128,11 @@ def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
 
 
 def _short(value: object) -> str:
-    """Return what the provider says on one line, not too long."""
+    """Return the provider's text on one line, shortened."""
     words = " ".join(str(value).split())
     return words if len(words) <= 300 else f"{words[:299]}…"
 
 
 def _code(value: object) -> str:
-    """Return the provider's code for a refusal; empty for anything else, such as a page."""
+    """Return the provider's error code; empty for other values, such as an HTML page."""
     return value if isinstance(value, str) and re.fullmatch(r"[a-z_]{3,60}", value) else ""

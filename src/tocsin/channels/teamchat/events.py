@@ -15,20 +15,20 @@ _CHAT_ID = re.compile(r"[A-Z][A-Z0-9]{1,63}")
 _COMMAND = re.compile(r"/([a-z0-9][a-z0-9_-]{0,31})(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _CHAT_TYPES = {"im": "private", "app_home": "private", "mpim": "group", "group": "group", "channel": "channel"}
 _BY_PREFIX = {"D": "private", "G": "group", "U": "private", "W": "private"}
-# All others tell of something that happened to a message, not of a new one.
+# All other subtypes report a change of a message, not a new one.
 _NEW_MESSAGES = (None, "file_share", "thread_broadcast", "me_message")
 _MAX_THREADS = 10_000
 _MAX_FILES = 20
 
 
 class Threads:
-    """The threads that the bot takes part in, the last 10,000; the product does not tell with the messages."""
+    """The last 10,000 threads with the bot, because messages do not say who takes part in their thread."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def join(self, chat_id: str, thread_id: str) -> None:
-        """Remember that the bot was called into the thread, or wrote in it."""
+        """Record that the bot was mentioned in the thread, or wrote in it."""
         self._known[chat_id, thread_id] = None
         self._known.move_to_end((chat_id, thread_id))
         if len(self._known) > _MAX_THREADS:
@@ -41,9 +41,9 @@ class Threads:
 def message_of(
     envelope: dict[str, Any], threads: Threads, own_ids: Collection[str], *, now: float, hear_bots: bool
 ) -> InboundMessage | None:
-    """Return the message that an `event_callback` brings, or None where it is not for this program.
+    """Return the message in an `event_callback`, or `None` if it is not for this program.
 
-    `own_ids` are the bot's: its user ID, and its bot ID where that is known.
+    `own_ids` are the bot's user ID and, if known, its bot ID.
     """
     event = within(envelope, "event")
     chat_id, ts = chat_id_of(event.get("channel")), timestamp(event.get("ts"))
@@ -93,29 +93,29 @@ def message_of(
 
 
 def timestamp(value: object) -> str:
-    """Return what names a message or a thread, or an empty text for anything else."""
+    """Return the timestamp that identifies a message or thread, or `""` for other values."""
     return value if isinstance(value, str) and _TIMESTAMP.fullmatch(value) else ""
 
 
 def chat_id_of(*values: object) -> str:
-    """Return the first ID of a channel or person among `values`, or an empty text."""
+    """Return the first ID of a channel or person among `values`, or `""`."""
     return next((v for v in values if isinstance(v, str) and _CHAT_ID.fullmatch(v)), "")
 
 
 def chat_type_of(chat_id: str, told: object = None) -> str:
-    """Return the type of a chat by what the product told, else by the first letter of its ID."""
+    """Return the type of a chat as the product named it, else by the first letter of its ID."""
     known = _CHAT_TYPES.get(told) if isinstance(told, str) else None
     return known or _BY_PREFIX.get(chat_id[0], "channel")
 
 
 def command_in(text: str) -> tuple[str | None, str]:
-    """Return the command that `text` is, without its slash, and its arguments."""
+    """Return the command in `text`, without its slash, and its arguments."""
     found = _COMMAND.fullmatch(text)
     return (found[1].lower(), (found[2] or "").strip()) if found else (None, "")
 
 
 def own_ids_in(envelope: dict[str, Any]) -> tuple[str, ...]:
-    """Return the bot's own user IDs as an event names them; one of a person (`is_bot` false) is not the bot's."""
+    """Return the bot's user IDs in an event, without those of people (`is_bot` false)."""
     bots = [one for one in objects(envelope.get("authorizations"), 10) if one.get("is_bot", True)]
     return tuple(own for one in bots if (own := identifier(one.get("user_id"))))
 
@@ -133,7 +133,7 @@ def _is_from_bot(event: dict[str, Any]) -> bool:
 
 
 def _keys(envelope: dict[str, Any], event: dict[str, Any], chat_id: str, ts: str) -> tuple[str, ...]:
-    """Return three keys: a mention comes as two events with one `ts`; a client that sends again changes that too."""
+    """Return up to three keys: a mention arrives as two events with one `ts`, and a client's resend has another `ts`."""
     event_id, client_id = identifier(envelope.get("event_id")), identifier(event.get("client_msg_id"))
     keys = [f"event:{event_id}"] if event_id else []
     keys.append(f"message:{identifier(envelope.get('team_id'))}:{chat_id}:{ts}")
@@ -152,7 +152,7 @@ def _sender_name(event: dict[str, Any]) -> str:
 
 
 def _quote(event: dict[str, Any], own_ids: Collection[str]) -> Quote | None:
-    """Return the beginning of the thread, or a message that was shared: the product delivers no other."""
+    """Return the first message of the thread, or a shared message: the product delivers no other quotation."""
     root = within(event, "root")
     shared = (one for one in objects(event.get("attachments"), _MAX_FILES) if one.get("is_share") is True)
     quoted = root or next(shared, {})

@@ -1,4 +1,4 @@
-"""Read slash commands, buttons, menus, shortcuts and dialogues. Source: docs/facts/teamchat.md."""
+"""Read slash commands, buttons, menus, shortcuts and dialogs. Source: docs/facts/teamchat.md."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -22,7 +22,7 @@ _MAX_ACTIONS = 25
 
 
 def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> InboundMessage | None:
-    """Return the slash command that a form brings; its text is what the person typed."""
+    """Return the slash command in a form; its text is what the person typed."""
     word = written(fields.get("command"), MAX_NAME_CHARS).strip()
     user, chat_id = identifier(fields.get("user_id")), chat_id_of(fields.get("channel_id"), fields.get("user_id"))
     name = word.removeprefix("/").lower()
@@ -50,12 +50,12 @@ def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> Inbound
 
 
 def interaction_of(payload: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
-    """Return what a person pressed, chose or filled in, or None where it is not for this program."""
+    """Return a button, a choice or a form as a message, or `None` if it is not for this program."""
     if payload.get("type") not in _INTERACTIONS:
         return None
     user, message, container = (within(payload, name) for name in ("user", "message", "container"))
     user_id = identifier(user.get("id"))
-    # A dialogue has no channel: then the answer goes to the person.
+    # A dialog has no channel, so the answer goes to the person.
     chat_id = chat_id_of(within(payload, "channel").get("id"), container.get("channel_id"), user_id)
     data, args = _chosen(payload)
     if not chat_id or not data:
@@ -85,14 +85,14 @@ def interaction_of(payload: dict[str, Any], body: bytes, *, now: float) -> Inbou
 
 
 def _message_text(payload: dict[str, Any], message: dict[str, Any]) -> str:
-    """Return the text of the message that a person chose a shortcut for."""
+    """Return the text of the message that a shortcut was used on."""
     if payload["type"] != "message_action":
         return ""
     return readable(written(message.get("text"), 4 * MAX_TEXT_CHARS))[:MAX_TEXT_CHARS]
 
 
 def _chosen(payload: dict[str, Any]) -> tuple[str, str]:
-    """Return a button's value and an empty text; else the name of the control and what was chosen or typed."""
+    """Return a button's value and `""`, or the name of another control and the chosen or typed values."""
     actions = objects(payload.get("actions"), 1)
     if not actions:
         view = within(payload, "view")
@@ -107,7 +107,7 @@ def _chosen(payload: dict[str, Any]) -> tuple[str, str]:
 
 
 def _options(action: dict[str, Any]) -> list[str]:
-    """Return the values chosen from a menu, of either generation of menus."""
+    """Return the values chosen from a menu, in its old or new form."""
     one, several = within(action, "selected_option"), objects(action.get("selected_options"), _MAX_ACTIONS)
     values = [_data(option.get("value")) for option in ([one] if one else several)]
     kinds = ("user", "channel", "conversation", "date", "time")
@@ -115,7 +115,7 @@ def _options(action: dict[str, Any]) -> list[str]:
 
 
 def _typed(view: dict[str, Any]) -> list[str]:
-    """Return what was typed or chosen in a dialogue, in its order: block, then control."""
+    """Return the values of a dialog, in the order of blocks and controls."""
     found: list[str] = []
     for block in list(within(view, "state", "values").values())[:_MAX_ACTIONS]:
         for control in objects(list(block.values()) if isinstance(block, dict) else [], _MAX_ACTIONS):

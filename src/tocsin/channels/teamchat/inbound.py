@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class TeamchatInbound(InboundAdapter):
-    """Reads the three kinds of call that the product makes, all to one address and signed alike."""
+    """Reads the product's three kinds of calls, all to one address and signed alike."""
 
     name: ClassVar[str] = "teamchat"
     answers_markdown: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class TeamchatInbound(InboundAdapter):
         signature.check(request, self.config[SIGNING_SECRET], now)
 
     def replay_key(self, request: WebhookRequest) -> str:
-        """Return the digest of signature and time stamp: the product signs every retry anew."""
+        """Return the digest of signature and timestamp; the product signs every retry anew."""
         return digest_of_proof(signature.proof_of, request)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
@@ -74,19 +74,19 @@ class TeamchatInbound(InboundAdapter):
         return self._with_response_url(command_of(fields, request.body, now=now), fields.get("response_url"))
 
     def reply_target(self, message: InboundMessage) -> str:
-        """Return the chat, and in a channel the thread below the message; a private chat has no threads of its own."""
+        """Return the chat, in channels with the thread of the message."""
         thread_id = message.thread_id
         if not thread_id and message.chat_type != "private":
             thread_id = timestamp(message.reply_to_id) if message.kind is MessageKind.CALLBACK else _posted_at(message)
         return f"{message.chat_id}/{thread_id}" if thread_id else message.chat_id
 
     async def acknowledge(self, message: InboundMessage) -> None:
-        """Put 👀 on the message, where the bot may."""
+        """React with 👀, if the bot may."""
         posted_at = _posted_at(message)
         place = (message.chat_id, posted_at)
         if not self._may_react or not posted_at or place in self._reacted:
             return
-        self._reacted[place] = None  # before the call: the indicator may come while it is on its way
+        self._reacted[place] = None  # before the call, because the indicator may be requested meanwhile
         if len(self._reacted) > REMEMBERED:
             self._reacted.popitem(last=False)
         try:
@@ -100,11 +100,11 @@ class TeamchatInbound(InboundAdapter):
             )
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
-        """Show 👀, unless it is there already: ordinary channels know no typing indicator."""
+        """React with 👀, unless that was done: ordinary channels have no typing indicator."""
         await self.acknowledge(message)
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
-        """Answer a command or a button by the address that came with it."""
+        """Answer a command or a button through its `response_url`."""
         address = message.reply_context.get("response_url")
         if not isinstance(address, ResponseUrl):
             await super().send_response(message, response, parse_mode)
@@ -112,7 +112,7 @@ class TeamchatInbound(InboundAdapter):
         await address.answer(response, parse_mode, self._api, self.clock)
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
-        """Answer a command or a button so that only the person sees it."""
+        """Answer a command or a button visibly only to the person."""
         address = message.reply_context.get("response_url")
         if not isinstance(address, ResponseUrl):
             await super().answer_privately(message, response)
@@ -124,12 +124,12 @@ class TeamchatInbound(InboundAdapter):
         if sort == "url_verification":
             return Handshake(_json_answer({"challenge": written(envelope.get("challenge"), 1_000)}))
         if sort == "app_rate_limited":
-            log.warning("the provider drops events, there are too many", extra={"channel": self.name})
+            log.warning("the provider drops events because there are too many", extra={"channel": self.name})
         if sort != "event_callback":
             return None
         own = own_ids_in(envelope)
         if not own and self.config[BOT_TOKEN]:
-            # It was made for the person who installed the app: then only the token says who the bot is.
+            # The event was authorised for a person, so that only the token identifies the bot.
             await self._me.soon()
         known = (*own, *(self._me.value or ()))
         return message_of(envelope, self._threads, known, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
@@ -145,7 +145,7 @@ class TeamchatInbound(InboundAdapter):
 
 
 def _posted_at(message: InboundMessage) -> str:
-    """Return the time stamp of a message that stands in the chat; what has a trigger instead does not."""
+    """Return the timestamp of a message in the chat, or `""` for a command or button, which has a trigger instead."""
     return "" if f"trigger:{message.id}" in message.dedupe_keys else timestamp(message.id)
 
 

@@ -1,4 +1,4 @@
-"""Markdown as mrkdwn. Source: docs/facts/teamchat.md and docs/facts/markdown.md."""
+"""Render Markdown as mrkdwn. Source: docs/facts/teamchat.md and docs/facts/markdown.md."""
 
 from collections.abc import Iterable
 
@@ -9,22 +9,22 @@ from tocsin.core.text.markup.model import plain_text
 
 FENCE = "```"
 _MARKS = {BOLD.kind: "*", ITALIC.kind: "_", STRIKE.kind: "~", CODE.kind: "`"}
-# What a mark may stand next to and still act; anywhere else an invisible border goes between.
+# The neighbours next to which a mark acts; elsewhere an invisible border is inserted.
 _BEFORE = frozenset(" \n\u00a0([{\"'-" + BORDER)
 _AFTER = frozenset(" \n\u00a0)]}\"'-.,;:!?" + BORDER)
 
 
 class Mrkdwn(Renderer):
-    """Bold, italic, strike, code, links and quotes; what looks like a mark in a text cannot be escaped."""
+    """Bold, italic, strike, code, links and quotes; mrkdwn cannot escape marks in a text."""
 
     def can_link(self, url: str, label: str) -> bool:
-        """Take any address that leaves room for its label, unless the label shows it anyway."""
+        """Accept an address that leaves room for its label and differs from it."""
         return label != url and len(_address(url)) <= (self.limit or 0) // 4
 
     def show(self, block: Block) -> Shown:
-        """Return text with its marks; they act within one line only."""
+        """Return text with its marks, which act within one line only."""
         if block.code is not None:
-            # Nothing can be escaped in there, so marks that would end it are kept from touching each other.
+            # Code cannot contain escapes, so a border separates marks that would end it.
             code = escape(block.code.replace(FENCE, f"``{BORDER}`"))
             return Shown(f"{FENCE}\n{code}\n{FENCE}")
         runs = with_mark(block.runs, BOLD) if block.heading else block.runs
@@ -32,7 +32,7 @@ class Mrkdwn(Renderer):
 
 
 class LiteralMrkdwn(Renderer):
-    """Text that the product is told not to read as markup: only its three characters are escaped."""
+    """Text sent with `mrkdwn: false`: only the three special characters are escaped."""
 
     def show(self, block: Block) -> Shown:
         """Return the escaped text."""
@@ -40,7 +40,7 @@ class LiteralMrkdwn(Renderer):
 
 
 def _simple(run: TextRun) -> TextRun:
-    """Return the run with marks that act together: in a link none does, and code cannot hold its own mark."""
+    """Return the run with a valid combination of marks: none inside a link, and no code with a backtick."""
     if link := link_of(run):
         return run._replace(marks=run.marks[: run.marks.index(link) + 1])
     return run._replace(marks=tuple(mark for mark in run.marks if mark != CODE)) if "`" in run.text else run
@@ -80,5 +80,5 @@ def _is_style(piece: Piece) -> bool:
 
 
 def _address(url: str) -> str:
-    """Return the address as it may stand in a link, escaped like all text."""
+    """Return the address escaped for a link."""
     return escape(url.replace("|", "%7C").replace("<", "%3C").replace(">", "%3E"))

@@ -1,4 +1,4 @@
-"""Answer a command or a button by the `response_url` that came with it. Source: docs/facts/teamchat.md."""
+"""Answer a command or a button through its `response_url`. Source: docs/facts/teamchat.md."""
 
 import re
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _PATH = re.compile(r"/[A-Za-z0-9/_.~%-]{1,1000}")
 
 @dataclass(slots=True)
 class ResponseUrl:
-    """An address that answers one command or button without a token; `expires_at` in monotonic seconds."""
+    """A `response_url`, which needs no token; `expires_at` in monotonic seconds."""
 
     url: str = field(repr=False)
     expires_at: float
@@ -35,7 +35,7 @@ class ResponseUrl:
 
     @classmethod
     def of(cls, url: object, api_url: str, now: float, thread_id: str | None) -> "ResponseUrl | None":
-        """Return the address, or None unless it is on the product's host or on that of `api_url`."""
+        """Return the address, or `None` if it is neither on the product's host nor on that of `api_url`."""
         if not isinstance(url, str):
             return None
         origin = origin_of(url)
@@ -48,8 +48,8 @@ class ResponseUrl:
     ) -> None:
         """Post `text` in as many parts as it needs; raise ChannelError if that cannot work.
 
-        Unless it is `private`, all see it, as they would an answer through the queue. Markdown of more than one part
-        is not begun: if it broke off, what is left could not be told any more.
+        Everyone in the chat sees it, unless it is `private`. Markdown in more than one part is refused, because the
+        unsent rest could not be recovered as Markdown.
         """
         markdown = parse_mode == COMMONMARK
         if clock.monotonic() >= self.expires_at:
@@ -71,7 +71,7 @@ class ResponseUrl:
 
 
 def _literal(text: str) -> list[str]:
-    """Return the parts of text that is no markup, not yet escaped."""
+    """Return the parts of plain text, not yet escaped."""
     return [part.text for part in literal(visible(text), PlainText(CHUNK_AT, escaped_code_points))]
 
 

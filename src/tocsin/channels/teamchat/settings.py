@@ -1,4 +1,4 @@
-"""Settings of the side that receives."""
+"""Settings of the receiver."""
 
 from tocsin.core.config.variables import Variable, boolean, token
 
@@ -10,4 +10,4 @@ SIGNING_SECRET = Variable(
     secret=True,
     shape=r"[0-9a-f]{32}",
 )
-HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also take in what other bots write.")
+HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also receive messages of other bots.")

@@ -6,7 +6,7 @@ import re
 from tocsin.channels.inbound import RejectedError, WebhookRequest
 
 SIGNATURE_HEADERS = ("x-teamchat-signature", "x-slack-signature")
-# Any pairing of signature and time stamp is safe: the MAC covers the time stamp.
+# Any pairing of these headers is safe, because the MAC covers the timestamp.
 TIMESTAMP_HEADERS = ("x-teamchat-request-timestamp", "x-teamchat-timestamp", "x-slack-request-timestamp")
 MAX_AGE_S = 300  # docs/facts/teamchat.md, "Signature"
 
@@ -20,18 +20,18 @@ def check(request: WebhookRequest, secret: str, now: float) -> None:
         raise RejectedError("no signing secret is configured", hint="set TEAMCHAT_SIGNING_SECRET")
     signature, timestamp = proof_of(request)
     if abs(now - int(timestamp)) > MAX_AGE_S:
-        raise RejectedError("the time stamp is more than 5 minutes off", hint="compare this machine's clock")
+        raise RejectedError("the timestamp is more than 5 minutes off", hint="compare this machine's clock")
     expected = hmac.digest(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), request.body), "sha256")
     if not hmac.compare_digest(expected, bytes.fromhex(signature)):
-        raise RejectedError("the signature does not fit", hint="compare TEAMCHAT_SIGNING_SECRET")
+        raise RejectedError("the signature does not match", hint="compare TEAMCHAT_SIGNING_SECRET")
 
 
 def proof_of(request: WebhookRequest) -> tuple[str, str]:
-    """Return signature (64 hex digits in lower case) and time stamp; raise RejectedError when either has no shape."""
+    """Return signature (64 hex digits in lower case) and timestamp; raise RejectedError if either is malformed."""
     signature = _SIGNATURE.fullmatch(request.agreed_value(*SIGNATURE_HEADERS))
     timestamp = request.agreed_value(*TIMESTAMP_HEADERS)
     if signature is None:
         raise RejectedError("the signature is not v0= and 64 hexadecimal digits")
     if not _TIMESTAMP.fullmatch(timestamp):
-        raise RejectedError("the time stamp is not 1 to 12 digits")
+        raise RejectedError("the timestamp is not 1 to 12 digits")
     return signature[1].lower(), timestamp

@@ -1,14 +1,14 @@
-"""The product's escapes and references: written, and read back into what a person wrote."""
+"""Write and read the product's escapes and references."""
 
 import re
 from collections.abc import Collection
 
-# `<` and `>` that people type arrive escaped: these stand around references only.
+# Typed `<` and `>` arrive escaped, so that unescaped ones enclose references only.
 _REFERENCE = re.compile(r"<([@#!]|[a-z][a-z0-9+.-]{1,20}:)([^<>|]*)(?:\|([^<>]*))?>", re.IGNORECASE)
 
 
 def escape(text: str) -> str:
-    """Escape the three characters that the provider reads as markup; this also disarms `<!channel>`."""
+    """Escape the three special characters, which also disarms `<!channel>`."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -23,7 +23,7 @@ def without_mention(text: str, own_ids: Collection[str]) -> tuple[str, bool]:
 
 
 def readable(text: str) -> str:
-    """Return the raw `text` as its author saw it: references by their names, escapes undone."""
+    """Return the raw `text` as its author saw it: references as names, escapes decoded."""
     if "<" in text:
         text = _REFERENCE.sub(_shown, text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -38,13 +38,13 @@ def _shown(reference: re.Match[str]) -> str:
     address = f"{sort}{rest}"
     if not label or label == address:
         return address
-    # The product makes links of what looks like one; then the label is what the person typed.
+    # The product links text that looks like an address; then the label is what the person typed.
     typed = label in {rest, rest.removeprefix("//"), rest.removeprefix("//").removesuffix("/")}
     return label if typed else f"{label} ({address})"
 
 
 def _shown_command(rest: str, label: str) -> str:
-    """Return `<!here>` as `@here`, a group of people by its name, a date by the text that stands for it."""
+    """Return `<!here>` as `@here`, a user group as its name, a date as its fallback text."""
     name, _, number = rest.partition("^")
     if name == "date":
         return label or rest

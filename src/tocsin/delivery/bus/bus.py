@@ -1,8 +1,8 @@
 """The bus: what others publish to `outbound:{channel}` becomes a delivery.
 
-Everything comes in by streams. `XADD` writes to them; what is merely `PUBLISH`ed is passed on to them by
-one elected process. A consumer group shares the entries of a stream, and each leaves it only when it is
-in the queue, or in the list of what was rejected. Nothing here sends.
+All messages arrive through streams. Publishers write to them with `XADD`; an elected process forwards messages that
+were only `PUBLISH`ed. A consumer group shares the entries of a stream, and an entry leaves it only when it is in the
+queue or in the list of rejected ones. This module sends nothing.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BRIDGE = "tocsin:bridge"
-# More announcements of our own than this without a sign of life: the subscription is dead.
+# After this many own announcements without receiving one, the subscription is dead.
 MAX_UNHEARD = 4
 MAX_BATCH = 500
 MAX_BATCH_BYTES = 4 * 1024 * 1024
 READ_COUNT = 100  # of one stream at a time
 SCAN_COUNT = 1_000
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0)
-# At a stop: how long a leader waits for its successor, when everything is cut off, and for a last word.
+# At a stop: how long a leader waits for its successor, when all work is cancelled, and the limit of the last call.
 HAND_OVER_S = 0.5
 STOP_S = 0.8
 LEAVE_S = 0.1
@@ -51,23 +51,23 @@ _GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis 
 
 @dataclass(frozen=True, slots=True)
 class BusTimings:
-    """How long the bus waits for what; a leader that died is replaced within 5 s."""
+    """The waits of the bus; a dead leader is replaced within 5 s."""
 
-    lease_s: float = 2.5  # a leader that has not renewed for so long is dead
+    lease_s: float = 2.5  # a leader that has not renewed its lease for this long is dead
     renew_s: float = 0.8
-    # The lease ends by the server's clock, which may jump back: who is silent for so long is dead, too.
+    # The lease expires by the server's clock, which may jump back: a leader silent for this long is dead, too.
     silence_s: float = 3.5
-    block_s: float = 0.3  # a look for entries, and one for messages: all that a process does while none come
+    block_s: float = 0.3  # between two reads of streams, and of the subscription, while idle
     sweep_s: float = 1.0
-    abandoned_s: float = 5.0  # what a consumer took and has not finished for so long is taken over
-    forget_s: float = 3_600.0  # a consumer that did nothing for so long, and holds nothing, is removed
+    abandoned_s: float = 5.0  # another consumer takes over entries unfinished for this long
+    forget_s: float = 3_600.0  # a consumer idle for this long is removed if it holds no entries
 
 
 class Bus:
-    """Takes messages off the bus and queues them; works beside others of its kind on any host.
+    """Takes messages from the bus and queues them; any number of processes may do so on any host.
 
-    `worker` is a name that no other one has; `names` returns the channels that can be sent on, aliases
-    included. Every host of one Redis should keep its queue in the same store: keys are known only there.
+    `worker` is a unique name; `names` returns the configured channels and their aliases. All hosts of one Redis should
+    use the same store for the queue, which knows the idempotency keys.
     """
 
     def __init__(
@@ -114,32 +114,32 @@ class Bus:
 
     @property
     def problem(self) -> str:
-        """Why the bus does not work now, or nothing; health shows it."""
+        """Why the bus does not work at present, or `""`; health shows it."""
         return next(filter(None, self._problems.values()), "")
 
     @property
     def leads(self) -> bool:
-        """Whether this is the process that listens to PUBLISH."""
+        """Whether this process forwards published messages."""
         return self._bridge.leads
 
     def stop(self) -> None:
-        """Take nothing more; `run` returns within a second, and what it leaves stays in Redis."""
+        """Take no more entries; `run` returns within a second, and unfinished entries stay in Redis."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until `stop`; heals by itself when Redis was away, restarted or emptied."""
+        """Work until `stop`; recover after Redis was unavailable, restarted or emptied."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(loop.run()) for loop in self._loops.values()]
             await self._stopping.wait()
             await asyncio.wait(tasks, timeout=STOP_S)
             for task in tasks:
                 task.cancel()
-        with suppress(TocsinError, TimeoutError):  # or another one forgets this consumer, later
+        with suppress(TocsinError, TimeoutError):  # otherwise another process removes this consumer later
             async with asyncio.timeout(LEAVE_S):
                 await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
 
     def _report(self, part: str, problem: str) -> None:
-        """Keep the state of one part; an outage is one line in the log, however many parts it hits."""
+        """Record the state of one part; log an outage once, however many parts it affects."""
         before = self.problem
         self._problems[part] = problem
         if not problem and part in self._loops:
@@ -150,7 +150,7 @@ class Bus:
             log.info("the bus works again")
 
     async def _read(self) -> None:
-        """Queue what has come, or wait a moment for it."""
+        """Queue entries that have arrived, or wait a moment for them."""
         if self._clock.monotonic() >= self._look_back_at or not self._streams:
             await self._look_back()
         if not self._streams:
@@ -160,11 +160,11 @@ class Bus:
             if await self._take(">", "BLOCK", int(self._pace.block_s * 1000)) is None:
                 self._look_back_at = 0.0
         except BaseException:
-            self._look_back_at = 0.0  # what was taken and not finished comes first
+            self._look_back_at = 0.0  # unfinished entries come first
             raise
 
     async def _look_back(self) -> None:
-        """Make the groups that are missing, and finish what was taken and not finished, by anyone."""
+        """Create missing groups, and finish abandoned entries of any consumer."""
         streams = [f"{TOPIC}{name}" for name in dict.fromkeys(self._names())]
         words: list[Argument] = [GROUP, self._worker, int(self._pace.abandoned_s * 1000), READ_COUNT]
         refused = {_text(key): _text(why) for key, why in await self._client.run(_LOOK_BACK, streams, words)}
@@ -175,11 +175,11 @@ class Bus:
         self._look_back_at = self._clock.monotonic() + 0.6 * self._pace.abandoned_s
 
     async def _take(self, start: str, *options: str | int) -> int | None:
-        """Read all streams from `start` and queue what is there: how much, or nothing when a group is gone."""
+        """Read all streams from `start` and queue the entries; return how many, or `None` if a group is missing."""
         names = self._streams
         words = (GROUP, self._worker, "COUNT", READ_COUNT, *options, "STREAMS", *names, *[start] * len(names))
         try:
-            # Named like this, the answer comes as Redis gives it: no entry hides another field of the same name.
+            # With this command name redis-py returns the raw answer, which keeps repeated fields of an entry.
             answer = await self._client.command("XREADGROUP GROUP", *words)
         except StoreUnavailableError as error:
             if any(sign in str(error.__cause__) for sign in _GONE):
@@ -193,7 +193,7 @@ class Bus:
         return taken
 
     async def _sweep(self) -> None:
-        """Deal with streams of channels that nobody serves, and with consumers that are long dead."""
+        """Reject entries of streams without a channel, and remove long-dead consumers."""
         await self._stopping.pause(self._clock, self._pace.sweep_s)
         if not self.leads or self._stopping.is_set():
             return
@@ -208,9 +208,9 @@ class Bus:
             self._forget_at = self._clock.monotonic() + self._pace.forget_s / 10
 
     async def _forward(self, batch: Sequence[tuple[str, bytes]]) -> None:
-        """Put published messages on the streams of their topics, however long Redis refuses."""
+        """Put published messages on the streams of their topics, retrying while Redis refuses."""
         streams = [topic for topic, _ in batch]
-        # A second try finds the same keys: what the first one wrote is not sent twice.
+        # A retry uses the same keys, so that the queue recognises entries that were written before.
         words = [word for _, raw in batch for word in (raw, f"published:{new_id()}")]
         for wait_s in chain(BACK_OFF_S, repeat(BACK_OFF_S[-1])):
             try:
@@ -229,12 +229,12 @@ class Bus:
 
 
 class _Bridge:
-    """Passes on what is published, while it leads.
+    """Forwards published messages while it is the leader.
 
-    A lease says who may lead, so that a dead leader is replaced. Who forwards what is decided by the order of
-    messages, which is the same for all subscribers: a leader announces itself among them, and forwards what comes
-    between its announcement and the next one's. So a leader that slept forwards, late, what nobody else has
-    heard, and nothing that its successor has heard.
+    A lease elects the leader, so that a dead one is replaced. The order of messages, which is the same for all
+    subscribers, decides who forwards which: a leader announces itself on the topic, and forwards the messages between
+    its announcement and the next one. So a leader that was suspended forwards, late, exactly the messages that its
+    successor did not receive.
     """
 
     def __init__(
@@ -254,20 +254,20 @@ class _Bridge:
         self._stopping = stopping
         self._forward = forward
         self._report = report
-        # Unlike keys, what is published crosses the borders of databases.
+        # Unlike keys, published messages reach all databases of a server.
         self._office = f"{BRIDGE}:{client.redis.connection_pool.connection_kwargs.get('db', 0)}"
         self._reset()
 
     def _reset(self) -> None:
         self.leads = False
-        self._listening = False  # Redis has confirmed that we hear what is published
+        self._listening = False  # Redis has confirmed the subscription
         self._vacant = False
         self._unheard = 0
         self._heard_at = self._clock.monotonic()
         self._tick_at = 0.0
 
     async def serve(self) -> None:
-        """Wait until elected, and forward; until the stop, or the end of the connection."""
+        """Wait until elected, then forward until `stop` or the end of the connection."""
         from redis.exceptions import RedisError
 
         self._reset()
@@ -285,14 +285,14 @@ class _Bridge:
             self._reset()
 
     async def _tick(self, subscription: "PubSub") -> None:
-        """Take or keep the lease, and announce who has it."""
+        """Take or renew the lease, and announce its holder."""
         self._tick_at = self._clock.monotonic() + self._pace.renew_s
         try:
             silent = self._clock.monotonic() - self._heard_at > self._pace.silence_s
             where = self._office if self._listening else ""
             words: list[Argument] = [self._name, int(self._pace.lease_s * 1000), where, int(silent)]
             elected = await self._client.run(_CLAIM, [BRIDGE], words)
-        except TocsinError as error:  # no reason to give up the subscription, which may hold messages
+        except TocsinError as error:  # keep the subscription, which may hold messages
             self._report("publish", error.sentence())
             return
         self._report("publish", "")
@@ -306,7 +306,7 @@ class _Bridge:
             await subscription.punsubscribe()
 
     async def _listen(self, subscription: "PubSub") -> None:
-        """Wait a moment for messages, and forward what is ours of those that have come."""
+        """Wait a moment for messages, and forward those that this leader must forward."""
         batch: list[tuple[str, bytes]] = []
         size = 0
         wait_s = self._pace.block_s
@@ -337,7 +337,7 @@ class _Bridge:
             self._tick_at = 0.0
 
     async def _hand_over(self, subscription: "PubSub") -> None:
-        """Forward until the successor announces itself, or all there is when nobody else listens."""
+        """Forward until the successor announces itself; without a successor, forward all."""
         heard = await self._client.run(_RESIGN, [BRIDGE], [self._name, self._office])
         until = self._clock.monotonic() + HAND_OVER_S
         while self.leads and not (heard == 1 and self._vacant) and self._clock.monotonic() < until:

@@ -1,4 +1,4 @@
-"""What one entry of the bus says, and how it leaves its stream: into the queue, or rejected."""
+"""Read one entry of the bus, and move it from its stream into the queue or the rejected list."""
 
 import asyncio
 import json
@@ -21,20 +21,20 @@ log = logging.getLogger(__name__)
 TOPIC = "outbound:"
 GROUP = "tocsin"
 MAX_BYTES = 1024 * 1024
-PART_BYTES = 2 * MAX_BYTES  # of entries that are queued at a time
+PART_BYTES = 2 * MAX_BYTES  # bytes of entries queued at a time
 LONG_BYTES = 16 * 1024
-GIVEN = "bus:"  # begins the keys of entries that bring an id
+GIVEN = "bus:"  # prefix of the keys of entries with an ID
 MAX_ID = 255
 MAX_REASONS = 3
 
-# The field of an entry that carries all others as one JSON text.
+# The field of an entry that may carry all others as one JSON text.
 DATA = "data"
-# How the bridge passes on what was published: the JSON text, and what makes the message one of a kind.
+# The fields of a forwarded message: its JSON text, and its unique key.
 PUBLISHED = ("published", "key")
 
 REJECTED = "outbound:rejected"
 MAX_REJECTED = 1_000
-MAX_SHOWN = 4_000  # characters of a rejected entry that are kept
+MAX_SHOWN = 4_000  # characters kept of a rejected entry
 
 _LUA = Path(__file__).parent / "lua"
 _SETTLE = load_script(_LUA, "settle", "reject_list", MAX_REJECTED=MAX_REJECTED)
@@ -42,34 +42,34 @@ _REJECT = load_script(_LUA, "reject", "reject_list", MAX_REJECTED=MAX_REJECTED)
 
 
 class EntryError(TocsinError):
-    """The entry is not one that the bus takes."""
+    """The entry is invalid."""
 
     code = "bad-entry"
 
 
 @dataclass(frozen=True, slots=True)
 class BusEntry:
-    """A message that came by the bus; times are Unix seconds."""
+    """A message from the bus; times are Unix seconds."""
 
     target: str
     message: str
     id: str = ""
-    policy: str = ""  # empty: the channel's own
+    policy: str = ""  # empty: the channel's default
     not_before: float | None = None
     expires_at: float | None = None
-    published_key: str = ""  # of a message that the bridge passed on
+    published_key: str = ""  # the key of a forwarded message
 
 
-# Makes a delivery of an entry on a channel (a kind or an alias); whatever it raises rejects the entry.
+# Makes a delivery from an entry for a channel (kind or alias); an exception rejects the entry.
 Prepare = Callable[[str, BusEntry], NewDelivery]
-# Queues all or none, and returns the deliveries in that order, a known one for a known key. Raises TocsinError
-# while the queue is away: then the same ones come again, and again.
+# Queues all or none and returns the deliveries in order, the existing one for a known key. Raises TocsinError while
+# the queue is unavailable; the entries are then retried.
 Enqueue = Callable[[Sequence[NewDelivery]], Awaitable[Sequence[Delivery]]]
-Row = tuple[bytes, Sequence[bytes] | None]  # the id of an entry, and its field names and values in turn
+Row = tuple[bytes, Sequence[bytes] | None]  # the ID of an entry, and its field names and values alternately
 
 
 class BusConsumer:
-    """Brings entries from their stream into the queue, or into the list of the rejected."""
+    """Moves entries from their stream into the queue, or into the rejected list."""
 
     def __init__(self, client: RedisClient, prepare: Prepare, enqueue: Enqueue) -> None:
         self._client = client
@@ -77,9 +77,9 @@ class BusConsumer:
         self._enqueue = enqueue
 
     async def take(self, stream: str, rows: Sequence[Row]) -> None:
-        """Queue entries in order; each leaves the stream when it is safe in the queue, or was rejected.
+        """Queue entries in order; each leaves the stream once it is stored in the queue, or rejected.
 
-        Raises TocsinError when the queue or Redis is away; then the rest is to be taken again.
+        Raises TocsinError if the queue or Redis is unavailable; the rest must then be read again.
         """
         for part in _parts(rows):
             await self._take(stream, part)
@@ -89,9 +89,9 @@ class BusConsumer:
         refusals: dict[bytes, str] = {}
         for id_, words in rows:
             if words is None:
-                continue  # removed by somebody since it was taken
+                continue  # removed since it was read
             if sum(map(len, words)) > LONG_BYTES:
-                await asyncio.sleep(0)  # to look at it takes its time, and others have work, too
+                await asyncio.sleep(0)  # reading an entry takes time: let other tasks run
             try:
                 ready[id_] = self._judge(stream, id_.decode(), words)
             except Exception as error:  # noqa: BLE001  # a channel's own code looks at what strangers wrote
@@ -105,24 +105,24 @@ class BusConsumer:
             _log_rejected(stream, reason)
 
     async def reject(self, topic: str, raw: bytes, reason: str) -> None:
-        """Keep a published message that never came to a stream."""
+        """Record as rejected a published message that could not be written to a stream."""
         await self._client.run(_REJECT, [REJECTED], [_rejection(topic, (b"data", raw), reason)])
         _log_rejected(topic, reason)
 
     def _judge(self, stream: str, id_: str, words: Sequence[bytes]) -> NewDelivery:
         entry = parse_entry(words)
-        # Who takes the entry after us, or passes the message on once more, comes to the same key.
+        # The same key results if another process reads this entry, or forwards the message again.
         key = f"{GIVEN}{entry.id}" if entry.id else f"bus-{entry.published_key or f'entry:{stream}:{id_}'}"
         new = self._prepare(stream.removeprefix(TOPIC), entry)
         return new.with_terms(entry.not_before, entry.expires_at, key)
 
     async def _accept(self, ready: Mapping[bytes, NewDelivery]) -> dict[bytes, str]:
-        """Put deliveries into the queue; return which cannot be, and why."""
+        """Queue deliveries; return those that cannot be queued, with the reason."""
         if not ready:
             return {}
         try:
             accepted = await self._enqueue(list(ready.values()))
-        except (ValueError, OverflowError) as error:  # the queue chokes on the text or a number of one of them
+        except (ValueError, OverflowError) as error:  # the store cannot represent a text or number of one of them
             if len(ready) == 1:
                 log.exception("the queue cannot take a bus entry")
                 return dict.fromkeys(ready, explain(error))
@@ -152,14 +152,14 @@ def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def explain(error: Exception) -> str:
-    """Return what a person is told of `error`."""
+    """Return the reason shown to people for `error`."""
     return error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}: this is a bug"
 
 
 def parse_entry(words: Sequence[bytes]) -> BusEntry:
-    """Return what an entry says; `words` are its field names and values in turn.
+    """Return the content of an entry; `words` are its field names and values alternately.
 
-    The fields stand there one by one, or as one JSON object in the field `data`. Raises EntryError.
+    The fields are separate, or one JSON object in the field `data`. Raises EntryError.
     """
     fields = [(_text(name), value) for name, value in zip(words[::2], words[1::2], strict=True)]
     names = tuple(name for name, _ in fields)
@@ -169,12 +169,12 @@ def parse_entry(words: Sequence[bytes]) -> BusEntry:
         _check_size(sum(map(len, words)))
         return _entry(tuple((name, _text(value)) for name, value in fields))
     if len(names) > 1:
-        raise EntryError("the field data has others beside it", hint="put everything into it, or leave it out")
+        raise EntryError("the entry has other fields beside data", hint="put all fields into data, or omit it")
     return _entry(_members(fields[0][1]))
 
 
 def _rejection(topic: str, words: Sequence[bytes], reason: str) -> str:
-    """Return what is kept of a rejected entry, as JSON: `at` (Unix seconds), `topic`, `reason`, `entry`."""
+    """Return the record of a rejected entry as JSON: `at` (Unix seconds), `topic`, `reason`, `entry`."""
     shown = [word[: 4 * MAX_SHOWN].decode(errors="replace") for word in words[:100]]
     whole = tuple(shown[::2]) in ((DATA,), PUBLISHED)
     entry = shown[1] if whole else json.dumps(dict(zip(shown[::2], shown[1::2], strict=True)), ensure_ascii=False)
@@ -182,7 +182,7 @@ def _rejection(topic: str, words: Sequence[bytes], reason: str) -> str:
 
 
 async def rejected(client: RedisClient, limit: int) -> list[dict[str, Any]]:
-    """Return the entries that were rejected last, newest first; see `_rejection`."""
+    """Return the records of the last rejected entries, newest first; `_rejection` describes them."""
     if limit < 1 or await client.command("TYPE", REJECTED) != b"list":
         return []
     records = await client.command("LRANGE", REJECTED, 0, limit - 1)

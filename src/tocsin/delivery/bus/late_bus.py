@@ -1,4 +1,4 @@
-"""The bus of a Redis that nobody named in the settings: it begins once one listens at the usual address."""
+"""Start the bus once a Redis appears at the default address, if the settings name none."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,10 +10,10 @@ LOOK_EVERY_S = 30.0
 
 
 class LateBus:
-    """Waits for a Redis, then runs the bus on it."""
+    """Waits for a Redis, then runs the bus."""
 
     def __init__(self, is_there: Callable[[], Awaitable[bool]], make: Callable[[], Bus], clock: Clock) -> None:
-        """`make` is called once, when `is_there` has said yes."""
+        """Call `make` once, when `is_there` has returned True."""
         self._is_there = is_there
         self._make = make
         self._clock = clock
@@ -22,17 +22,17 @@ class LateBus:
 
     @property
     def state(self) -> str:
-        """Return `off` while there is no Redis, else `ok` or `failing`; health shows it."""
+        """Return `off` while there is no Redis, else `ok` or `failing`, for `/health`."""
         return "off" if self._bus is None else "failing" if self._bus.problem else "ok"
 
     def stop(self) -> None:
-        """Look no more, or stop the bus."""
+        """Stop waiting for a Redis, or stop the bus."""
         self._stopping.set()
         if self._bus is not None:
             self._bus.stop()
 
     async def run(self) -> None:
-        """Look for a Redis until there is one, then work until `stop`."""
+        """Wait for a Redis, then run the bus until `stop`."""
         while not self._stopping.is_set():
             if not await self._is_there():
                 await self._stopping.pause(self._clock, LOOK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Whether a Redis can be relied on to keep deliveries."""
+"""Check whether a Redis keeps deliveries safe."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from tocsin.delivery.store import Health
 
 
 async def health_of(client: RedisClient) -> Health:
-    """Return what endangers deliveries there; see `DeliveryStore.health`."""
+    """Return the problems that endanger deliveries."""
     try:
         info = await client.info()
     except StoreUnavailableError as error:
@@ -19,7 +19,7 @@ async def health_of(client: RedisClient) -> Health:
 
 
 async def _advice(client: RedisClient) -> list[str]:
-    """Return what a kill of the server may cost; empty where the server does not tell its settings."""
+    """Return what a crash of the server may lose; empty if the server hides its settings."""
     try:
         answer = await client.command("CONFIG", "GET", "appendfsync")
     except StoreUnavailableError:
@@ -33,7 +33,7 @@ async def _advice(client: RedisClient) -> list[str]:
 
 
 def _problems(info: Mapping[str, str], where: str) -> Iterator[str]:
-    """Yield what endangers deliveries in this Redis, each with its setting."""
+    """Yield the problems of this Redis, each with its setting."""
     version = info.get("redis_version", "")
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_VERSION:
         yield f"Redis at {where} has version {version}; {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]} or newer is needed"

@@ -1,4 +1,4 @@
-"""A delivery as a hash in Redis: what never changes is one field of JSON, the rest are fields of their own."""
+"""A delivery as a hash in Redis: one JSON field for constant values, separate fields for the rest."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,21 +17,21 @@ def micro(seconds: float) -> int:
 
 
 def micro_or_none(seconds: float | None) -> int | str:
-    """Return whole microseconds, or the empty text that stands for nothing."""
+    """Return whole microseconds, or `""` for `None`."""
     return "" if seconds is None else micro(seconds)
 
 
 def plain(text: str) -> bytes:
-    """Return text as the bytes of a key, whatever is in it."""
+    """Return text as the bytes of a key, lone surrogates included."""
     return storable(text).encode()
 
 
 def _seconds(raw: bytes | str) -> float:
-    return float(raw) / MICRO  # beyond 2**53, a script writes it with an exponent
+    return float(raw) / MICRO  # beyond 2**53, Lua writes it with an exponent
 
 
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
-# Field of the hash → field of the record, and how it is read.
+# Field of the hash → field of the record, and its reader.
 _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"status": ("status", lambda raw: DeliveryStatus(raw.decode())),
     b"attempts": ("attempts", int),
@@ -50,7 +50,7 @@ _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
 
 
 def fixed(delivery: Delivery) -> str:
-    """Return what never changes as JSON; raise ChannelError when its extras are too much."""
+    """Return the constant values as JSON; raise ChannelError if the extras are too large."""
     found = {name: getattr(delivery, name) for name in _FIXED}
     if pack_extra(delivery.extra):
         found["extra"] = dict(delivery.extra)
@@ -76,7 +76,7 @@ def changing(delivery: Delivery) -> str:
 
 
 def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
-    """Return the names and values that a try leaves in the hash."""
+    """Return the names and values that an attempt writes to the hash."""
     return [
         *("parts_sent", outcome.parts_sent, "parts_total", outcome.parts_total),
         *("error", storable(outcome.error), "error_class", outcome.error_class),
@@ -86,7 +86,7 @@ def outcome_fields(outcome: AttemptOutcome) -> list[str | int]:
 
 
 def to_delivery(pairs: Sequence[bytes]) -> Delivery:
-    """Return the record in the answer to HGETALL."""
+    """Return the record from the answer to HGETALL."""
     found: dict[str, Any] = {}
     for name, raw in zip(pairs[::2], pairs[1::2], strict=True):
         if name == b"fixed":
@@ -99,7 +99,7 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
 
 
 def to_hold(raw: bytes | None, now: float) -> DeliveryHold | None:
-    """Return what holds something up, as a script kept it, unless that is over."""
+    """Return a stored hold, or `None` if it is over."""
     if raw is None:
         return None
     until, reason = json.loads(raw)

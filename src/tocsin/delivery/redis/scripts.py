@@ -1,7 +1,7 @@
-"""The scripts of the Redis queue: each is one step that happens wholly or not at all.
+"""The scripts of the Redis queue, each one atomic step.
 
-`lua/queue.lua` names the keys. With the flag `allow-oom`, what was accepted is still finished while the memory of
-Redis is full; only more is not accepted then.
+`lua/queue.lua` describes the keys. The flag `allow-oom` lets accepted deliveries finish while the memory of Redis is
+full; only new ones are refused then.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ _LONGEST_HOLD_US = round(LONGEST_HOLD_S * 1_000_000)
 
 
 def _said(delivery: Delivery) -> str:
-    """Return what the rules say of a delivery whose worker died."""
+    """Return the outcome for a delivery whose worker died."""
     return judge_abandoned(delivery, recognises_repeats=False).error
 
 

@@ -51,27 +51,27 @@ from tocsin.delivery.store import (
 from tocsin.delivery.waiting import explained
 
 PRUNE_BATCH = 500
-# A search reads records, newest first, until it has a page; after so many it answers with what it
-# found and a cursor, so that no search of rare words holds the server up.
+# A search reads records, newest first, until it has a page; after this many it returns what it found and a cursor,
+# so that a search for rare words does not block the server.
 SCAN_CHUNK = 250
 SCAN_LIMIT = 5_000
-# Ids that one step looks at for short forms: about 2 ms. Without an index, accepting costs nothing for it.
+# IDs that one step compares with short IDs: about 2 ms. An index would make accepting slower.
 MATCHING_CHUNK = 5_000
 
 
 class RedisStore:
-    """See `DeliveryStore`. Raises StoreUnavailableError while Redis does not do its part.
+    """Deliveries in Redis. Methods raise StoreUnavailableError while Redis fails.
 
-    After such an error the step may have happened all the same. Each is safe to repeat: an outcome
-    is written once, an answer with claimed deliveries that was lost is given again with the next
-    claim of this object. Only a repeated `enqueue_many` without idempotency keys accepts twice.
+    The step may have happened despite that error, and is safe to repeat: an outcome is written once, and deliveries of
+    a claim whose answer was lost are returned by the next claim of this object. Only a repeated `enqueue_many` without
+    idempotency keys accepts twice.
     """
 
     def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
         self._client = client
         self._clock = clock
         self._prefix = plain(f"{prefix}:delivery:")
-        self._ahead: int | None = None  # of the queue's own time over our monotonic clock, in microseconds
+        self._ahead: int | None = None  # of the queue's time over this process's monotonic clock, in microseconds
         self._lost_claims: list[str] = []
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
@@ -92,7 +92,7 @@ class RedisStore:
     async def record(self, delivery: Delivery) -> None:
         check_finished(delivery)
         finished_at = delivery.created_at if delivery.finished_at is None else delivery.finished_at
-        # After a certain failure the same key may try again.
+        # After a certain failure the same key may be used again.
         key = "" if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key or ""
         args: list[Argument] = [
             *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status, plain(key)),
@@ -158,7 +158,7 @@ class RedisStore:
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         found: dict[str, dict[str, None]] = {text: {} for text in texts}
-        # From the newest on: what is accepted meanwhile is seen twice at worst, and what is pruned comes last.
+        # Newest first: deliveries accepted meanwhile are at worst seen twice, and pruned ones come last.
         rank = 0
         while any(len(ids) < limit for ids in found.values()):
             args: list[Argument] = [rank, MATCHING_CHUNK, *map(plain, found)]
@@ -171,7 +171,7 @@ class RedisStore:
         return [list(found[text])[:limit] for text in texts]
 
     async def _explained(self, found: Sequence[Delivery]) -> list[Delivery]:
-        """Return the deliveries with why they wait, where they do."""
+        """Return the deliveries, waiting ones with the reason."""
         waiting = [delivery for delivery in found if delivery.status in WAITING]
         lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
         rows = await self._client.run(scripts.WHY, [self._prefix], lanes) if lanes else []
@@ -182,10 +182,7 @@ class RedisStore:
         return [shown.get(delivery.id, delivery) for delivery in found]
 
     async def search(self, query: DeliveryFilter) -> DeliveryPage:
-        """See `DeliveryStore.search`; a page may be short, or empty, and still not be the last one.
-
-        Works through at most `SCAN_LIMIT` records; `next_cursor` goes on from there.
-        """
+        """Search at most `SCAN_LIMIT` records, so that a short or empty page need not be the last one."""
         page = await self._search(query)
         return replace(page, items=await self._explained(page.items))
 
@@ -234,24 +231,24 @@ class RedisStore:
         return forgotten
 
     async def tidy(self) -> None:
-        """See `DeliveryStore.tidy`; here nothing is put off."""
+        """No-op: Redis defers no work."""
 
     async def try_write(self) -> None:
-        """Write a key that is gone at once."""
+        """Write a key that expires immediately."""
         await self._client.command("SET", self._prefix + b"probe", b"", b"PX", b"1")
 
     async def health(self) -> Health:
         return await health_of(self._client)
 
     async def aclose(self) -> None:
-        """See `DeliveryStore.aclose`; the client belongs to whoever opened it."""
+        """No-op: the client belongs to its opener."""
 
     async def _run(self, script: Script, args: Sequence[Argument], *, now: float | None = None) -> Any:
-        """Run a script that begins with the time; return its answers after that."""
+        """Run a script whose first answer is the time; return the other answers."""
         wall = micro(self._clock.now() if now is None else now)
         hint: Argument = "" if self._ahead is None else self._monotonic() + self._ahead
         at, *answers = await self._client.run(script, [self._prefix], [hint, wall, *args])
-        # Measured after the answer, this is never more than the truth; the most is the nearest to it.
+        # Measured after the answer, the offset is never too large, so the largest is the most accurate.
         ahead = int(at) - self._monotonic()
         self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
         return answers
@@ -261,7 +258,7 @@ class RedisStore:
 
 
 class _SearchPosition(NamedTuple):
-    """Where a record stands in an index: newest first, by time and then by acceptance."""
+    """The position of a record in an index: newest first, by time and then by acceptance."""
 
     score: str = ""
     member: str = ""
@@ -277,7 +274,7 @@ class _SearchPosition(NamedTuple):
 
 
 def _index(query: DeliveryFilter) -> bytes:
-    """Return the smallest index that holds everything the query may find."""
+    """Return the smallest index that contains all results of the query."""
     if query.target:
         return b"target:" + plain(query.target)
     if query.status is not None:
@@ -297,7 +294,7 @@ def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
 
 
 def _rules(rules: Mapping[str, ChannelRules]) -> str:
-    """Return the rules as the scripts read them; what is not set is left out."""
+    """Return the rules as JSON for the scripts; unset ones are omitted."""
     return json.dumps({channel: _rule(rule) for channel, rule in rules.items()})
 
 
@@ -317,7 +314,7 @@ def _steps(rate: Rate) -> tuple[int, int]:
 
 
 def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
-    """Return the record after a change; raise when there was no such record or no such change."""
+    """Return the changed record; raise if there was no such record, or it did not allow the change."""
     if len(answers) < 2:
         raise unknown_delivery(id_)
     delivery = to_delivery(answers[1])

@@ -1,4 +1,4 @@
-"""What comes into the queue in SQLite: accepted deliveries, and the record of those that never wait in it."""
+"""Insert deliveries in SQLite: accepted ones, and the records of direct sends."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from tocsin.delivery.model import IDEMPOTENCY_S, Delivery, DeliveryStatus, NewDe
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 
-RECORD_CHUNK = 64  # rows of one statement
+RECORD_CHUNK = 64  # rows per statement
 _RECORD = tuple(Delivery.__slots__)
 _EXTRA = _RECORD.index("extra")
 _KEY, _CREATED, _FINISHED = (_RECORD.index(name) for name in ("idempotency_key", "created_at", "finished_at"))
@@ -21,7 +21,7 @@ _ROW = f"({', '.join('?' * len(_RECORD))})"
 
 
 def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Delivery:
-    """Accept one delivery; one whose idempotency key is known comes back as it is."""
+    """Accept one delivery; return the existing one for a known idempotency key."""
     delivery = new.accepted(now.wall)
     if (known := _known(connection, delivery.idempotency_key, now)) is not None:
         return to_delivery(known)
@@ -34,7 +34,7 @@ def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deliv
 
 
 def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
-    """Insert finished deliveries; return for each what is wrong with it, so that the others stay."""
+    """Insert finished deliveries; return the error of each, so that one does not affect the others."""
     rows = [_record_of(connection, delivery, now) for delivery in deliveries]
     outcomes: list[Exception | None] = []
     for at in range(0, len(rows), RECORD_CHUNK):
@@ -43,7 +43,7 @@ def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], n
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
-    """Insert rows with one statement: while it runs, the rest of the program does too."""
+    """Insert rows with one statement, during which other threads can run."""
     try:
         connection.execute(_insert_of(len(rows)), [value for row in rows for value in row])
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
@@ -59,7 +59,7 @@ def _insert_of(rows: int) -> str:
 
 
 def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
-    # After a certain failure the same key may try again.
+    # After a certain failure the same key may be used again.
     key = None if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key
     values = _values(delivery)
     values[_KEY] = None if _known(connection, key, now) else key
@@ -75,7 +75,7 @@ def _values(delivery: Delivery) -> list[Any]:
 
 
 def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3.Row | None:
-    """Return the delivery that has the key, unless that is too long ago; then the key is free again."""
+    """Return the delivery with this key, or free the key if it is too old."""
     if key is None:
         return None
     sql = "SELECT * FROM deliveries WHERE idempotency_key = ?"

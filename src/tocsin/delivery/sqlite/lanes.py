@@ -1,7 +1,7 @@
-"""Lanes and paces in SQLite: which delivery may be sent now. Every function runs inside one transaction.
+"""Lanes and rates in SQLite: which delivery may be sent now. Every function runs inside one transaction.
 
-All waiting is kept in monotonic time, which no clock change moves; wall time stands beside it for
-people, and for what was promised in wall time (`not_before`, `expires_at`).
+Waits are kept in monotonic time, which clock changes do not affect; wall time is kept for people, and for `not_before`
+and `expires_at`, which are defined in it.
 """
 
 import json
@@ -25,15 +25,15 @@ from tocsin.delivery.model import (
 from tocsin.delivery.store import ChannelRules, DeliveryHold
 from tocsin.delivery.waiting import explained
 
-# Each claim ends, wakes or forgets at most so many of each kind: bounds how long it keeps others waiting.
+# Rows of each kind that one claim ends, wakes or deletes at most, which bounds its duration.
 TIDY_BATCH = 500
-# A bucket that is full again is forgotten after that; a lane that sends steadily keeps its row.
+# A full bucket is deleted after this time, so that a lane that sends steadily keeps its row.
 FULL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One moment on both clocks, and the boot that the second one counts from."""
+    """The present time on both clocks, and the boot that the monotonic one counts from."""
 
     wall: float
     mono: float
@@ -41,7 +41,7 @@ class Now:
 
 
 def bucket_keys(channel: str, target: str, rules: ChannelRules) -> Iterator[tuple[str, Rate | None]]:
-    """Yield the buckets that a message to `target` draws from."""
+    """Yield the buckets that a message to `target` uses."""
     yield account_key(channel), rules.account_rate
     yield target_key(channel, target), rules.target_rate
     if rules.group_rate and rules.group_prefix and target.startswith(rules.group_prefix):
@@ -49,7 +49,7 @@ def bucket_keys(channel: str, target: str, rules: ChannelRules) -> Iterator[tupl
 
 
 def account_key(channel: str) -> str:
-    """Return the name of the bucket that all messages of a channel draw from."""
+    """Return the name of the bucket of a whole channel."""
     return f"account|{channel}"
 
 
@@ -59,7 +59,7 @@ def target_key(channel: str, target: str) -> str:
 
 
 def allowed_at(connection: sqlite3.Connection, key: str, rate: Rate | None, now: Now) -> float:
-    """Return the monotonic time from which the bucket has a message to spare."""
+    """Return the monotonic time from which the bucket has a free message."""
     row = connection.execute("SELECT tat, blocked_until FROM pace WHERE key = ?", [key]).fetchone()
     if row is None:
         return 0.0
@@ -69,7 +69,7 @@ def allowed_at(connection: sqlite3.Connection, key: str, rate: Rate | None, now:
 
 
 def take(connection: sqlite3.Connection, channel: str, target: str, rules: ChannelRules, now: Now) -> float:
-    """Take one message from the buckets of `target`; return how many seconds ahead its turn is."""
+    """Take one message from the buckets of `target`; return the seconds until it may be sent."""
     buckets = list(bucket_keys(channel, target, rules))
     turn = max(now.mono, *(allowed_at(connection, key, rate, now) for key, rate in buckets))
     for key, rate in buckets:
@@ -83,7 +83,7 @@ def take(connection: sqlite3.Connection, channel: str, target: str, rules: Chann
 
 
 def block(connection: sqlite3.Connection, key: str, wait_s: float, reason: str, now: Now) -> None:
-    """Give nothing out of the bucket for so long: the provider said so, in the words of `reason`."""
+    """Hold the bucket, as the provider asked with `reason`."""
     connection.execute(
         "INSERT INTO pace (key, blocked_until, blocked_until_wall, reason) VALUES (:key, :mono, :wall, :reason)"
         " ON CONFLICT (key) DO UPDATE SET blocked_until = :mono, blocked_until_wall = :wall, reason = :reason"
@@ -93,8 +93,8 @@ def block(connection: sqlite3.Connection, key: str, wait_s: float, reason: str, 
 
 
 def hold_of(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold | None:
-    """Return until when the provider wants nothing out of the bucket, and its words."""
-    # Whoever only reads after a reboot meets monotonic times of the boot before: nobody has adopted them yet.
+    """Return the provider's hold of the bucket, or `None`."""
+    # Before the first claim after a reboot, a reader finds monotonic times of the previous boot.
     sql = (
         "SELECT iif((SELECT id FROM boot) = ?, blocked_until - ?, blocked_until_wall - ?) AS left, reason"
         " FROM pace WHERE key = ?"
@@ -104,7 +104,7 @@ def hold_of(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold 
 
 
 def explain(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Delivery:
-    """Return the delivery with why it waits, where it does."""
+    """Return the delivery, with the reason if it waits."""
     if delivery.status not in WAITING:
         return delivery
     channel, target = delivery.channel, delivery.target
@@ -119,7 +119,7 @@ def explain(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Del
 
 
 def tidy(connection: sqlite3.Connection, now: Now) -> None:
-    """Do what has become due without anybody asking: dead workers, expiry, schedules, full buckets."""
+    """Handle dead workers, expired and scheduled deliveries, and full buckets."""
     _free_dead_lanes(connection, now)
     _expire(connection, now)
     _wake_scheduled(connection, now)
@@ -171,12 +171,12 @@ def _wake_scheduled(connection: sqlite3.Connection, now: Now) -> None:
 def claim_channel(
     connection: sqlite3.Connection, worker: str, channel: str, rules: ChannelRules, limit: int, now: Now
 ) -> list[Delivery]:
-    """Lease up to `limit` due lanes of one channel, as fast as its account's rate allows."""
+    """Lease up to `limit` due lanes of one channel, within its account's rate."""
     claimed: list[Delivery] = []
     account = account_key(channel)
     if limit <= 0 or allowed_at(connection, account, rules.account_rate, now) > now.mono:
         return claimed
-    # Some may turn out to wait for their pace; they are not looked at again before it is their turn.
+    # Some lanes may have to wait for their rate; they are then not due before that.
     lanes = connection.execute(
         "SELECT target FROM lanes INDEXED BY lanes_due WHERE channel = ? AND worker = '' AND due_mono <= ?"
         " ORDER BY due_mono LIMIT ?",
@@ -213,7 +213,7 @@ def _claim_lane(
 
 
 def _first(connection: sqlite3.Connection, channel: str, target: str, now: Now) -> sqlite3.Row | None:
-    """Return the first delivery of a lane; one whose time is ahead again goes back to sleep."""
+    """Return the first delivery of a lane; put one with a future `not_before` back to sleep."""
     while True:
         row: sqlite3.Row | None = connection.execute(
             "SELECT seq, due_mono, status = 'queued' AND not_before > ? AS early"
@@ -227,7 +227,7 @@ def _first(connection: sqlite3.Connection, channel: str, target: str, now: Now) 
 
 
 def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOutcome, now: Now) -> None:
-    """Write down what a try came to, and free its lane."""
+    """Record the outcome of an attempt, and free its lane."""
     channel, target = row["channel"], row["target"]
     waits = outcome.status is DeliveryStatus.RETRY_WAIT
     open_ = outcome.status in WAITING
@@ -258,12 +258,12 @@ def end_try(connection: sqlite3.Connection, row: sqlite3.Row, outcome: AttemptOu
 
 
 def free_lane(connection: sqlite3.Connection, channel: str, target: str, now: Now, *, not_before: float = 0.0) -> None:
-    """End the lease of a lane and compute when it is due; one without deliveries ends."""
+    """End the lease of a lane and compute when it is due; delete a lane without deliveries."""
     row = _first(connection, channel, target, now)
     if row is None:
         connection.execute("DELETE FROM lanes WHERE channel = ? AND target = ?", [channel, target])
         return
-    # Never before now: it goes to the end of the line, behind all lanes that are due already.
+    # Never in the past, so that the lane goes behind all lanes that are due already.
     connection.execute(
         "UPDATE lanes SET worker = '', lease_until = 0, sending = NULL, due_mono = ? WHERE channel = ? AND target = ?",
         [max(row["due_mono"], not_before, now.mono), channel, target],
@@ -271,7 +271,7 @@ def free_lane(connection: sqlite3.Connection, channel: str, target: str, now: No
 
 
 def open_lane(connection: sqlite3.Connection, channel: str, target: str, now: Now) -> None:
-    """Make sure that the lane exists; one that does is due when its first delivery is."""
+    """Create the lane if it is missing; otherwise recompute when it is due."""
     connection.execute(
         "INSERT INTO lanes (channel, target, due_mono) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         [channel, target, now.mono],
@@ -279,7 +279,7 @@ def open_lane(connection: sqlite3.Connection, channel: str, target: str, now: No
 
 
 def hurry_lane(connection: sqlite3.Connection, channel: str, target: str, now: Now) -> None:
-    """Have a lane looked at now, because its first delivery may be another one."""
+    """Make the lane due now, because its first delivery may have changed."""
     connection.execute(
         "UPDATE lanes SET due_mono = min(due_mono, ?) WHERE channel = ? AND target = ?", [now.mono, channel, target]
     )
@@ -287,7 +287,7 @@ def hurry_lane(connection: sqlite3.Connection, channel: str, target: str, now: N
 
 def seconds_to_next(connection: sqlite3.Connection, rules: Mapping[str, ChannelRules], now: Now) -> float | None:
     """Return the wait until the earliest lane, lease, scheduled or expiring delivery."""
-    # Each is one step into its index; left to itself, the planner would read every lane of a channel.
+    # Each query reads one entry of its index; otherwise the planner reads every lane of a channel.
     times = [
         ("SELECT min(lease_until) FROM lanes INDEXED BY lanes_leased WHERE worker <> ''", now.mono),
         ("SELECT min(not_before) FROM deliveries INDEXED BY deliveries_asleep WHERE asleep = 1", now.wall),
@@ -308,12 +308,12 @@ def seconds_to_next(connection: sqlite3.Connection, rules: Mapping[str, ChannelR
 
 
 def adopt(connection: sqlite3.Connection, now: Now) -> None:
-    """After a reboot, translate all waiting to this boot's monotonic time, and end all leases.
+    """After a reboot, convert all waits to this boot's monotonic time, and end all leases.
 
-    Where the system names no boots, one goes unnoticed, and retries wait longer than they should.
+    If the system has no boot ID, a reboot is not noticed, and retries wait too long.
     """
     times = {"wall": now.wall, "mono": now.mono, "latest": now.mono + LEASE_S}
-    # One that ends later than any can is from before a reboot, even where the system names no boots.
+    # A lease ending after now + LEASE_S predates a reboot, also if the system has no boot ID.
     connection.execute("UPDATE lanes SET lease_until = :mono WHERE worker <> '' AND lease_until > :latest", times)
     row = connection.execute("SELECT id FROM boot").fetchone()
     if row is not None and row["id"] == now.boot:
@@ -329,7 +329,6 @@ def adopt(connection: sqlite3.Connection, now: Now) -> None:
 
 
 def to_delivery(row: sqlite3.Row) -> Delivery:
-    """Return the record in a row of `deliveries`."""
     fields = {name: row[name] for name in Delivery.__slots__}
     fields["status"] = DeliveryStatus(row["status"])
     fields["policy"] = Policy(row["policy"])

@@ -3,10 +3,9 @@
 `due_mono` is monotonic time of the boot that `boot` names. A delivery is `asleep` until its
 `not_before`; then it joins its lane. A lane exists while it has open deliveries that are awake;
 `sending` is the one in flight. `pace` has the buckets that are not full: `tat`, their theoretical
-arrival time (GCRA), and until when the provider forbade to send, on both clocks, and in which words.
-`delivery_words` has the deliveries `up_to` a number: indexing words takes three times as long as all the
-rest of a row.
-`extra` is JSON, or nothing.
+arrival time (GCRA), and the provider's hold: its end on both clocks, and its reason.
+`delivery_words` indexes deliveries `up_to` a number, later than they are accepted: indexing takes three times as long
+as inserting the row. `extra` is JSON, or empty.
 """
 
 _FIRST = """

@@ -1,6 +1,6 @@
-"""Searching the queue in SQLite: the index that a query begins with is chosen here, not by the planner.
+"""Search the queue in SQLite, with the index chosen here instead of by the planner.
 
-The planner knows no frequencies: for `status = 'sent'` and a time it would sort a million rows.
+The planner does not know frequencies: for `status = 'sent'` and a time it would sort a million rows.
 """
 
 import re
@@ -25,7 +25,7 @@ _FIRST_OF_STATUS = (
 
 
 def index_words(connection: sqlite3.Connection, limit: int) -> int:
-    """Bring up to `limit` new deliveries into the index of words; return how many there were."""
+    """Index the words of up to `limit` new deliveries; return how many."""
     (up_to,) = connection.execute("SELECT up_to FROM words_indexed WHERE rowid = 1").fetchone()
     rows = connection.execute(
         "SELECT seq, message, target FROM deliveries WHERE seq > ? ORDER BY seq LIMIT ?", [up_to, limit]
@@ -37,15 +37,15 @@ def index_words(connection: sqlite3.Connection, limit: int) -> int:
 
 
 def matching(connection: sqlite3.Connection, texts: Sequence[str], limit: int) -> list[list[str]]:
-    """Return for each text up to `limit` ids that begin with it, or whose last group does.
+    """Return for each text up to `limit` IDs that, or whose last groups, begin with it.
 
-    Last groups have no index: it would cost each accepted message more than it saves here. All texts of one length
-    are looked for in one pass over the index of ids, 0.2 s for a million.
+    Last groups have no index: accepting would cost more than it saves here. All texts of one length are searched in
+    one pass over the index of IDs, 0.2 s for a million.
     """
     found: dict[str, dict[str, None]] = {text: {} for text in texts}
     for text, ids in found.items():
         sql = "SELECT id FROM deliveries WHERE id >= ? AND id < ? LIMIT ?"
-        # A tilde sorts behind whatever an id may have there.
+        # A tilde sorts after every character of an ID.
         ids.update((id_, None) for (id_,) in connection.execute(sql, [text, f"{text}~", limit]))
     open_ = sorted((text for text, ids in found.items() if len(ids) < limit and len(text) <= _TAIL), key=len)
     for length, group in groupby(open_, len):
@@ -70,11 +70,11 @@ def search(connection: sqlite3.Connection, query: DeliveryFilter) -> DeliveryPag
     tests: list[tuple[str, object]] = [
         ("w.delivery_words MATCH ?", words),
         ("d.status = ?", query.status),
-        # Of the rare states, few are old: the words need not be followed further back than the oldest of them.
+        # A rare state has few old deliveries: the words need not be searched further back than the oldest of them.
         (f"{place} >= {_FIRST_OF_STATUS}", query.status if words and query.status is not DeliveryStatus.SENT else None),
         ("d.channel = ?", storable(query.channel)),
         ("d.target = ?", storable(query.target)),
-        # The second one only bounds the range: where the clock was set back, it lets too many through.
+        # The second condition only bounds the range: if the clock was set back, it admits too many.
         ("+d.created_at >= ?", query.since),
         (f"{place} >= {_FIRST_SINCE}", query.since),
         (f"{place} < ?", _place(query.cursor)),
@@ -106,10 +106,10 @@ def _place(cursor: str) -> int | None:
 
 
 def _words(text: str) -> str:
-    """Return a full-text query for all words of `text`; a word of two characters or more may go on.
+    """Return a full-text query for all words of `text`; words of two or more characters match as prefixes.
 
-    A sign inside a word parts it in two that must follow each other, as in an address.
+    Punctuation inside a word, as in an address, separates it into two words that must be adjacent.
     """
     words = storable(text).replace('"', " ").replace("\0", " ").split()
-    # The index reads letters and digits; signs alone would match nothing.
+    # The index contains letters and digits only; punctuation alone would match nothing.
     return " AND ".join(f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word)))

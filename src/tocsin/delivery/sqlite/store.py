@@ -45,15 +45,15 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
 
 PRUNE_BATCH = 1_000
-# On a disk that is nearly full, small writes go on working; health must not flicker with them.
+# On a nearly full disk small writes still succeed; they must not make health flicker.
 UNWELL_S = 5.0
-INDEX_BATCH = 2_000  # deliveries whose words are indexed in one transaction: 50 ms
-# Whether the disk takes writes again is asked for so long; then the answer is still no.
+INDEX_BATCH = 2_000  # deliveries indexed per transaction: 50 ms
+# The time limit of a write probe, after which the store counts as failing.
 PROBE_S = 1.0
 
 
 class SqliteStore:
-    """See `DeliveryStore`."""
+    """Deliveries in a SQLite database, shared by all processes of this host."""
 
     def __init__(self, database: Database, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
         self._database = database
@@ -69,7 +69,9 @@ class SqliteStore:
 
     async def record(self, delivery: Delivery) -> None:
         check_finished(delivery)
-        pack_extra(delivery.extra)  # what cannot be kept fails here, and not the records beside it
+        pack_extra(
+            delivery.extra
+        )  # raises here for a value that cannot be stored, so that other records are not affected
         await self._records.add(delivery)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
@@ -232,7 +234,7 @@ class SqliteStore:
         forgotten = 0
         while count := await self._write(lambda c, _: c.execute(sql, [before, PRUNE_BATCH]).rowcount):
             forgotten += count
-        # A number that was the highest one comes again.
+        # SQLite reuses the highest number after its row was deleted.
         await self._write(lambda c, _: _forget_number(c))
         return forgotten
 
@@ -255,7 +257,7 @@ class SqliteStore:
         return Health("sqlite", not problem, [problem] if problem else [])
 
     async def aclose(self) -> None:
-        """See `DeliveryStore.aclose`; the database belongs to whoever opened it."""
+        """No-op: the database belongs to its opener."""
 
     async def try_write(self) -> None:
         try:
@@ -268,7 +270,7 @@ class SqliteStore:
 
     async def _write(self, work: Work[T]) -> T:
         await self._adopt()
-        # The time is taken when it is this job's turn: a lease must not begin before it was given.
+        # The time is read when the job runs: a lease must not begin before it is given.
         return await self._database.write(lambda c: work(c, self._now()))
 
     async def _adopt(self) -> None:
@@ -281,7 +283,7 @@ class SqliteStore:
 
 
 def _touch(connection: sqlite3.Connection) -> None:
-    # An update that changes nothing would write nothing.
+    # An update without a change would not write to the disk.
     connection.execute("INSERT INTO boot VALUES ('')")
     connection.execute("DELETE FROM boot WHERE id = ''")
 
@@ -295,7 +297,7 @@ def _row(connection: sqlite3.Connection, id_: str) -> sqlite3.Row:
 
 
 def _held(connection: sqlite3.Connection, worker: str, id_: str) -> sqlite3.Row | None:
-    """Return a delivery in `sending` whose lane `worker` holds for it."""
+    """Return a delivery in `sending` whose lane `worker` has leased."""
     row: sqlite3.Row | None = connection.execute(
         "SELECT d.* FROM deliveries d JOIN lanes l ON l.channel = d.channel AND l.target = d.target"
         " WHERE d.id = ? AND l.sending = d.seq AND l.worker = ?",

@@ -1,4 +1,4 @@
--- KEYS: streams. ARGV: group, idle milliseconds, a consumer that leaves now. One with entries stays.
+-- KEYS: streams. ARGV: group, idle milliseconds, a consumer that stops now. A consumer with entries is kept.
 for _, stream in ipairs(KEYS) do
   local consumers = redis.pcall('XINFO', 'CONSUMERS', stream, ARGV[1])
   for _, c in ipairs(consumers.err and {} or consumers) do

@@ -1,5 +1,5 @@
 #!lua
--- KEYS: a stream for each message. ARGV: two fields' names, then text and key of each. Answers what failed.
+-- KEYS: one stream per message. ARGV: two field names, then text and key of each. Returns the failures.
 local refused = {}
 for i, stream in ipairs(KEYS) do
   local done = redis.pcall('XADD', stream, '*', ARGV[1], ARGV[2 * i + 1], ARGV[2], ARGV[2 * i + 2])

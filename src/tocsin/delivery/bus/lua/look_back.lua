@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- KEYS: streams. ARGV: group, consumer, age, count. Makes missing groups, takes over what was abandoned; the
--- answer names the keys that are no streams.
+-- KEYS: streams. ARGV: group, consumer, age, count. Creates missing groups, claims abandoned
+-- entries; returns the keys that are not streams, with the error.
 local refused = {}
 for _, stream in ipairs(KEYS) do
   local claimed = redis.pcall('XAUTOCLAIM', stream, ARGV[1], ARGV[2], ARGV[3], '0-0', 'COUNT', ARGV[4], 'JUSTID')

@@ -2,7 +2,7 @@
 -- ARGV: …, rules, worker, limit, lease, token of this call, tokens of calls whose answers were lost.
 local worker, limit, lease, claim = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 
--- Lease the lane and return its first delivery, or see to it that the lane is no longer due.
+-- Lease the lane and return its first delivery, or recompute when the lane is due.
 local function take(channel, rule, target)
   local id = call('ZRANGE', P .. 'lane:' .. channel .. ':' .. target, 0, 0)[1]
   local free = lane_free(channel, target)
@@ -32,7 +32,7 @@ local function take(channel, rule, target)
   return id
 end
 
--- What was handed out in an answer that never arrived is handed out again.
+-- Deliveries claimed by a call whose answer was lost are returned again.
 local function repeat_lost(taken)
   if #ARGV < 8 then return end
   for _, id in ipairs(call('ZRANGE', P .. 'leases', 0, -1)) do

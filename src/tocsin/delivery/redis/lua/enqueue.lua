@@ -9,7 +9,7 @@ for i = 0, n - 1 do
   local id, channel, target, once, key = ARGV[b + 1], ARGV[b + 2], ARGV[b + 3], ARGV[b + 4], ARGV[b + 5]
   local known = nil
   if call('EXISTS', P .. 'd:' .. id) == 1 then
-    known = id -- the same call again: its first answer was lost
+    known = id -- a repeated call, whose first answer was lost
   elseif key ~= '' then
     known = call('HGET', P .. 'keys', key)
     local age = known and wall - (tonumber(call('HGET', P .. 'd:' .. known, 'created')) or 0)
@@ -42,7 +42,7 @@ for i = 0, n - 1 do
       call('ZADD', P .. 'scheduled', d.not_before, id)
     else
       call('ZADD', P .. 'lane:' .. d.lane, d.seq, id)
-      -- One that comes behind others changes nothing: the lane goes when its first may.
+      -- A delivery behind others does not change when the lane is due.
       if call('ZCARD', P .. 'lane:' .. d.lane) == 1 then settle(channel, target) end
     end
     answers[i + 1] = 0

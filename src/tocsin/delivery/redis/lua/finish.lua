@@ -4,7 +4,7 @@ keep_time()
 local worker, status, pause, throttled = ARGV[3], ARGV[5], tonumber(ARGV[6]), ARGV[7] == '1'
 local d, other = held(worker, ARGV[4])
 if not d then
-  -- The same call again: its first answer was lost.
+  -- A repeated call, whose first answer was lost.
   if other and call('HGET', P .. 'd:' .. other.id, 'ended_by') == worker then return {at, 1} end
   return {at, 0}
 end

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- ARGV: from which rank of the newest, how many to look at, then texts that ids or their last groups may begin with.
--- Answers how many there were, and pairs of text and id.
+-- ARGV: rank to begin at (newest first), number of ids to read, then prefixes of ids or of their last groups.
+-- Returns the number of ids read, and pairs of prefix and id.
 local P, call = KEYS[1], redis.call
 local sought, lengths, found = {}, {}, {}
 for i = 3, #ARGV do

@@ -1,4 +1,4 @@
--- What every step of the queue is made of; each script is one step that happens wholly or not at all.
+-- The functions shared by all scripts; each script is one atomic step.
 --
 -- Keys, all below the prefix `KEYS[1]`, here `P`:
 --
@@ -16,10 +16,10 @@
 --     clock                    hash: the queue's own time, and the server's clock when that was
 --
 -- All times are whole microseconds, which a double holds exactly until the year 2255. The queue's own
--- time is not the server's clock, which may jump: every client says how far the time must be by its own
--- monotonic clock, and the furthest wins (see docs/decisions/0010-redis-store.md).
+-- time is not the server's clock, which may jump: every client states the time by its own monotonic clock,
+-- and the latest wins (docs/decisions/0010-redis-store.md).
 
--- ARGV[1]: how far the time is, or empty; ARGV[2]: the caller's wall time.
+-- ARGV[1]: the time by the caller's monotonic clock, or empty; ARGV[2]: the caller's wall time.
 local P, call = KEYS[1], redis.call
 local hint, wall = tonumber(ARGV[1]), tonumber(ARGV[2])
 local known, time = call('HMGET', P .. 'clock', 'at', 'server'), call('TIME')
@@ -30,7 +30,7 @@ if not last then
 elseif hint then
   at = math.max(last, hint)
 else
-  at = last + math.max(0, server - known[2]) -- nobody has told yet: a client's first call
+  at = last + math.max(0, server - known[2]) -- a client's first call states no time
 end
 local function keep_time()
   call('HSET', P .. 'clock', 'at', at, 'server', server)
@@ -74,8 +74,8 @@ local function settle(channel, target, earliest)
   call('ZADD', P .. 'due:' .. channel, math.max(due, earliest or due), target)
 end
 
--- A delivery waits from now on; `due` is set for one that waits for its retry. One that is scheduled for
--- later goes to the others of its kind when its turn comes.
+-- Let a delivery wait; `due` is set for one that waits for its retry. A scheduled one joins its lane when its
+-- time comes.
 local function wait(d, due)
   if due then set(d, 'due', due) else call('HDEL', P .. 'd:' .. d.id, 'due') end
   if d.expires_at then call('ZADD', P .. 'mortal', d.expires_at, d.id) end
@@ -116,7 +116,7 @@ local function block(key, until_)
   call('ZADD', P .. 'pace', 'GT', until_, key)
 end
 
--- The provider wants nothing for so long; the longest hold tells its reason, for people, in `why:<key>`.
+-- Hold a bucket, as the provider asked; `why:<key>` has the reason of the longest hold, for people.
 local function hold(key, pause, reason)
   block(key, at + pause)
   local known = call('GET', P .. 'why:' .. key)

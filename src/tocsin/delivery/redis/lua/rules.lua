@@ -1,13 +1,13 @@
--- What the scripts do with ARGV[3], the rules (JSON): channel → repeats, and the rates
+-- Reads ARGV[3], the rules (JSON): channel → repeats, and the rates
 -- `target`, `group` and `all` as {interval, burst}, the group's for targets that begin with `prefix`.
 local rules = cjson.decode(ARGV[3])
 
--- From when a bucket has something to spare, by its theoretical arrival time.
+-- The time from which a bucket has a free message, by its theoretical arrival time.
 local function spare(tat, rate)
   return tat - (rate[2] - 1) * rate[1]
 end
 
--- What ends later than any hold can was stored before there was a bound.
+-- A hold beyond the limit was stored before the limit existed.
 local function held_until(key)
   local ends = tonumber(call('ZSCORE', P .. 'pace', key)) or 0
   return ends <= at + LONGEST_HOLD_US and ends or 0

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- ARGV: for each delivery its channel and target; answers what holds the target and the account, and the lane's first.
+-- ARGV: channel and target of each delivery. Returns the holds of target and account, and the lane's first delivery.
 local P, call = KEYS[1], redis.call
 local rows = {}
 for i = 1, #ARGV, 2 do

@@ -1,4 +1,4 @@
--- The lease is a key of its own, so that the server's clock ends it whoever has died.
+-- The lease is a separate key, so that Redis expires it even if the process died.
 local digest = redis.call('hget', KEYS[1], 'digest')
 if not digest then
     redis.call('hset', KEYS[1], 'digest', ARGV[1])
