@@ -30,7 +30,7 @@ class DoorbellInbound(InboundAdapter):
             raise RejectedError("no secret is configured", hint=f"set {SECRET.name}")
         expected = hmac.new(secret.encode(), request.body, "sha256").hexdigest()
         if not hmac.compare_digest(expected, request.agreed_value("x-doorbell-proof")):
-            raise RejectedError("the proof does not fit", hint=f"compare {SECRET.name}")
+            raise RejectedError("the proof does not match", hint=f"compare {SECRET.name}")
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
         """Return what a visitor said; nothing where the bell only tells that it works."""

@@ -222,7 +222,7 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("token_revoked", "bad token"),
         ("token_expired", "bad token"),
         ("user_not_found", "no such user"),
-        ("cannot_dm_bot", "bots cannot be written to"),
+        ("cannot_dm_bot", "bots cannot receive direct messages"),
     ],
 )
 async def test_every_code_of_the_provider_comes_with_its_remedy(code: str, remedy: str):

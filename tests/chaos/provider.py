@@ -1,4 +1,4 @@
-"""A provider that records every message with a time stamp, and does to each what the message itself asks for.
+"""A provider that records every message with a timestamp, and does to each what the message itself asks for.
 
 Run as a process: the first line of its output is its port; it ends when its standard input does. The text
 of a message is JSON: `{"id": …, "plan": [fault, …]}`; its nth try meets the nth fault, every later one is

@@ -46,7 +46,7 @@ class Product(ABC):
 
 
 class Teamchat(Product):
-    """An HMAC over time stamp and body."""
+    """An HMAC over timestamp and body."""
 
     kind = "teamchat"
     secret = "TEAMCHAT_SIGNING_SECRET"
@@ -76,11 +76,11 @@ class Teamchat(Product):
         return random.choice(makers)()
 
     def proof(self, body: bytes, now: float, random: Random) -> tuple[Header, ...]:
-        """Either family of names, or a mixture; the time stamp is still good when other calls have been made first."""
+        """Either family of names, or a mixture; the timestamp is still good when other calls have been made first."""
         return self._sign(b"%d" % (now + random.randint(-150, 150)), body, random=random)
 
     def false_proofs(self, body: bytes, now: float) -> Sequence[tuple[Header, ...]]:
-        """Stale, from the future, with another key, with no key, over a time stamp that is none."""
+        """Stale, from the future, with another key, with no key, over a timestamp that is none."""
         stamp = b"%d" % now
         odd = (b"", b" " + stamp, b"+" + stamp, stamp + b".0", b"1e9", b"-1", b"9" * 12, b"9" * 13, b"0x1", b"\xd9\xa1")
         stale = [b"%d" % (now + off) for off in (-301, 400, -86400, 10**8)]
@@ -108,7 +108,7 @@ class Teamchat(Product):
 
 
 class Guildchat(Product):
-    """Ed25519 over time stamp and body."""
+    """Ed25519 over timestamp and body."""
 
     kind = "guildchat"
     secret = "GUILDCHAT_PUBLIC_KEY"
@@ -136,7 +136,7 @@ class Guildchat(Product):
         return self._sign(b"%d" % now, body)
 
     def false_proofs(self, body: bytes, now: float) -> Sequence[tuple[Header, ...]]:
-        """With another key, over other bytes, over a time stamp that is none, and the twin of a signature."""
+        """With another key, over other bytes, over a timestamp that is none, and the twin of a signature."""
         stamp = b"%d" % now
         (name, good), time = self._sign(stamp, body)
         raw = bytes.fromhex(good.decode())

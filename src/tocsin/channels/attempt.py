@@ -1,4 +1,4 @@
-"""One message on its way to a provider: how far it has come, and what went wrong."""
+"""The progress of one send, and the meaning of exceptions."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ BetweenParts = Callable[[int, int], Awaitable[None]]
 
 @dataclass(slots=True)
 class Progress:
-    """What `OutboundAdapter.transmit` knows of one message."""
+    """The progress of one message in `OutboundAdapter.transmit`."""
 
     started: float
     patient: bool = True
     between_parts: BetweenParts | None = None
-    note: str = ""  # of the first part that this attempt got out
+    note: str = ""  # of the first part sent by this attempt
     sent: int = 0
     total: int = 0
     attempts: int = 0
-    departure: Departure | None = None  # of the attempt that is being made
+    departure: Departure | None = None  # of the current attempt
 
     def cut_off(self) -> ChannelError:
-        """Return what is to say of a send that is cut off at this moment."""
+        """Return the error for a send that is cancelled now."""
         if self.departure is None or not self.departure.possible:
             return ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
         return ChannelError(
@@ -35,7 +35,7 @@ class Progress:
 
 
 def failure_of(error: Exception) -> RemoteError:
-    """Turn any exception of an author's code into a failure with a sentence."""
+    """Return the failure for any exception of an author's code."""
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -1,7 +1,7 @@
-"""What a channel is: data (`ChannelSpec`) and two abilities, to deliver a text and to prove credentials.
+"""The contract of a channel: data (`ChannelSpec`) and two methods, to deliver a text and to prove the credentials.
 
-An author writes `deliver` and `probe`, which may raise. `send` and `test_connection` around them
-never do: splitting, retries, time limits, and keeping secrets out of errors are done here, once.
+An author writes `deliver` and `probe`, which may raise. `send` and `test_connection` never raise: this module splits,
+retries, limits the time, and keeps secrets out of errors.
 """
 
 import os
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tocsin.core.time.clock import Clock
 
 
-# The parse mode that every channel takes: Markdown as models and people write it, shown as well as it can.
+# A parse mode of every channel: Markdown as models and people write it, rendered as well as the product allows.
 COMMONMARK = "commonmark"
-# … and text that is no markup, such as the output of a command.
+# A parse mode of every channel: text without markup, such as the output of a command.
 PLAIN = "plain"
 
 # The text of a part, and its `markup`.
@@ -47,7 +47,7 @@ class SendResult:
     error: str = ""  # reason and remedy, on failure
 
     def as_dict(self) -> dict[str, object]:
-        """Return the five fields by name; dataclasses.asdict takes 20 times as long."""
+        """Return the five fields by name, 20 times as fast as dataclasses.asdict."""
         return {
             "ok": self.ok,
             "channel": self.channel,
@@ -59,27 +59,27 @@ class SendResult:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to one target, as the caller wants it sent."""
+    """One message to one target, as requested by the caller."""
 
     target: str
     text: str
-    key: str = ""  # the same for every attempt: a provider that recognises repeats gets one from it
+    key: str = ""  # the same for every attempt, so that a provider can recognise repeats
     # One of the channel's `parse_modes`, `COMMONMARK` or `PLAIN`; empty is the channel's default.
     parse_mode: str = ""
-    parts_sent: int = 0  # what an earlier attempt got out, of how many: these parts are not sent again
+    parts_sent: int = 0  # parts that an earlier attempt sent, which are not sent again
     parts_total: int = 0
-    extra: Mapping[str, Any] = field(default_factory=dict)  # what only this channel knows: a reply, buttons
+    extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel: a reply, buttons
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of a message that fits the provider's limit; the target is checked already."""
+    """A part of a message within the provider's limit; its target is valid."""
 
     target: str
     text: str
     key: str
     parse_mode: str = ""
-    markup: tuple[Any, ...] = ()  # what a channel that formats by ranges of the text made of its markup
+    markup: tuple[Any, ...] = ()  # the ranges of a channel that formats by ranges of the text
     extra: Mapping[str, Any] = field(default_factory=dict)  # of the whole message; buttons belong to its last part
     first: bool = True
     last: bool = True
@@ -95,22 +95,19 @@ class Receipt:
     attempts: int = 0
     duration_ms: int = 0
     failure: RemoteError | None = None
-    delivery: str = ""  # the id of its record, where there is one
+    delivery: str = ""  # the ID of its record, if there is one
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often one synchronous send tries again, and how long it waits at most.
+    """How often one direct send retries, and how long it waits at most; the durable queue has its own schedule."""
 
-    The durable queue has a schedule of its own.
-    """
-
-    transient: int = 0  # further tries after a failure that certainly delivered nothing
-    rate_limited: int = 1  # further tries after "too many requests"
+    transient: int = 0  # retries after a failure that certainly delivered nothing
+    rate_limited: int = 1  # retries after "too many requests"
     longest_wait_s: float = 30.0
 
     def wait_s(self, failure: RemoteError, tries: int) -> float | None:
-        """Return how long to wait after `tries` attempts, or nothing when it is time to give up."""
+        """Return the wait after `tries` attempts, or `None` to give up."""
         allowed = {FailureKind.TRANSIENT: self.transient, FailureKind.RATE_LIMITED: self.rate_limited}
         if tries > allowed.get(failure.kind, 0):
             return None
@@ -124,7 +121,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSpec:
-    """What a channel is. Command line, API, docs, settings and tests read it; none names a channel."""
+    """A channel as data, read by command line, API, docs, settings and tests."""
 
     kind: str
     label: str
@@ -132,25 +129,25 @@ class ChannelSpec:
     aliases: tuple[str, ...] = ()
     secrets: tuple[Variable[Any], ...] = ()
     options: tuple[Variable[Any], ...] = ()
-    receiving: tuple[Variable[Any], ...] = ()  # what only the inbound side needs; never `required`
+    receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`
     proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
     target_format: str = ""
-    max_length: int | None = None  # in units of `measure`; nothing means no limit
-    chunk_at: int | None = None  # texts are split at so many units; nothing means never
+    max_length: int | None = None  # in units of `measure`; None is no limit
+    chunk_at: int | None = None  # texts are split at this length; None is never
     measure: Measure = code_points
     parse_modes: tuple[str, ...] = ()
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     inbound: tuple[str, ...] = ()  # of: polling, webhook
     conversation: bool = False  # its receiver is a ConversationAdapter, so that the bot can use it
-    # How fast the durable queue sends: to one target, to one group, over the whole account.
+    # The rates of the durable queue: per target, per group, per account.
     target_rate: Rate | None = None
     group_rate: Rate | None = None
-    group_prefix: str = ""  # what the targets begin with that are groups
+    group_prefix: str = ""  # the prefix of targets that are groups
     account_rate: Rate | None = None
     recognises_repeats: bool = False  # the provider drops a second message with the same key
-    at_most_once: bool = False  # by default, rather lose a message than send it twice
+    at_most_once: bool = False  # the default policy loses a message rather than sending it twice
     platform: str = ""  # the only platform identifier it runs on
-    platform_variable: Variable[str] | None = None  # overrides what this machine says it is, for tests
+    platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
     send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
     test_timeout_s: float = 30.0
 
@@ -162,7 +159,7 @@ class ChannelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What is lent to every adapter, so that a test can lend something else."""
+    """The dependencies of every adapter, which tests replace."""
 
     http: "Transport"
     clock: "Clock"
@@ -171,7 +168,7 @@ class Tools:
 
 
 class OutboundAdapter(ABC):
-    """Base of every channel. Constructing one fails with ChannelError when a required value is missing."""
+    """Base of every channel. The constructor raises ChannelError if a required setting is missing."""
 
     spec: ClassVar[ChannelSpec]
 
@@ -184,14 +181,14 @@ class OutboundAdapter(ABC):
         self.http = tools.http
         self.clock = tools.clock
         self._max_parts = tools.max_parts
-        # Knowing what channels there are needs no redaction, and its patterns take time to compile.
+        # Imported here, because listing channels needs no redaction.
         from tocsin.core.text.redaction import Redactor
 
         self._redact = tools.redact or Redactor(config.secrets())
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter] | None":
-        """Return the class of the channel's inbound side, imported only now; nothing where it cannot receive."""
+        """Return the class of the channel's inbound side, imported on demand; `None` if it cannot receive."""
         return None
 
     @abstractmethod
@@ -203,32 +200,32 @@ class OutboundAdapter(ABC):
         """Prove the credentials without sending and return the account's name; may raise anything."""
 
     def check_target(self, target: str) -> str:
-        """Return `target` as the provider wants it; raise ChannelError when its shape is wrong."""
+        """Return `target` in the provider's form; raise ChannelError if it is malformed."""
         return target
 
     def chunk_at(self) -> int | None:
-        """Return the length at which texts are split, or nothing when they never are."""
+        """Return the length at which texts are split, or `None` if they never are."""
         return self.spec.chunk_at
 
     def check_extra(self, extra: Mapping[str, Any]) -> None:
-        """Raise ChannelError when a part of `extra` that the channel knows cannot be sent."""
+        """Raise ChannelError if a key of `extra` that the channel knows has an invalid value."""
         return
 
     def split_text(self, text: str) -> list[str]:
-        """Return `text` in parts that fit; raise ChannelError when it cannot be sent."""
+        """Return `text` in parts within the limit; raise ChannelError if it cannot be sent."""
         spec, clean = self.spec, visible(text)
         if chunk_at := self.chunk_at():
             return split(clean, chunk_at, spec.measure)
         return [within_limit(clean, spec.max_length, spec.measure)]
 
     def dialect(self, parse_mode: str) -> "Renderer":
-        """Return how the channel shows text in `COMMONMARK` or `PLAIN`: here, without any formatting."""
+        """Return the renderer for `COMMONMARK` or `PLAIN`; the default renders without formatting."""
         from tocsin.core.text.markup import PlainText
 
         return PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
 
     def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
-        """Return `text` as it is shown, in parts that fit; raise ChannelError when it cannot be sent."""
+        """Return `text` rendered, in parts within the limit; raise ChannelError if it cannot be sent."""
         if parse_mode not in {COMMONMARK, PLAIN}:
             return [(part, ()) for part in self.split_text(text)]
         from tocsin.core.text.markup import literal, render
@@ -261,11 +258,11 @@ class OutboundAdapter(ABC):
         between_parts: BetweenParts | None = None,
         on_cut_off: Callable[[Receipt], None] | None = None,
     ) -> Receipt:
-        """Send with all facts in the receipt; never raises, unless it is cancelled.
+        """Send and return all facts in the receipt; never raises, except when cancelled.
 
-        Without `patient` there is one try a part: the durable queue waits by its own schedule.
-        `between_parts` is awaited after each part but the last, with how many are out, of how many.
-        `on_cut_off` gets the receipt when the caller is cancelled: its failure tells whether the message may be out.
+        Without `patient` there is one attempt per part. `between_parts` is awaited after each part but the last, with
+        the numbers of sent and of all parts. `on_cut_off` receives the receipt if the caller is cancelled; its failure
+        says whether the message may have been sent.
         """
         progress = Progress(time.monotonic(), patient=patient, between_parts=between_parts)
         failure: RemoteError | None = None
@@ -281,14 +278,14 @@ class OutboundAdapter(ABC):
 
     @final
     def check(self, outgoing: Outgoing) -> tuple[str, Sequence[Shown]]:
-        """Return target and parts as they would be sent.
+        """Return the target and the parts that `send` would use.
 
-        Raises ChannelError when they cannot be, TooManyPartsError when the text is too long for one send.
+        Raises ChannelError if they are invalid, TooManyPartsError if the text is too long for one send.
         """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         known = dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))
         if mode and mode not in known:
-            raise ChannelError(f"{mode} is no parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
+            raise ChannelError(f"{mode} is not a parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
         self.check_extra(outgoing.extra)
         parts = self.parts_of(_as_text(outgoing.text), mode)
         if len(parts) > self._max_parts:
@@ -298,7 +295,7 @@ class OutboundAdapter(ABC):
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
         target, parts = self.check(outgoing)
         mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
-        # A setting that changed since the earlier attempt cuts the text elsewhere: then all is sent again.
+        # If a changed setting splits the text differently, all parts are sent again.
         progress.total, progress.sent = total, outgoing.parts_sent if outgoing.parts_total == total else 0
         for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
@@ -311,7 +308,7 @@ class OutboundAdapter(ABC):
                 await progress.between_parts(progress.sent, progress.total)
 
     async def _deliver_patiently(self, part: Part, progress: Progress) -> str:
-        """Deliver one part, trying again as the channel's retry policy allows."""
+        """Deliver one part, with the retries that the channel's policy allows."""
         for tries in range(1, 100):
             progress.attempts += 1
             progress.departure = watch()
@@ -340,7 +337,7 @@ class OutboundAdapter(ABC):
         kind = self.spec.kind
         target = readable(outgoing.target)
         if failure is None:
-            # What a provider answers may repeat what it was sent, the token included.
+            # A provider's answer may repeat the request, token included.
             return SendResult(True, kind, target, message=self._redact(readable(progress.note)))
         text = self._explain(failure)
         if progress.total > 1:
@@ -352,7 +349,7 @@ class OutboundAdapter(ABC):
 
 
 def visible(text: str) -> str:
-    """Return `text` with one kind of line ends and whole characters; raise ChannelError when nothing of it shows."""
+    """Return `text` with normalised line ends and characters; raise ChannelError if it is blank."""
     clean = normalise(text)
     if not clean.strip():
         raise ChannelError("the message is empty", hint="write at least one visible character")
@@ -369,24 +366,24 @@ def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = c
 
 
 def _as_text(value: object) -> str:
-    """Return `value`; callers from Python may hand over anything, and a send never raises."""
+    """Return `value` if it is text: callers from Python may pass anything."""
     if not isinstance(value, str):
         raise ChannelError(f"target and message must be text, not {type(value).__name__}")
     return value
 
 
 def _one_line(target: str) -> str:
-    # A no-break space comes with many a number that was pasted from a page.
+    # Numbers pasted from a page often contain no-break spaces.
     stripped = target.replace("\u00a0", " ").replace("\u202f", " ").strip()
     if not stripped:
-        raise ChannelError("the target is empty", hint="name who shall get the message")
+        raise ChannelError("the target is empty", hint="name the recipient")
     if len(stripped) > 1000 or not stripped.isprintable():
         raise ChannelError("the target has control characters or is too long", hint="write it on one line")
     return stripped
 
 
 def _timeout(seconds: float) -> Any:
-    # asyncio costs 40 ms to import; reading what channels there are does not pay for it.
+    # asyncio costs 40 ms to import, which listing channels avoids.
     import asyncio
 
     return asyncio.timeout(seconds)

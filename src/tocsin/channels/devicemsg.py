@@ -20,7 +20,7 @@ SERVICE = Variable(
 
 SERVICE_TYPE = {"imessage": "iMessage", "sms": "SMS"}  # as AppleScript spells them
 
-# Text and target come as arguments, so they stay data. The words changed with macOS 11.
+# Text and target are arguments, so they stay data. The vocabulary changed with macOS 11.
 SEND = """
 on run argv
     set theTarget to item 1 of argv
@@ -35,7 +35,7 @@ end run
 """
 WORDS = {"account": "account", "participant": "participant"}
 WORDS_BEFORE_11 = {"account": "service", "participant": "buddy"}
-# Prints how many contacts have the name and, if it is one, each of its numbers and addresses.
+# Prints the number of contacts with the name and, if there is one, its numbers and addresses.
 FIND = """
 on run argv
     set theName to item 1 of argv
@@ -56,7 +56,7 @@ end run
 """
 
 TIMED_OUT, NOT_RUNNING, NOT_COMPILED = -1712, {-600, -609}, {-2740, -2741}
-# What to do about an error, by the number in brackets at the end of what osascript prints.
+# Remedies by the error number in brackets at the end of osascript's message.
 ADVICE = {
     **dict.fromkeys(NOT_RUNNING, "open Messages and sign in"),
     **dict.fromkeys(NOT_COMPILED, "Messages of this macOS does not understand the script"),
@@ -73,7 +73,7 @@ _CODE = r"\((-[0-9]+)\)"
 
 
 class DevicemsgAdapter(OutboundAdapter):
-    """Hands texts to the Messages app of the user who runs Tocsin."""
+    """Passes texts to the Messages app of the user who runs Tocsin."""
 
     timeout_s = 30.0  # the scripts themselves give up after 25 s and then say why
     spec = ChannelSpec(
@@ -92,7 +92,7 @@ class DevicemsgAdapter(OutboundAdapter):
     )
 
     def check_target(self, target: str) -> str:
-        """Normalise a phone number; accept an email address; take anything else as a contact's name."""
+        """Normalise a phone number, accept an email address, and treat any other text as a contact's name."""
         if handle := handle_of(target):
             return handle
         if "@" in target or target.startswith("+"):
@@ -100,13 +100,13 @@ class DevicemsgAdapter(OutboundAdapter):
         return target
 
     def split_text(self, text: str) -> list[str]:
-        """Refuse what an argument of a command cannot hold."""
+        """Refuse a text that cannot be a command's argument."""
         if "\0" in text:
             raise ChannelError("the message has a NUL character", hint="remove it")
         return super().split_text(text)
 
     async def deliver(self, part: Part) -> str:
-        """Hand one text over; whether it reaches the recipient cannot be known."""
+        """Pass one text to Messages, which does not report whether it was delivered."""
         target = handle_of(part.target) or await self._find(part.target)
         service = SERVICE_TYPE[self.config[SERVICE]]
         forms = (WORDS, WORDS_BEFORE_11) if is_modern(self.macos_version()) else (WORDS_BEFORE_11, WORDS)
@@ -127,13 +127,13 @@ class DevicemsgAdapter(OutboundAdapter):
         return "Messages"
 
     def macos_version(self) -> str:
-        """Return the version of macOS, such as `14.5`, or nothing elsewhere."""
+        """Return the version of macOS, such as `14.5`, or `""` on other systems."""
         from platform import mac_ver
 
         return mac_ver()[0]
 
     async def _find(self, name: str) -> str:
-        """Return the only phone number, else the only email address, of the only contact called `name`."""
+        """Return the only phone number, or else the only email address, of the only contact named `name`."""
         try:
             done = await self._script(FIND, name)
             _check(done)
@@ -170,20 +170,20 @@ class DevicemsgAdapter(OutboundAdapter):
 
 
 def handle_of(target: str) -> str:
-    """Return a phone number as `+` and digits, an email address as it is, and nothing for anything else."""
+    """Return a phone number as `+` and digits, an email address unchanged, and `""` for any other text."""
     if re.fullmatch(_NUMBER, number := re.sub(_PUNCTUATION, "", target)):
         return number
     return target.strip() if re.fullmatch(_ADDRESS, target.strip()) else ""
 
 
 def is_modern(version: str) -> bool:
-    """Whether Messages uses the words of macOS 11; an unknown version counts as new."""
+    """Whether Messages uses the vocabulary of macOS 11; an unknown version counts as new."""
     numbers = [int(number) for number in version.split(".")[:2] if number.isdecimal()]
     return not numbers or numbers >= [10, 16]  # 10.16: what macOS 11 tells programs built before it
 
 
 def _check(done: "Finished") -> None:
-    """Raise ChannelError with the reason and the remedy unless the script succeeded."""
+    """Raise ChannelError with reason and remedy unless the script succeeded."""
     if done.exit_code == 0:
         return
     code, reason = _code_of(done), _reason(done)

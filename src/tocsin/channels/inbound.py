@@ -1,7 +1,7 @@
-"""What a channel that receives is: it verifies, reads, acknowledges, shows that work goes on, and replies.
+"""The contract of a receiving channel: verify, read, acknowledge, show an indicator, reply.
 
 An author writes `verify`, `receive` and `reply_target`. The route treats *any* exception of `verify` as a
-rejection, so a bug in a verifier fails closed. Source: docs/facts/webhooks.md.
+rejection, so that a bug in a verifier fails closed. Source: docs/facts/webhooks.md.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# A webhook call is answered within a second; the products give up after three.
+# A webhook call must be answered within a second; the products give up after three.
 SOON_S = 0.8
 ASK_AGAIN_S = 30.0
 MAX_QUOTE_CHARS = 1_000
 
 
 class RejectedError(TocsinError):
-    """A webhook call is not proved to come from the product; the reason is for log and audit only."""
+    """The sender of a webhook call could not be verified; the reason is for log and audit only."""
 
     code = "invalid-signature"
 
 
 class PartlyAnsweredError(ChannelError):
-    """A direct answer broke off. `unsent` is what certainly did not arrive: that alone goes through the queue."""
+    """A direct answer broke off. `unsent` certainly did not arrive, and goes through the queue."""
 
     def __init__(self, message: str, *, unsent: str, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -56,20 +56,19 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """One call as it came in. Header names are in lower case; a repeated header is there twice."""
+    """One raw call. Header names are in lower case; repeated headers are kept."""
 
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
     def values(self, *names: str) -> list[str]:
-        """Return every value of the headers that go by one of `names` (lower case)."""
+        """Return every value of the headers `names` (lower case)."""
         return [value for name, value in self.headers if name in names]
 
     def agreed_value(self, *names: str) -> str:
-        """Return the one value that the headers `names` (lower case) give, in printable ASCII.
+        """Return the only value of the headers `names` (lower case), in printable ASCII.
 
-        Raises RejectedError when there is none, when it is empty, and when two differ: then nobody can
-        tell which one a proxy on the way, or the product, has looked at.
+        Raises RejectedError if it is missing or empty, and if two values differ: a proxy may have checked another one.
         """
         found = set(self.values(*names))
         if len(found) != 1:
@@ -82,7 +81,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebhookResponse:
-    """What the product expects as the answer to its call."""
+    """The answer to a call."""
 
     status: int = 200
     body: bytes = b""
@@ -91,7 +90,7 @@ class WebhookResponse:
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """A call that only wants an answer: nothing is stored, nothing is worked on."""
+    """A call that only needs an answer and is not stored."""
 
     answer: WebhookResponse
 
@@ -101,7 +100,7 @@ class Attachment:
     """A file that came with a message; `size` in bytes, `duration` in seconds."""
 
     kind: str  # photo, document, voice, audio, video, other
-    file_id: str  # empty for what the product does not hand out to bots; `name` says what it is
+    file_id: str  # empty if the product does not give the file to bots; then `name` describes it
     mime: str = ""
     name: str = ""
     size: int | None = None
@@ -112,14 +111,14 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a message answers, as far as the product delivers it with the message."""
+    """The message that another one answers, as far as the product delivers it."""
 
     sender_name: str = ""
     sender_username: str = ""
     sender_id: str | None = None
-    text: str = ""  # its first MAX_QUOTE_CHARS, or of the part that was chosen
+    text: str = ""  # the first MAX_QUOTE_CHARS, or those of the selected part
     is_cut: bool = False
-    by_bot: bool = False  # the program wrote it
+    by_bot: bool = False  # written by the bot itself
     attachments: tuple[Attachment, ...] = ()
     things: tuple[str, ...] = ()
 
@@ -130,37 +129,37 @@ class InboundMessage:
 
     channel: str
     kind: MessageKind
-    id: str  # the message's, or the event's, where the product says so
+    id: str  # of the message, or else of the event
     dedupe_keys: tuple[str, ...]
     chat_id: str
     text: str = ""  # decoded, the bot's own mention removed
     thread_id: str | None = None
     chat_type: str = "private"  # private, group, channel
-    chat_title: str = ""  # of a group or channel, where the product tells it with the message
+    chat_title: str = ""  # of a group or channel, if delivered with the message
     sender_id: str | None = None
     sender_name: str = ""
-    sender_is_bot: bool = False  # an adapter drops such messages, unless the operator asked to hear bots
+    sender_is_bot: bool = False  # adapters drop such messages unless a setting allows them
     command: str | None = None  # without the slash, in lower case
     args: str = ""
     callback_id: str | None = None
     callback_data: str | None = None
     reply_to_id: str | None = None
-    mentions_bot: bool = False  # by name, by a reply to the bot, or in a thread that the bot is in
+    mentions_bot: bool = False  # by name, by a reply to the bot, or in a thread with the bot
     attachments: tuple[Attachment, ...] = ()
-    things: tuple[str, ...] = ()  # in words what is neither text nor file: a place, a contact, a poll
+    things: tuple[str, ...] = ()  # descriptions of other content: a place, a contact, a poll
     quote: Quote | None = None
-    forwarded_from: str = ""  # who wrote it first, where the person only passes it on
-    album_id: str | None = None  # of several messages that a person sent as one
+    forwarded_from: str = ""  # the original author of a forwarded message
+    album_id: str | None = None  # shared by several messages that were sent as one
     sent_at: float = 0.0
     received_at: float = 0.0
-    waited: bool | None = None  # whether it came while nobody was there to take it; nothing: `sent_at` tells
-    sender_username: str = ""  # where the product has one beside the name
-    sender_language: str = ""  # as the product tells it, such as `de`
-    # Addresses that answer this event, such as a response_url: in memory only, never stored or logged.
+    waited: bool | None = None  # whether it arrived while the program was down; None: `sent_at` decides
+    sender_username: str = ""  # if the product has one besides the name
+    sender_language: str = ""  # as reported by the product, such as `de`
+    # How to answer this event directly, such as a response_url: in memory only, never stored or logged.
     reply_context: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def stored(self) -> dict[str, Any]:
-        """Return everything but `reply_context`, as JSON can hold it."""
+        """Return everything but `reply_context` as values for JSON."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "reply_context"}
         values["attachments"] = [asdict(item) for item in self.attachments]
         values["quote"] = asdict(self.quote) if self.quote else None
@@ -168,7 +167,7 @@ class InboundMessage:
 
     @classmethod
     def restore(cls, values: Mapping[str, Any]) -> "InboundMessage":
-        """Return what `stored` was made of; fields of a newer version are left out."""
+        """Return the message that `stored` describes; ignore fields of a newer version."""
         message = _restored(cls, values)
         quote = _restored(Quote, values["quote"]) if values.get("quote") else None
         return replace(message, kind=MessageKind(message.kind), dedupe_keys=tuple(message.dedupe_keys), quote=quote)
@@ -182,13 +181,13 @@ def _restored(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 class InboundAdapter(ABC):
-    """Base of everything that receives. Constructing one never fails: a missing secret makes `verify` reject."""
+    """Base of every receiver. The constructor never fails: without its secret, `verify` rejects every call."""
 
     name: ClassVar[str]
     supports_streaming: ClassVar[bool] = False
-    # Whether `send_response` takes the parse mode COMMONMARK, too; else what a model wrote goes through the queue.
+    # Whether `send_response` accepts COMMONMARK; otherwise Markdown goes through the queue.
     answers_markdown: ClassVar[bool] = False
-    # How often the indicator is shown anew while work goes on; nothing means that once is enough.
+    # The interval at which the indicator must be renewed; None if once is enough.
     indicator_every_s: ClassVar[float | None] = None
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
@@ -198,60 +197,60 @@ class InboundAdapter(ABC):
 
     @abstractmethod
     def verify(self, request: WebhookRequest, now: float) -> None:
-        """Raise RejectedError unless the raw bytes are proved to come from the product; `now` is Unix time."""
+        """Raise RejectedError unless the proof of the raw bytes is valid; `now` is Unix time."""
 
     @abstractmethod
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
-        """Return what a verified call says, or nothing for an event that concerns nobody here.
+        """Return the content of a verified call, or `None` for an event to ignore.
 
-        Must not raise for content that is broken or unknown: the product would send it again and again.
+        Must not raise for broken or unknown content: the product would repeat the call.
         """
 
     @abstractmethod
     def reply_target(self, message: InboundMessage) -> str:
-        """Return where the outbound side of the channel sends an answer, thread included."""
+        """Return the target of a reply for the outbound side of the channel, thread included."""
 
     def replay_key(self, request: WebhookRequest) -> str:
-        """Return what names this signed call, or nothing where a repeated one is found by its dedupe keys."""
+        """Return a key of this signed call, or `""` if its dedupe keys identify a repetition."""
         return ""
 
     def signed_at(self, request: WebhookRequest) -> float | None:
-        """Return the Unix time at which a verified call was signed; `None` where `verify` checks its age."""
+        """Return the Unix time at which a verified call was signed; `None` if `verify` checks its age."""
         return None
 
     def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
-        """Return what the product expects for an event that is stored, was stored before, or is ignored."""
+        """Return the answer for an event that is stored, was stored before, or is ignored."""
         return WebhookResponse()
 
     def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
-        """Return what the outbound side needs beside the target to answer this message, as JSON can hold it."""
+        """Return the `extra` of a reply to this message, representable as JSON."""
         return {}
 
     async def acknowledge(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
-        """Show that the message was read: a reaction, or the end of a button's spinner; may raise ChannelError."""
+        """Show that the message was read: a reaction, or the end of a button's progress; may raise ChannelError."""
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:  # noqa: B027
-        """Show that somebody works on an answer; may raise ChannelError."""
+        """Show that an answer is being prepared; may raise ChannelError."""
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:
-        """Answer by what `reply_context` has, at once and not through the queue.
+        """Answer directly through `reply_context`, without the queue.
 
-        `response` is text as it is, or with `COMMONMARK` Markdown; see `answers_markdown`.
-        Raises PartlyAnsweredError when some of it went out or may have, and any other ChannelError when
-        that is not possible (any more): then the answer goes through the queue.
+        `response` is plain text, or Markdown with `COMMONMARK` if `answers_markdown`. Raises PartlyAnsweredError if
+        some of it was or may have been sent, and any other ChannelError if a direct answer is not possible (any more):
+        the answer then goes through the queue.
         """
         raise ChannelError(f"{self.name} has no direct way to answer this message")
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
-        """Tell `response`, text as it is, to nobody but who sent the message; raises ChannelError if that fails."""
+        """Show `response`, plain text, only to the author of the message; raises ChannelError if that fails."""
         raise ChannelError(f"{self.name} has no private way to answer this message")
 
     async def withdraw(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
-        """Take back the sign that a direct answer is coming, because none is; may raise ChannelError."""
+        """Remove the sign of a coming direct answer, because there is none; may raise ChannelError."""
 
 
 class CachedLookup(Generic[T]):
-    """What the product tells about ourselves, such as the bot's own name: asked for once, when it first matters."""
+    """A fact about the bot, such as its name, that is requested from the product once, at its first use."""
 
     def __init__(self, channel: str, ask: Callable[[], Awaitable[T]], clock: Clock) -> None:
         self.value: T | None = None
@@ -262,14 +261,14 @@ class CachedLookup(Generic[T]):
         self._not_before = float("-inf")
 
     async def get(self) -> T:
-        """Return it, however long that takes; raises what asking raises."""
+        """Return the value, however long that takes; raises the request's errors."""
         async with self._asking:
             if self.value is None:
                 self.value = await self._ask()
             return self.value
 
     async def soon(self) -> T | None:
-        """Return it if it is known or told within `SOON_S`; after a failure nobody is asked for half a minute."""
+        """Return the value if it is known within `SOON_S`, else `None`; after a failure, ask again in `ASK_AGAIN_S`."""
         if self.value is None and self._clock.monotonic() >= self._not_before:
             try:
                 async with asyncio.timeout(SOON_S):
@@ -298,10 +297,10 @@ def attachment_kind(mime: str) -> str:
 
 
 async def answer_in_parts(parts: Sequence[str], post: Callable[[str], Awaitable[None]]) -> None:
-    """Post one part after the other; `post` may raise RemoteError.
+    """Post the parts in order; `post` may raise RemoteError.
 
-    Raises ChannelError when nothing arrived, else PartlyAnsweredError. A part whose outcome is unknown
-    counts as arrived: nothing is ever sent twice.
+    Raises ChannelError if no part arrived, else PartlyAnsweredError. A part with an unknown outcome counts as arrived,
+    so that it is not sent twice.
     """
     for number, part in enumerate(parts):
         try:
@@ -311,7 +310,7 @@ async def answer_in_parts(parts: Sequence[str], post: Callable[[str], Awaitable[
 
 
 def as_channel_error(failure: RemoteError) -> ChannelError:
-    """Return the failure of a call as the error that the methods of an inbound adapter may raise."""
+    """Return a failure as ChannelError, the only error of an inbound adapter's methods."""
     return failure if isinstance(failure, ChannelError) else ChannelError(str(failure), **_facts(failure))
 
 

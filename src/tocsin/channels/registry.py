@@ -1,7 +1,6 @@
-"""The channels there are: this package's own modules and the `tocsin.channels` entry points.
+"""Find the channels: this package's modules and the `tocsin.channels` entry points.
 
-A channel is one module that defines one OutboundAdapter; putting it here, or naming it in the entry
-points of another distribution, is all it takes.
+A channel is a module that defines one OutboundAdapter, either here or named by an entry point of another distribution.
 """
 
 import pkgutil
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
 
 ENTRY_POINTS = "tocsin.channels"
-# Modules beside the channels that are none; the second one alone takes 5 ms to import, at every start.
+# Modules that are not channels, skipped because importing them at every start takes time.
 _NO_CHANNELS = frozenset({"attempt", "contract", "conversation", "inbound", "registry", "replies"})
 
 
@@ -35,7 +34,7 @@ class ChannelState:
 
     spec: ChannelSpec
     missing: tuple[str, ...]
-    available: bool  # false where the channel needs another platform
+    available: bool  # False if the channel needs another platform
 
     @property
     def configured(self) -> bool:
@@ -44,9 +43,9 @@ class ChannelState:
 
 
 class Registry:
-    """Knows every channel, and makes the adapter of a configured one when it is first asked for.
+    """Knows every channel, and makes the adapter of a configured one at its first use.
 
-    `tools` is called for the first adapter only: reading what channels there are needs none.
+    `tools` is called for the first adapter; listing channels does not need it.
     """
 
     def __init__(
@@ -64,12 +63,12 @@ class Registry:
         return tuple(self._classes)
 
     def kind_of(self, name: str) -> str:
-        """Return the kind that `name`, a kind or an alias, stands for; unknown names come back as they are."""
+        """Return the kind for a kind or an alias; return unknown names unchanged."""
         word = str(name).strip().lower()
         return self._names.get(word, word)
 
     def known_kind(self, name: str) -> str:
-        """Return the kind that `name` stands for, configured or not; raise UnknownChannelError when it is none."""
+        """Return the kind for a kind or an alias, configured or not; raise UnknownChannelError for any other name."""
         kind = self.kind_of(name)
         if kind not in self._classes:
             # Costs 2 ms to import and is needed only where there is a mistake.
@@ -82,7 +81,7 @@ class Registry:
         return kind
 
     def spec(self, name: str) -> ChannelSpec:
-        """Return what a channel is, configured or not; raise UnknownChannelError when there is none."""
+        """Return the spec of a channel, configured or not; raise UnknownChannelError for any other name."""
         return self._classes[self.known_kind(name)].spec
 
     def states(self) -> list[ChannelState]:
@@ -90,15 +89,15 @@ class Registry:
         return [self._state(adapter.spec) for adapter in self._classes.values()]
 
     def configured(self) -> list[str]:
-        """Return the kinds that messages can be sent on."""
+        """Return the kinds that can send."""
         return [state.spec.kind for state in self.states() if state.configured]
 
     def configured_names(self) -> list[str]:
-        """Return the kinds that messages can be sent on, and their aliases."""
+        """Return the kinds that can send, and their aliases."""
         return [name for s in self.states() if s.configured for name in (s.spec.kind, *s.spec.aliases)]
 
     def adapter(self, name: str) -> OutboundAdapter:
-        """Return the one adapter of a configured channel; raise UnknownChannelError otherwise."""
+        """Return the adapter of a configured channel; raise UnknownChannelError otherwise."""
         kind = self.kind_of(name)
         if kind not in self._adapters:
             self._check_usable(self.known_kind(name))
@@ -109,7 +108,7 @@ class Registry:
         return self._adapters[kind]
 
     def receiver(self, name: str) -> "InboundAdapter":
-        """Return the one inbound adapter of a channel that can receive; raise UnknownChannelError otherwise.
+        """Return the inbound adapter of a channel that can receive; raise UnknownChannelError otherwise.
 
         It need not be configured: without its secret it rejects every call.
         """
@@ -156,7 +155,7 @@ class Registry:
 
 
 class Discovery(NamedTuple):
-    """All channels that could be loaded, and a sentence for every plug-in that could not."""
+    """The loaded channels, and a sentence for every plug-in that could not be loaded."""
 
     classes: list[type[OutboundAdapter]]
     problems: list[str]
@@ -184,14 +183,14 @@ def discover() -> Discovery:
 def _load(point: "EntryPoint") -> type[OutboundAdapter]:
     adapter = point.load()
     if not (isinstance(adapter, type) and issubclass(adapter, OutboundAdapter)):
-        raise TypeError("it is no subclass of tocsin.channels.contract.OutboundAdapter")
+        raise TypeError("it is not a subclass of tocsin.channels.contract.OutboundAdapter")
     if not isinstance(getattr(adapter, "spec", None), ChannelSpec):
-        raise TypeError("its `spec` is no ChannelSpec")
+        raise TypeError("its `spec` is not a ChannelSpec")
     return adapter
 
 
 def _clash(spec: ChannelSpec, known: Iterable[ChannelSpec]) -> str:
-    """Return what `spec` would take away from a channel that was there before, or from the core."""
+    """Return the name that `spec` shares with another channel or the core, in a sentence."""
     names = {spec.kind, *spec.aliases}
     for other in known:
         if spec.kind == other.kind:
@@ -201,7 +200,7 @@ def _clash(spec: ChannelSpec, known: Iterable[ChannelSpec]) -> str:
     variables = {variable.name for other in known for variable in other.variables}
     variables |= {variable.name for variable in CORE_VARIABLES}
     taken = variables & {variable.name for variable in spec.variables}
-    return f"the setting {min(taken)} is another one's" if taken else ""
+    return f"the setting {min(taken)} belongs to another channel or the core" if taken else ""
 
 
 def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> OutboundAdapter:

@@ -1,4 +1,4 @@
-"""What an HTTP answer means for a message, where every provider agrees."""
+"""The meaning of HTTP answers that all providers share."""
 
 from typing import TYPE_CHECKING
 
@@ -9,26 +9,26 @@ if TYPE_CHECKING:
 
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
-    """Return the failure of a provider that asks to wait; `seconds` is nothing when it did not say how long."""
+    """Return the failure for a provider that asks to wait; `seconds` is None if it did not say how long."""
     return throttled(f"{code}: the provider asks to {wait_of(seconds)}", seconds, code, whole_account=whole_account)
 
 
 def still_throttled(seconds: float, code: str, *, whole_account: bool) -> ChannelError:
-    """Return the failure of a message that is not even offered: the provider asked to wait before, and it is early."""
+    """Return the failure for a message that is not sent because an earlier wait of the provider is not over."""
     whom = "account" if whole_account else "channel"
     told = f"{code}: not sent, because the provider asked this {whom} to wait, for {seconds:g} s more"
     return throttled(told, seconds, code, whole_account=whole_account)
 
 
 def wait_of(seconds: float | None) -> str:
-    """Return what a provider asks for, after `asks to`."""
+    """Return the requested wait as words that follow `asks to`."""
     if seconds is None:
         return "slow down"
     return f"wait {seconds:g} s" if seconds < LONGEST_TOLD_S else f"wait {LONGEST_TOLD_S:g} s or more"
 
 
 def throttled(sentence: str, seconds: float | None, code: str, *, whole_account: bool = False) -> ChannelError:
-    """Return the failure that `sentence` tells, for `seconds` to wait."""
+    """Return a throttling failure with this sentence and wait."""
     return ChannelError(
         sentence,
         hint="send again later",
@@ -40,14 +40,14 @@ def throttled(sentence: str, seconds: float | None, code: str, *, whole_account:
 
 
 def refused(code: str, advice: str = "", *, kind: FailureKind = FailureKind.PERMANENT) -> ChannelError:
-    """Return the failure that the provider names by `code`."""
+    """Return the failure for the provider's error `code`."""
     return ChannelError(code, hint=advice, kind=kind, provider_code=code)
 
 
 def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = False) -> ChannelError:
-    """Return the failure of an answer without the provider's own JSON: judged by its status alone.
+    """Return the failure for an answer without the provider's JSON, by its status.
 
-    `whole_account` says whom a 429 concerns.
+    `whole_account` says whether a 429 applies to the whole account.
     """
     status = reply.status
     if status == 429:

@@ -31,7 +31,7 @@ _HOST = r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?"
 
 
 def host(value: str) -> str:
-    """Take the name or the IP address of a server."""
+    """Read the name or IP address of a server."""
     stripped = value.strip().removeprefix("[").removesuffix("]")
     if not re.fullmatch(_HOST, stripped) and not _is_ip_address(stripped):
         raise ValueError("a host name or an IP address, without scheme and port")
@@ -39,7 +39,7 @@ def host(value: str) -> str:
 
 
 def sender(value: str) -> Mailbox | None:
-    """Take the address that mail comes from, with or without a name."""
+    """Read the sender's address, with or without a name."""
     try:
         return read_mailbox(value)
     except ValueError:
@@ -78,13 +78,13 @@ CA_FILE: Variable[Path | None] = Variable(
     shown_default="none",
 )
 
-# Our own deadline comes this much before the contract's: only here is it known whether the message
-# can have arrived when time is up.
+# The adapter's deadline precedes the contract's by this much, because only the adapter knows whether the message may
+# have arrived.
 MARGIN_S = 0.25
 
 
 class EmailAdapter(OutboundAdapter):
-    """Sends one mail to one address, each over a connection of its own; it is plain text unless it is Markdown."""
+    """Sends each mail to one address over a new connection; Markdown adds an HTML part."""
 
     spec = ChannelSpec(
         kind="email",
@@ -113,7 +113,7 @@ class EmailAdapter(OutboundAdapter):
             raise ChannelError(f"{target!r} is not one address", hint=hint) from None
 
     def parts_of(self, text: str, parse_mode: str) -> list[Shown]:
-        """Return the text whole: what it is becomes clear when the mail is written."""
+        """Return the text unsplit and unrendered; `compose` does the rest."""
         return [(visible(text), ())]
 
     async def deliver(self, part: Part) -> str:
@@ -136,14 +136,14 @@ class EmailAdapter(OutboundAdapter):
         return f"message-id={message_id}"
 
     async def probe(self) -> str:
-        """Connect, secure the connection and log in; no mail is begun."""
+        """Connect, start TLS and log in, without beginning a mail."""
         async with self._logged_in(self.spec.test_timeout_s):
             user = self.config[USER]
         return user if "@" in user else f"{user}@{self.config[HOST]}"
 
     @asynccontextmanager
     async def _logged_in(self, seconds: float) -> "AsyncIterator[Session]":
-        """Lend a session after its login; whatever ends it early becomes a ChannelError of the right kind."""
+        """Yield a logged-in session; an error that ends it early becomes a ChannelError."""
         import asyncio
 
         import aiosmtplib
@@ -161,7 +161,7 @@ class EmailAdapter(OutboundAdapter):
                 done = True
                 await session.quit()
         except (aiosmtplib.SMTPException, OSError) as error:
-            if not done:  # after the server's 250 nothing can fail any more
+            if not done:  # after the server's 250 a failure does not matter
                 raise explain(error, session, self._redact) from error
         finally:
             session.abort()
@@ -175,7 +175,7 @@ class EmailAdapter(OutboundAdapter):
         return "implicit" if self.config[PORT] == 465 else "starttls"
 
     async def _trusted_roots(self) -> "ssl.SSLContext | None":
-        """Return what verifies the server; reading the system's roots takes 50 ms, so it is done once."""
+        """Return the TLS context; reading the system's roots takes 50 ms, so they are read once."""
         import asyncio
 
         from tocsin.channels.email.session import trusted_roots
@@ -204,7 +204,7 @@ def _target_hint(target: str, accepted: str) -> str:
 
 
 def _digest(part: Part) -> str:
-    """Return what names the message: the same key to another target is another message."""
+    """Return a digest that identifies the message: key and target."""
     from hashlib import sha256
 
     return sha256(f"{part.key}\0{part.target}".encode()).hexdigest()[:32]

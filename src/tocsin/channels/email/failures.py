@@ -1,4 +1,4 @@
-"""What a broken SMTP session means: one sentence, what to do, and whether the mail may have arrived."""
+"""Turn a broken SMTP session into an error: a sentence, a remedy, and whether the mail may have arrived."""
 
 import re
 import ssl
@@ -28,7 +28,7 @@ _ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?!\S)")
 
 
 def explain(error: Exception, session: Session, redact: Callable[[str], str]) -> ChannelError:
-    """Turn what ended `session` into the error for the operator."""
+    """Return the error for the exception that ended `session`."""
     if isinstance(error, SMTPResponseException) and 400 <= error.code < 600:
         return _refusal(error.code, redact(error.message))
     if session.handed_over:
@@ -49,7 +49,7 @@ def explain(error: Exception, session: Session, redact: Callable[[str], str]) ->
 
 
 def _refusal(code: int, text: str) -> ChannelError:
-    """Return the failure that the server names by a reply code."""
+    """Return the failure for a reply code of the server."""
     enhanced = _ENHANCED.match(text)
     name = f"{code} {enhanced[0]}" if enhanced else str(code)
     shown = _shorten(text.replace(enhanced[0], "") if enhanced else text)
@@ -64,7 +64,7 @@ def _refusal(code: int, text: str) -> ChannelError:
 
 
 def _broken(error: Exception, session: Session) -> ChannelError:
-    """Return the failure of a session that broke before the message was sent."""
+    """Return the failure for a session that broke before the message was sent."""
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     hint, code = "check SMTP_HOST, SMTP_PORT and the network", session.step
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -101,6 +101,6 @@ def _reason(error: Exception, session: Session) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return the server's words on one line, not too many of them."""
+    """Return the server's text on one line, shortened."""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= MAX_SHOWN_CHARS else words[: MAX_SHOWN_CHARS - 1] + "…"

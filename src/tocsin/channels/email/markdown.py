@@ -1,4 +1,4 @@
-"""A mail from Markdown: subject, plain text and HTML. Source: docs/facts/markdown.md."""
+"""Make a mail from Markdown: subject, plain text and HTML. Source: docs/facts/markdown.md."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body>\n{}</bo
 
 
 class MarkdownMail(NamedTuple):
-    """What a mail from Markdown shows."""
+    """The contents of a mail made from Markdown."""
 
     subject: str
     text: str
@@ -20,7 +20,7 @@ class MarkdownMail(NamedTuple):
 
 
 class MailText(PlainText):
-    """Plain text as people write mail."""
+    """Plain text in the usual form of mails."""
 
     aligned_tables = True
     bullet = "-"

@@ -1,4 +1,4 @@
-"""One mail to one reader: addresses, and the bytes that a mail server takes.
+"""Compose one mail to one recipient: addresses, headers and body.
 
 Source: docs/facts/email.md, "Message".
 """
@@ -24,7 +24,7 @@ _NAMED = r"\s*\"?([^\"<>\r\n]*?)\"?\s*<([^<>]*)>\s*"
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """An address and the name that mail programs show for it; `domain` is ASCII."""
+    """An address with a display name; `domain` is ASCII."""
 
     local: str
     domain: str
@@ -32,7 +32,7 @@ class Mailbox:
 
     @property
     def address(self) -> str:
-        """The bare address, as it stands in the envelope."""
+        """The bare address, for the envelope."""
         return f"{self.local}@{self.domain}"
 
     def __str__(self) -> str:
@@ -59,10 +59,9 @@ def read_mailbox(text: str) -> Mailbox:
 def compose(
     text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, unix_time: float, markdown: bool = False
 ) -> bytes:
-    """Return the mail as it is transmitted, with CRLF line ends; one from Markdown has HTML beside its text.
+    """Return the mail with CRLF line ends; Markdown adds an HTML part.
 
-    Only the subject and the body carry text of the caller. Raises ValueError when the standard
-    library finds a header that it would not write.
+    Only subject and body contain the caller's text. Raises ValueError if the standard library refuses a header.
     """
     from datetime import UTC, datetime
     from email import policy
@@ -77,7 +76,7 @@ def compose(
     message["To"] = Address("", recipient.local, recipient.domain)
     _set_subject(message, subject)
     message["Date"] = datetime.fromtimestamp(unix_time, UTC)
-    # Raw, because the library would break a long one off to a line of its own.
+    # Raw, because the library would fold a long one.
     message.set_raw("Message-ID", message_id)
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(body, cte=_transfer_encoding(body))
@@ -96,7 +95,7 @@ def _contents(text: str, *, markdown: bool) -> tuple[str, str, str]:
 
 
 def _set_subject(message: "EmailMessage", subject: str) -> None:
-    """Write text that looks like an encoded word as one, or the reader's program would decode it."""
+    """Encode a subject that contains `=?`, because mail programs would decode it as an encoded word."""
     if "=?" not in subject:
         message["Subject"] = subject
         return
@@ -106,7 +105,7 @@ def _set_subject(message: "EmailMessage", subject: str) -> None:
 
 
 def _transfer_encoding(body: str) -> str:
-    """Choose the shorter encoding of the two that need nothing but 7 bits and short lines."""
+    """Choose the shorter of the two encodings with 7 bits and short lines."""
     size = len(body.encode())
     foreign = size - len(body.encode("ascii", "ignore"))
     return "base64" if size > MAX_QUOTED_BYTES or foreign * 6 > size else "quoted-printable"
@@ -114,7 +113,7 @@ def _transfer_encoding(body: str) -> str:
 
 def _ascii_domain(domain: str) -> str:
     if not domain.isascii():
-        # The codec in the standard library is IDNA 2003: it would send mail for straße.de to strasse.de.
+        # The standard library's codec is IDNA 2003, which would send mail for straße.de to strasse.de.
         import idna
 
         try:

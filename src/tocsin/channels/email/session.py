@@ -1,7 +1,7 @@
-"""One SMTP session, command by command, so that it is always known how far it came.
+"""One SMTP session, command by command, so that its progress is always known.
 
-aiosmtplib carries the commands and TLS; its own sequences are not used, because they try one login
-method after the other and hide whether the end of the message was sent.
+aiosmtplib transports the commands and TLS. Its own sequences are not used, because they try every login method and
+hide whether the end of the message was sent.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ class Session:
         self._transport: asyncio.BaseTransport | None = None
 
     async def open(self, trust: ssl.SSLContext | None) -> None:
-        """Connect and greet; returns only when the connection is as secure as it has to be.
+        """Connect and greet; return once the connection has the required security.
 
-        `trust` may be missing where no TLS is wanted.
+        `trust` may be None without TLS.
         """
         note_departure(possible=False)
         self._link = link = await self._connect()
@@ -60,7 +60,7 @@ class Session:
             await self._start_tls()
 
     async def log_in(self, user: str, password: str) -> None:
-        """Log in by the first method that both sides know; one attempt, no second method."""
+        """Log in with the first method that both sides support, in a single attempt."""
         methods = {
             "plain": self._client.auth_plain,
             "login": self._client.auth_login,
@@ -79,13 +79,13 @@ class Session:
         )
 
     async def submit(self, sender: str, recipient: str, mail: bytes) -> None:
-        """Send one mail to one address; returns when the server has taken it in."""
+        """Send one mail to one address; return when the server has accepted it."""
         options = [f"SIZE={len(mail)}"] if self._client.supports_extension("size") else []
         if not f"{sender}{recipient}".isascii():
             if not self._client.supports_extension("smtputf8"):
                 raise ChannelError(
                     "server does not support SMTPUTF8",
-                    hint="it can only take addresses with plain letters before the @",
+                    hint="use an address with ASCII letters before the @",
                     provider_code="no SMTPUTF8",
                 )
             options.append("SMTPUTF8")
@@ -95,17 +95,17 @@ class Session:
         await self._transfer(mail)
 
     async def quit(self) -> None:
-        """Take leave; nothing depends on it."""
+        """Send QUIT, ignoring errors."""
         with suppress(aiosmtplib.SMTPException, OSError):
             async with asyncio.timeout(QUIT_TIMEOUT_S):
                 await self._client.execute_command(b"QUIT")
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         if self._transport is not None:
             cast("asyncio.WriteTransport", self._transport).abort()
         elif self._link is not None:
-            # aiosmtplib keeps a connection without a greeting to itself, and TLS would wait for a farewell.
+            # aiosmtplib does not expose a connection before the greeting, and closing TLS would wait for the peer.
             with suppress(OSError):
                 self._link.shutdown(socket.SHUT_RDWR)
 
@@ -154,7 +154,7 @@ class Session:
             raise aiosmtplib.SMTPResponseException(reply.code, reply.message)
 
     async def _transfer(self, mail: bytes) -> None:
-        """Send the content after DATA. A failure before the final dot has certainly delivered nothing."""
+        """Send the content after DATA; a failure before the final dot certainly delivered nothing."""
         protocol = self._client.protocol
         if protocol is None:
             raise aiosmtplib.SMTPServerDisconnected("Connection lost")
@@ -175,7 +175,7 @@ def trusted_roots(ca_file: Path | None) -> ssl.SSLContext:
     """Return a context that verifies certificate and host name, by the system's roots or by `ca_file`."""
     try:
         return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:  # SSLError is one: the file is no PEM
+    except OSError as error:  # includes SSLError: the file is not PEM
         reason = error.strerror or "it holds no certificate"
         hint = "name a readable file of PEM certificates"
         raise ChannelError(f"SMTP_CA_FILE cannot be used: {reason}", hint=hint) from None
@@ -193,7 +193,7 @@ async def _dial(link: socket.socket, address: tuple[object, ...]) -> None:
 
 
 def _address_literal(link: socket.socket) -> str:
-    """Return our own address for EHLO: it needs no look-up and tells no host name (RFC 5321, 4.1.3)."""
+    """Return the local address for EHLO, which needs no look-up and reveals no host name (RFC 5321, 4.1.3)."""
     own = str(link.getsockname()[0]).partition("%")[0]
     return f"[IPv6:{own}]" if ":" in own else f"[{own}]"
 
@@ -204,7 +204,7 @@ def _is_private(address: object) -> bool:
 
 
 def _waits(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether bytes wait to be sent on a connection that still lives."""
+    """Whether an open connection has unsent bytes."""
     if transport is None or transport.is_closing():
         return False
     return cast("asyncio.WriteTransport", transport).get_write_buffer_size() > 0

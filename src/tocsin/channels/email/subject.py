@@ -1,4 +1,4 @@
-"""Subject and body of a text that becomes a mail."""
+"""Divide a text into subject and body of a mail."""
 
 import re
 
@@ -6,15 +6,15 @@ from tocsin.core.text.strings import normalise
 
 GENERIC_SUBJECT = "Notification from Tocsin"
 MAX_SUBJECT_CHARS = 200
-# Everything that Python's own header code takes for a line end is in here.
+# Includes every character that Python's header code treats as a line end.
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 def split_subject(text: str) -> tuple[str, str]:
-    """Return subject and body: what stands before and after the first newline.
+    """Return the text before the first newline as subject, and the rest as body.
 
-    Without a newline, or with nothing visible before it, the subject is a fixed one. A line that is
-    too long for a subject is cut, and stays whole in the body.
+    Without a newline, or with a blank first line, the subject is fixed. A line too long for a subject is cut, and kept
+    complete in the body.
     """
     line, newline, rest = normalise(text).partition("\n")
     if not newline:

@@ -133,7 +133,7 @@ def _is_from_bot(event: dict[str, Any]) -> bool:
 
 
 def _keys(envelope: dict[str, Any], event: dict[str, Any], chat_id: str, ts: str) -> tuple[str, ...]:
-    """Return up to three keys: a mention arrives as two events with one `ts`, and a client's resend has another `ts`."""
+    """Return up to three keys: a mention arrives as two events with one `ts`, and a resend has a new `ts`."""
     event_id, client_id = identifier(envelope.get("event_id")), identifier(event.get("client_msg_id"))
     keys = [f"event:{event_id}"] if event_id else []
     keys.append(f"message:{identifier(envelope.get('team_id'))}:{chat_id}:{ts}")

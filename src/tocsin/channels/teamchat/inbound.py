@@ -47,7 +47,7 @@ class TeamchatInbound(InboundAdapter):
         self._api = TeamchatApi(config, tools.http)
         self._threads = Threads()
         self._may_react = bool(config[BOT_TOKEN])
-        self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()  # chat and time stamp
+        self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()  # chat and timestamp
         self._me = CachedLookup(self.name, self._api.own_ids, tools.clock)
 
     def verify(self, request: WebhookRequest, now: float) -> None:

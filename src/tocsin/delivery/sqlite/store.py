@@ -69,9 +69,7 @@ class SqliteStore:
 
     async def record(self, delivery: Delivery) -> None:
         check_finished(delivery)
-        pack_extra(
-            delivery.extra
-        )  # raises here for a value that cannot be stored, so that other records are not affected
+        pack_extra(delivery.extra)  # raises here, so that other records are not affected
         await self._records.add(delivery)
 
     async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
