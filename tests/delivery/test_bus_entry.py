@@ -89,7 +89,7 @@ def test_text_outside_ascii_arrives_as_it_was_written():
         (words({**FULL, "not_before": "1e400"}), "not_before: expected a time such as"),
         (words({**FULL, "expires_at": "-1"}), "expires_at: expected a time such as"),
         (words({**FULL, "expires_at": "253402300800"}), "expires_at: expected a time such as"),
-        ([*data('{"target": "a", "message": "b"}'), b"id", b"7"], "data has others beside it"),
+        ([*data('{"target": "a", "message": "b"}'), b"id", b"7"], "other fields beside data"),
         (data('{"target": "a", "message": "' + "x" * MAX_BYTES + '"}'), "over 1 MiB"),
         (words({"target": "a", "message": "x" * MAX_BYTES}), "over 1 MiB"),
     ],

@@ -71,7 +71,7 @@ class Registry:
         """Return the kind for a kind or an alias, configured or not; raise UnknownChannelError for any other name."""
         kind = self.kind_of(name)
         if kind not in self._classes:
-            # Costs 2 ms to import and is needed only where there is a mistake.
+            # Costs 2 ms to import and is needed only for an error.
             from tocsin.core.reading.value import shorten, suggestion
 
             raise UnknownChannelError(
