@@ -1,8 +1,9 @@
-"""The example on the path as if it were installed."""
+"""The examples on the path as if they were installed."""
 
 import sys
 from pathlib import Path
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "webhookchat"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
-sys.path.append(str(EXAMPLE))  # at collection: the example's own test module is imported below
+# At collection: the examples' own test modules are imported below.
+sys.path += [str(EXAMPLES / name) for name in ("webhookchat", "heartbeat")]

@@ -749,12 +749,11 @@ async def test_an_observer_is_told_of_every_try_and_may_fail(world: World, alarm
     (delivery,) = await world.put(new())
     seen: list[tuple[str, bool]] = []
 
-    def fail(_: Delivery, __: Receipt, ___: AttemptOutcome) -> None:
+    def fail(of: Delivery, receipt: Receipt, _: AttemptOutcome) -> None:
+        seen.append((of.id, receipt.result.ok))
         raise ValueError("made-up")
 
-    dispatcher = world.start_dispatcher()
-    dispatcher.observe(fail)
-    dispatcher.observe(lambda of, receipt, outcome: seen.append((of.id, receipt.result.ok)))
+    world.start_dispatcher(on_attempt=fail)
     await world.pass_time(6)
     assert seen == [(delivery.id, False), (delivery.id, True)]
     assert (await world.get(delivery)).status is DeliveryStatus.SENT

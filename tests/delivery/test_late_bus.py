@@ -53,7 +53,7 @@ async def app(tmp_path: Path, port: int, clock: FakeClock) -> AsyncIterator[App]
     }
     settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     async with AsyncExitStack() as stack:
-        storage = await open_storage(settings, stack)
+        storage = await open_storage(settings, installed, stack)
         # As on a machine where this is the usual address: nobody named it.
         unnamed = replace(settings, sources={n: where for n, where in settings.sources.items() if n != REDIS_URL.name})
         yield assemble(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.assembly.program import App, Storage, assemble, lazy_redis, load_settings, schemas
+from tocsin.assembly.program import App, Monitoring, Storage, assemble, lazy_redis, load_settings, schemas
 from tocsin.assembly.receiving import inbox_of
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
@@ -16,9 +16,12 @@ from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.features.registry import find_features
+from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
-from tocsin.web.gateway.app import GatewayDependencies, build_gateway
+from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
+from tocsin.web.gateway.metrics import Metrics
 from tocsin_standins import StandinCluster, open_standins
 
 TOKEN = "gateway-token-for-test-000000"
@@ -44,24 +47,44 @@ class Gateway:
         return self.app.audit.log.tail(1000)
 
 
-SCHEMAS = schemas()
+SCHEMAS = schemas(find_features().features)
 
 
-def parts_of(app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False) -> GatewayDependencies:
-    handed = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-    return GatewayDependencies(*handed, inbox_of(app, []), draining=draining)
+def parts_of(
+    app: App, clock: Clock, *, draining: Callable[[], bool] = lambda: False, inbox: Inbox | None = None
+) -> GatewayDependencies:
+    return GatewayDependencies(
+        settings=app.settings,
+        clock=clock,
+        audit=app.audit,
+        registry=app.registry,
+        messenger=app.messenger,
+        outbox=app.outbox,
+        keys=app.keys,
+        inbox=inbox or inbox_of(app, []),
+        metrics=app.monitoring.metrics or Metrics(),
+        reports=StateReports(draining=draining),
+    )
 
 
 MakeGateway = Callable[..., Gateway]
 
 
-def make_app(data_dir: Path, env: Mapping[str, str], transport: Transport, clock: FakeClock, database: Database) -> App:
+def make_app(
+    data_dir: Path,
+    env: Mapping[str, str],
+    transport: Transport,
+    clock: FakeClock,
+    database: Database,
+    metrics: Metrics | None = None,
+) -> App:
     (data_dir / "empty.env").touch()
     settings, installed = load_settings(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
     storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
-    return assemble(settings, installed, tools=lambda: Tools(transport, clock), storage=storage)
+    monitoring, tools = Monitoring(metrics=metrics or Metrics()), Tools(transport, clock)
+    return assemble(settings, installed, tools=lambda: tools, storage=storage, monitoring=monitoring)
 
 
 @pytest.fixture
@@ -73,9 +96,11 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def make_gateway(tmp_path: Path, database: Database) -> MakeGateway:
-    def make(env: Mapping[str, str] | None = None, *, draining: bool = False) -> Gateway:
+    def make(
+        env: Mapping[str, str] | None = None, *, draining: bool = False, metrics: Metrics | None = None
+    ) -> Gateway:
         transport, clock = ScriptedTransport([accepted()]), FakeClock()
-        app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock, database)
+        app = make_app(tmp_path, {**TEAMCHAT, **(env or {})}, transport, clock, database, metrics)
         parts = parts_of(app, clock, draining=lambda: draining)
         return Gateway(Client(build_gateway(parts)), app, transport, clock)
 

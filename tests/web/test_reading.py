@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope
 from tests.web.asgi_client import DOCUMENT, Client
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
@@ -16,12 +18,12 @@ from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
+from tocsin.features.contract import GatewayRoute
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import Gateway as GatewayHandlers
-from tocsin.web.gateway.app import build_gateway, routes
+from tocsin.web.gateway.app import StateReports, build_gateway, routes
 from tocsin.web.gateway.deliveries import QUERY
-from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.gateway.records import QUEUE_REQUEST, SEND_REQUEST
 from tocsin_standins import StandinCluster
 
@@ -53,7 +55,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
 
 async def test_health_of_a_process_that_receives_for_the_bot_is_documented_too(gateway: Gateway):
     state = {"mode": "polling", "status": "ok", "age_s": 2.6, "chat_model": "ok"}
-    parts = replace(parts_of(gateway.app, gateway.clock), bot=lambda: state)
+    parts = replace(parts_of(gateway.app, gateway.clock), reports=StateReports(bot=lambda: state))
     answer = await Client(build_gateway(parts)).get("/health")
     assert answer.json()["bot"] == state
     assert DOCUMENT["components"]["schemas"]["Health"]["properties"]["bot"]["properties"].keys() == state.keys()
@@ -71,7 +73,11 @@ async def test_a_provider_that_fails_or_throttles_shows_in_health_and_metrics_an
     await store.finish("w1", claimed.id, throttled)
     parts = parts_of(gateway.app, gateway.clock)
     client = Client(
-        build_gateway(replace(parts, troubles=lambda: ChannelTroubles({"botchat": gateway.clock.now() - 60})))
+        build_gateway(
+            replace(
+                parts, reports=StateReports(troubles=lambda: ChannelTroubles({"botchat": gateway.clock.now() - 60}))
+            )
+        )
     )
     health = await client.get("/health")
     assert (health.status, health.json()["status"]) == (200, "ok")
@@ -170,7 +176,7 @@ def test_the_openapi_document_names_the_real_routes_and_no_others(gateway: Gatew
     parts = parts_of(app, app.clock)
     real = {
         (route.path, method)
-        for route in routes(parts, GatewayHandlers(parts, Metrics()))
+        for route in routes(parts, GatewayHandlers(parts))
         for method in route.methods or ()
         if method != "HEAD"  # comes with GET
     }
@@ -236,3 +242,14 @@ def test_the_document_has_the_fields_that_requests_are_checked_against():
         assert set(schema["required"]) == record.required
     listed = {each["name"] for each in DOCUMENT["paths"]["/deliveries"]["get"]["parameters"]}
     assert listed == {field.name for field in QUERY.fields}
+
+
+async def test_a_route_of_a_feature_is_served_and_needs_the_token_unless_it_says_otherwise(make_gateway: MakeGateway):
+    async def ring(scope: Scope, receive: Receive) -> Response:
+        return Response("bong")
+
+    gateway = make_gateway({"GATEWAY_TOKEN": TOKEN})
+    declared = [GatewayRoute("GET", "/bell", ring), GatewayRoute("GET", "/door", ring, protected=False)]
+    client = Client(build_gateway(replace(parts_of(gateway.app, gateway.clock), features=declared)))
+    assert [(await client.get(path)).status for path in ("/bell", "/door")] == [401, 200]
+    assert (await client.get("/bell", BEARER)).body == b"bong"

@@ -12,6 +12,7 @@ from tocsin.assembly.program import App
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.transport import HttpResponse
 from tocsin.delivery.store import DeliveryFilter
+from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import LargeBodies, read_body
 from tocsin.web.http.problems import HttpProblemError
 from tocsin_standins import StandinCluster
@@ -345,11 +346,12 @@ async def test_an_unknown_path_answers_404(gateway: Gateway, path: str):
     check_problem(await gateway.client.request("POST", path, JSON), 404, "not-found")
 
 
-async def test_a_bug_answers_500_and_tells_nothing(gateway: Gateway):
-    def broken(_: object) -> None:
-        raise RuntimeError("xoxb-test-000000-inner-secret")
+async def test_a_bug_answers_500_and_tells_nothing(make_gateway: MakeGateway):
+    class Broken(Metrics):
+        def count_send(self, receipt: object) -> None:
+            raise RuntimeError("xoxb-test-000000-inner-secret")
 
-    gateway.app.messenger.observe(broken)
+    gateway = make_gateway(metrics=Broken())
     answer = await gateway.client.send(GOOD)
     check_problem(answer, 500, "internal-error")
     assert b"inner-secret" not in answer.body

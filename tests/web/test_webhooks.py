@@ -13,7 +13,7 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import App, Installed, Storage, assemble, lazy_redis
+from tocsin.assembly.program import App, Installed, Monitoring, Storage, assemble, lazy_redis
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
     Handshake,
@@ -33,6 +33,7 @@ from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
+from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.gateway.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
 
 SIGNED = ("X-Bell-Signature", "good")
@@ -155,7 +156,9 @@ def make_door(tmp_path: Path, database: Database) -> MakeDoor:
         clock = FakeClock()
         storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
         tools = Tools(ScriptedTransport(), clock)
-        app = assemble(settings, Installed(classes), tools=lambda: tools, storage=storage, clock=clock)
+        monitoring = Monitoring(metrics=Metrics())
+        installed = Installed(classes)
+        app = assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock, monitoring=monitoring)
         return Door(Client(build_gateway(parts_of(app, clock))), app, clock, database)
 
     return make

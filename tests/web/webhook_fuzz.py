@@ -20,7 +20,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message
 from tests.chaos.figures import Figure, none_of
 from tests.waiting import eventually
-from tests.web.conftest import SCHEMAS, make_app
+from tests.web.conftest import SCHEMAS, make_app, parts_of
 from tests.web.webhook_calls import Call, Stranger
 from tests.web.webhook_products import PRODUCTS, Product
 
@@ -36,7 +36,7 @@ from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.testing.fakes import FakeClock
-from tocsin.web.gateway.app import GatewayDependencies, build_gateway
+from tocsin.web.gateway.app import build_gateway
 
 BLOCK = 250
 # Of a block: this many are forged, so many are good, the others are signed and hostile.
@@ -355,10 +355,9 @@ async def open_door(
     store = InboxStore(database, clock)
     work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)
     inbox = Inbox(store, work, app.audit, waiting, app.presence())
-    parts = (app.settings, clock, app.audit, app.registry, app.messenger, app.outbox, app.keys, inbox)
     watch = Watch(app, database.path, records)
     door = Door(
-        product, build_gateway(GatewayDependencies(*parts)), app, clock, provider, database, store, watch, found
+        product, build_gateway(parts_of(app, clock, inbox=inbox)), app, clock, provider, database, store, watch, found
     )
     working = asyncio.create_task(inbox.run())
     try:

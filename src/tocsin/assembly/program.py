@@ -1,6 +1,6 @@
 """From settings to parts: everything that one running program is made of, and who closes it."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.assembly.features import OpenFeatures
-from tocsin.channels.contract import OutboundAdapter, Tools
+from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.context import FeatureContext
     from tocsin.messaging.inbound.store import InboxStore
+    from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
     from tocsin.messaging.outbound.profiles import Profiles
     from tocsin.messaging.outbound.publisher import Publisher
     from tocsin.runs.service import Runs
+    from tocsin.web.gateway.metrics import Metrics
 
 
 DATABASE_FILE = "tocsin.db"
@@ -76,6 +78,20 @@ class App:
     inbox_store: Callable[[], "InboxStore"]
     models: "Lazy[ChatModels]"
     features: OpenFeatures
+    monitoring: "Monitoring"
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """Who sees what is sent and received, in a process that runs services."""
+
+    watch: "ChannelWatch | None" = None
+    metrics: "Metrics | None" = None
+
+    def of_sends(self) -> "list[Callable[[Receipt], None]]":
+        """Return what gets the receipt of every try."""
+        seen: list[Callable[[Receipt], None]] = [self.watch.note] if self.watch else []
+        return [*seen, self.metrics.count_send] if self.metrics else seen
 
 
 class Storage(NamedTuple):
@@ -137,6 +153,7 @@ def assemble(
     tools: Callable[[], Tools],
     storage: Storage,
     clock: Clock | None = None,
+    monitoring: Monitoring = Monitoring(),  # it is frozen
 ) -> App:
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
@@ -151,7 +168,8 @@ def assemble(
     clock = clock or SystemClock()
     registry = Registry(installed.channels, settings, cache(tools))
     profiles = cache(lambda: read_profiles(settings, installed))  # reading YAML takes as long as sending
-    outbox = Outbox(storage.store, registry, audit, clock)
+    observers = monitoring.of_sends()
+    outbox = Outbox(storage.store, registry, audit, clock, observers=observers)
     app = App(
         settings=settings,
         installed=installed,
@@ -161,7 +179,7 @@ def assemble(
         registry=registry,
         profiles=profiles,
         outbox=outbox,
-        messenger=Messenger(registry, profiles, audit, outbox),
+        messenger=Messenger(registry, profiles, audit, outbox, observers=observers),
         keys=storage.keys,
         database=storage.database,
         redis=storage.redis,
@@ -170,6 +188,7 @@ def assemble(
         inbox_store=cache(lambda: _inbox_store(app)),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
+        monitoring=monitoring,
     )
     return app
 
@@ -208,7 +227,12 @@ def _context_of(app: App) -> "FeatureContext":
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, installed: Installed, transport: Callable[[], Transport]) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings,
+    installed: Installed,
+    transport: Callable[[], Transport],
+    monitoring: Monitoring = Monitoring(),  # it is frozen
+) -> AsyncIterator[App]:
     """Assemble the program and close its parts, in reverse order, at the end."""
     async with AsyncExitStack() as stack:
 
@@ -217,19 +241,20 @@ async def open_app(settings: Settings, installed: Installed, transport: Callable
             stack.push_async_callback(http.aclose)
             return Tools(http, SystemClock(), Redactor(settings.secrets()), settings[MAX_PARTS])
 
-        app = assemble(settings, installed, tools=tools, storage=await open_storage(settings, stack))
+        storage = await open_storage(settings, installed, stack)
+        app = assemble(settings, installed, tools=tools, storage=storage, monitoring=monitoring)
         stack.callback(app.audit.log.close)
         for part in (app.messenger, app.models, app.presence, app.runs, app.features):
             stack.push_async_callback(part.aclose)
         yield app
 
 
-async def open_storage(settings: Settings, stack: AsyncExitStack) -> Storage:
+async def open_storage(settings: Settings, installed: Installed, stack: AsyncExitStack) -> Storage:
     """Open the queue where the settings keep it, and the database; have them closed with the program."""
     from tocsin.core.storage.database import Database
 
     clock = SystemClock()
-    database = Database(settings.data_dir / DATABASE_FILE, schemas)
+    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(installed.features))
     stack.push_async_callback(database.aclose)
     redis = lazy_redis(settings)
     stack.push_async_callback(redis.aclose)
@@ -257,7 +282,7 @@ def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
     return Lazy(make, lambda client: client.aclose())
 
 
-def schemas() -> dict[str, Sequence[str]]:
+def schemas(features: Iterable[Feature]) -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
     from tocsin.core.process import presence
@@ -273,7 +298,7 @@ def schemas() -> dict[str, Sequence[str]]:
         "presence": presence.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
-        **{component: scripts for feature in find_features().features for component, scripts in feature.tables.items()},
+        **{component: scripts for feature in features for component, scripts in feature.tables.items()},
     }
 
 

@@ -119,10 +119,18 @@ def inbox_of(
         await app.runs().interrupt_runs_of(owner)
 
     brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
-    hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app))
+    metrics = app.monitoring.metrics
+    hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app), metrics.count_handled if metrics else None)
     work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)
-    store = app.inbox_store()
-    return Inbox(store, work, app.audit, app.clock, app.presence(), before_taking_over=end_its_runs)
+    return Inbox(
+        app.inbox_store(),
+        work,
+        app.audit,
+        app.clock,
+        app.presence(),
+        before_taking_over=end_its_runs,
+        on_received=metrics.count_received if metrics else None,
+    )
 
 
 def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.program import App, publisher_of
+from tocsin.assembly.program import App, Monitoring, publisher_of
 from tocsin.core.config.security import check_gateway_bind
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
@@ -21,13 +21,25 @@ if TYPE_CHECKING:
     from tocsin.assembly.receiving import Receiving
     from tocsin.delivery.bus.late_bus import LateBus
     from tocsin.delivery.dispatcher import Dispatcher
-    from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.web.http.serving import Service
 
 TIDY_EVERY_S = 2.0
 ANCHOR_EVERY_S = 10.0
 RECOVER_EVERY_S = 10.0
 PRUNE_EVERY_S = 3600.0
+
+
+def monitor(parts: frozenset[str]) -> Monitoring:
+    """Return what sees the sends of a process that runs these services; made before the program is opened."""
+    from tocsin.core.time.clock import SystemClock
+    from tocsin.messaging.outbound.channel_watch import ChannelWatch
+
+    watch = ChannelWatch(SystemClock())
+    if "gateway" not in parts:
+        return Monitoring(watch)
+    from tocsin.web.gateway.metrics import Metrics
+
+    return Monitoring(watch, Metrics())
 
 
 async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
@@ -38,14 +50,10 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     import asyncio
 
     from tocsin.assembly.receiving import open_receiving
-    from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.web.http.serving import serve as run_services
 
     if not parts and not app.settings[DELIVERY_WORKERS]:
         raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
-    watch = ChannelWatch(app.clock)
-    app.messenger.observe(watch.note)
-    app.outbox.observe(watch.note)
     await _tell_queue_problems(app)
     await _recover_runs(app)
     try:
@@ -54,7 +62,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             bus = _bus(app, receiving)
             if "bot" in parts and receiving.source is None:
                 _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
-            services = [_gateway(app, receiving, bus, watch)] if "gateway" in parts else []
+            services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
             of_features = app.features.services()
             working = (bus, receiving.source, *of_features, receiving.inbox, _dispatcher(app))
@@ -91,10 +99,12 @@ def _first(problems: BaseException) -> BaseException:
     return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
 
 
-def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "ChannelWatch") -> "Service":
+def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Service":
     from logging import getLogger
 
-    from tocsin.web.gateway.app import GatewayDependencies, build_gateway
+    from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+    from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
+    from tocsin.web.gateway.metrics import Metrics
     from tocsin.web.http.serving import Service
 
     host = app.settings[GATEWAY_HOST]
@@ -104,9 +114,24 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None", watch: "Ch
     def bus_state() -> str:
         return "off" if bus is None else bus.state
 
+    watch, metrics = app.monitoring.watch, app.monitoring.metrics
+    troubles = watch.troubles if watch else ChannelTroubles
+
     def parts(draining: Callable[[], bool]) -> GatewayDependencies:
-        handed = (app.settings, app.clock, app.audit, app.registry, app.messenger, app.outbox, app.keys)
-        return GatewayDependencies(*handed, receiving.inbox, bus_state, draining, watch.troubles, receiving.state)
+        reports = StateReports(bus=bus_state, draining=draining, troubles=troubles, bot=receiving.state)
+        return GatewayDependencies(
+            settings=app.settings,
+            clock=app.clock,
+            audit=app.audit,
+            registry=app.registry,
+            messenger=app.messenger,
+            outbox=app.outbox,
+            keys=app.keys,
+            inbox=receiving.inbox,
+            metrics=metrics or Metrics(),
+            reports=reports,
+            features=app.features.gateway_routes(),
+        )
 
     return Service(
         "the gateway",
@@ -149,8 +174,8 @@ def _dispatcher(app: App) -> "Dispatcher | None":
         return None
     from tocsin.delivery.dispatcher import Dispatcher
 
-    dispatcher = Dispatcher(app.outbox.store, app.registry, app.clock, slots=slots)
-    dispatcher.observe(app.outbox.record_attempt)
+    outbox = app.outbox
+    dispatcher = Dispatcher(outbox.store, app.registry, app.clock, slots=slots, on_attempt=outbox.record_attempt)
     app.outbox.on_queued(dispatcher.wake)
     return dispatcher
 

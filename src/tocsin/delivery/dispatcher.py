@@ -25,7 +25,7 @@ from tocsin.delivery.store import ChannelRules, DeliveryStore
 
 log = logging.getLogger(__name__)
 
-Observer = Callable[[Delivery, Receipt, AttemptOutcome], None]
+OnAttempt = Callable[[Delivery, Receipt, AttemptOutcome], None]
 
 # How soon a dispatcher notices what another process queued; each look is one small read.
 POLL_S = 0.25
@@ -60,21 +60,26 @@ class InFlightDelivery:
 class Dispatcher:
     """Sends deliveries until it is stopped."""
 
-    def __init__(self, store: DeliveryStore, registry: Registry, clock: Clock, *, slots: int = SLOTS) -> None:
+    def __init__(
+        self,
+        store: DeliveryStore,
+        registry: Registry,
+        clock: Clock,
+        *,
+        slots: int = SLOTS,
+        on_attempt: OnAttempt | None = None,
+    ) -> None:
+        """`on_attempt` gets receipt and outcome of every try."""
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{new_id()[-8:]}"
         self._store = store
         self._registry = registry
         self._clock = clock
         self._slots = slots
-        self._observers: list[Observer] = []
+        self._on_attempt = on_attempt
         self._rules: dict[str, ChannelRules] = {}
         self._running: dict[str, InFlightDelivery] = {}
         self._renew_at = 0.0  # monotonic
         self._loop = ServiceLoop("the dispatcher", self._step, clock, on_failure=_step_failed, drain_s=DRAIN_S)
-
-    def observe(self, observer: Observer) -> None:
-        """Call `observer` with receipt and outcome of every try from now on."""
-        self._observers.append(observer)
 
     def wake(self) -> None:
         """Look for work at once: something was queued in this process."""
@@ -213,11 +218,12 @@ class Dispatcher:
             return rate.interval_s / SHARE if rate else 0.0
 
     def _tell(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
-        for observer in self._observers:
-            try:
-                observer(delivery, receipt, outcome)
-            except Exception:
-                log.exception("an observer of deliveries failed")
+        if self._on_attempt is None:
+            return
+        try:
+            self._on_attempt(delivery, receipt, outcome)
+        except Exception:
+            log.exception("an observer of deliveries failed")
 
     def _judge(self, sending: InFlightDelivery, receipt: Receipt) -> AttemptOutcome:
         failure = receipt.failure

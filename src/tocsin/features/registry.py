@@ -24,7 +24,7 @@ ENTRY_POINTS = "tocsin.features"
 # What the tables, audit actions and settings of the core begin with.
 RESERVED = frozenset((
     "access", "audit", "bot", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "migrations",
-    "msg", "runs", "tocsin", "token",
+    "msg", "presence", "runs", "tocsin", "token",
 ))  # fmt: skip
 
 

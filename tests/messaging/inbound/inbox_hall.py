@@ -33,7 +33,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound import schema as inbox_schema
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.inbox import Inbox, OnReceived
 from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
@@ -179,7 +179,15 @@ class Hall:
         assert isinstance(ear, Ear)
         return ear
 
-    def inbox(self, *handlers: Handler, owner: str = "me", limit: int = 60, store: Any = None, **duties: Any) -> Inbox:
+    def inbox(
+        self,
+        *handlers: Handler,
+        owner: str = "me",
+        limit: int = 60,
+        store: Any = None,
+        on_received: OnReceived | None = None,
+        **duties: Any,
+    ) -> Inbox:
         async def bury(ended: str) -> None:
             self.buried.append(ended)
 
@@ -191,7 +199,8 @@ class Hall:
         kept = store or self.store
         work = InboxWork(kept, self.registry, self.outbox, AuditTrail(self.log), self.clock, duty, brake)
         trail = AuditTrail(self.log)
-        return Inbox(kept, work, trail, self.clock, self.process(owner), before_taking_over=bury)
+        own = self.process(owner)
+        return Inbox(kept, work, trail, self.clock, own, before_taking_over=bury, on_received=on_received)
 
     def process(self, identity: str) -> Presence:
         """Return the presence of one process; `dead` and `alive` are what it can prove of others."""

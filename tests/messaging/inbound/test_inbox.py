@@ -191,10 +191,9 @@ async def test_every_new_event_is_one_entry_without_its_text(hall: Hall):
 
 
 async def test_events_are_counted_as_they_come_and_as_they_end(hall: Hall):
-    inbox = hall.inbox(echo)
     received: list[tuple[str, ...]] = []
     ended: list[tuple[str, HandlingStatus]] = []
-    inbox.observe(lambda *what: received.append(what), lambda *what: ended.append(what))
+    inbox = hall.inbox(echo, on_received=lambda *what: received.append(what), on_ended=lambda *what: ended.append(what))
     async with running(inbox):
         await inbox.accept([message("a", "c", "k"), message("a", "c", "k")])
         await until(lambda: ended)

@@ -147,9 +147,8 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
     store = SqliteStore(database, clock)
     outbox = Outbox(store, registry, trail, clock)
-    made = Office(Messenger(registry, lambda: profiles, trail, outbox), log, store)
-    made.messenger.observe(made.seen.append)
-    yield made
+    seen: list[Receipt] = []
+    yield Office(Messenger(registry, lambda: profiles, trail, outbox, observers=[seen.append]), log, store, seen)
     await database.aclose()
 
 
@@ -356,6 +355,7 @@ class PostOffice:
     messenger: Messenger
     log: AuditLog
     store: SqliteStore
+    watch: ChannelWatch
 
     async def only_record(self) -> Delivery:
         (delivery,) = (await self.store.search(DeliveryFilter())).items
@@ -372,7 +372,9 @@ async def post_office(tmp_path: Path) -> AsyncIterator[PostOffice]:
     store = SqliteStore(database, clock)
     outbox = Outbox(store, registry, AuditTrail(log), clock)
     profiles = Profiles(tmp_path / "profiles.yaml", registry.kind_of, registry.kinds())
-    yield PostOffice(Messenger(registry, lambda: profiles, AuditTrail(log), outbox), log, store)
+    watch = ChannelWatch(clock)
+    messenger = Messenger(registry, lambda: profiles, AuditTrail(log), outbox, observers=[watch.note])
+    yield PostOffice(messenger, log, store, watch)
     await database.aclose()
 
 
@@ -438,11 +440,9 @@ async def test_a_send_that_nobody_cancels_makes_no_task_for_its_record(office: O
 async def test_a_send_that_we_cut_off_says_nothing_about_the_provider(
     post_office: PostOffice, caplog: pytest.LogCaptureFixture, target: str
 ):
-    watch = ChannelWatch(FakeClock())
-    post_office.messenger.observe(watch.note)
     task = asyncio.create_task(post_office.messenger.send("post", target, "x", TEST))
     await Post.waiting.wait()
     await post_office.messenger.aclose()
     assert task.cancelled()
-    assert watch.troubles().failing == {}
+    assert post_office.watch.troubles().failing == {}
     assert [record.getMessage() for record in caplog.records] == []

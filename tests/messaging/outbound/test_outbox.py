@@ -92,6 +92,7 @@ class Office:
     database: Database
     log: AuditLog
     clock: FakeClock
+    seen: list[Receipt]
 
     def entries(self, action: str = "") -> list[AuditEntry]:
         """Return the audit entries, the oldest first."""
@@ -114,8 +115,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     log = AuditLog(tmp_path / "audit.log")
     trail = AuditTrail(log)
     database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})
-    outbox = Outbox(SqliteStore(database, clock), registry, trail, clock)
-    yield Office(outbox, Messenger(registry, lambda: profiles, trail, outbox), database, log, clock)
+    seen: list[Receipt] = []
+    outbox = Outbox(SqliteStore(database, clock), registry, trail, clock, observers=[seen.append])
+    yield Office(outbox, Messenger(registry, lambda: profiles, trail, outbox), database, log, clock, seen)
     await database.aclose()
 
 
@@ -240,8 +242,7 @@ async def test_a_change_that_is_refused_writes_no_entry(office: Office):
 
 
 async def test_a_try_is_counted_and_only_the_end_of_a_delivery_has_an_entry(office: Office):
-    seen: list[Receipt] = []
-    office.outbox.observe(seen.append)
+    seen = office.seen
     [delivery] = await office.outbox.enqueue([office.outbox.prepare("bell", "tower", "fire", "test")], TEST)
     down = await office.messenger.send("bell", "down", "fire", TEST)
     sent = await office.messenger.send("bell", "tower", "fire", TEST)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
-from tocsin.assembly.services import serve
+from tocsin.assembly.services import monitor, serve
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
@@ -52,7 +52,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         refuse_others(settings.data_dir)  # what it holds is run
 
     async def main() -> None:
-        async with open_app(settings, installed, direct_transport) as app:
+        async with open_app(settings, installed, direct_transport, monitor(arguments.parts)) as app:
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.program import direct_transport, load_settings, open_app
-from tocsin.assembly.services import serve
+from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
 from tocsin.cli.demo.files import GREET, PROFILE, TEXTS, write_files
 from tocsin.core.config.settings import read_env_file
@@ -57,7 +57,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                 settings, installed = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
-                    async with open_app(settings, installed, direct_transport) as app:
+                    async with open_app(settings, installed, direct_transport, monitor(PARTS)) as app:
                         app.audit.observe(partial(_tell_rule, town))
                         welcome = partial(_welcome, out, town, env_file, redis_url)
                         await serve(app, PARTS, welcome)

@@ -19,7 +19,7 @@ from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
 from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
-from tocsin.messaging.inbound.work import InboxWork, OnEnded
+from tocsin.messaging.inbound.work import InboxWork
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,12 @@ class Inbox:
         presence: Presence,
         *,
         before_taking_over: BeforeTakingOver = _nothing,
+        on_received: OnReceived | None = None,
     ) -> None:
-        """Call `before_taking_over` with the identity of a process whose messages are about to begin anew."""
+        """Call `before_taking_over` with the identity of a process whose messages are about to begin anew.
+
+        `on_received` is called for every event that is accepted here.
+        """
         self.owner = presence.identity
         self._presence = presence
         self._before_taking_over = before_taking_over
@@ -60,7 +64,7 @@ class Inbox:
         self._work = work
         self._audit = audit
         self._clock = clock
-        self._observers: list[OnReceived] = []
+        self._on_received = on_received
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
         self._sweep_at = clock.monotonic()
@@ -70,11 +74,6 @@ class Inbox:
     def problem(self) -> str:
         """Why nothing is worked off now, or an empty text; health shows it."""
         return self._loop.problem
-
-    def observe(self, on_received: OnReceived, on_ended: OnEnded) -> None:
-        """Call these for every event that is accepted here, and for every one whose work ends here."""
-        self._observers.append(on_received)
-        self._work.observe(on_ended)
 
     async def accept(self, messages: Sequence[InboundMessage], *, cursor: Cursor | None = None) -> list[bool]:
         """Store events, with the place to go on from, all in one transaction; say of each whether it is new.
@@ -100,8 +99,8 @@ class Inbox:
         return await self._store.backlog()
 
     def _note(self, message: InboundMessage, ticket: QueuedEvent | None) -> None:
-        for observer in self._observers:
-            observer(message.channel, str(message.kind), "new" if ticket else "duplicate")
+        if self._on_received is not None:
+            self._on_received(message.channel, str(message.kind), "new" if ticket else "duplicate")
         if ticket is None:
             return
         if message.reply_context:

@@ -71,6 +71,7 @@ class InboxHooks:
     handlers: Sequence[Handler] = ()
     may_acknowledge: MayAcknowledge = acknowledge_addressed
     notify: Notify = discard_notice
+    on_ended: OnEnded | None = None  # called for every event that ends in this process
 
 
 class InboxWork:
@@ -93,12 +94,7 @@ class InboxWork:
         self._clock = clock
         self._hooks = hooks
         self._loop_guard = loop_guard
-        self._observers: list[OnEnded] = []
         self.started_at = clock.now()
-
-    def observe(self, observer: OnEnded) -> None:
-        """Call `observer` for every event that ends in this process."""
-        self._observers.append(observer)
 
     async def work_off(self, entry: InboxEvent, owner: str, reply_context: Mapping[str, Any]) -> None:
         """Work on a claimed event until it has ended."""
@@ -320,8 +316,8 @@ class InboxWork:
             return
         if result.ending is HandlingStatus.FAILED:
             self._tell_failure(entry, result.reason)
-        for observer in self._observers:
-            observer(entry.channel, result.ending)
+        if self._hooks.on_ended is not None:
+            self._hooks.on_ended(entry.channel, result.ending)
         if result.done is not None:
             try:
                 await result.done()

@@ -72,18 +72,21 @@ class Messenger:
     """Sends, tests and fans out; each operation writes exactly one audit entry."""
 
     def __init__(
-        self, registry: Registry, profiles: Callable[[], "Profiles"], audit: AuditTrail, outbox: Outbox
+        self,
+        registry: Registry,
+        profiles: Callable[[], "Profiles"],
+        audit: AuditTrail,
+        outbox: Outbox,
+        *,
+        observers: Sequence[Observer] = (),
     ) -> None:
+        """`observers` get the receipt of every send that is not cut off."""
         self._registry = registry
         self._profiles = profiles
         self._audit = audit
         self._outbox = outbox
-        self._observers: list[Observer] = []
+        self._observers = observers
         self._running: set[Task[Any]] = set()
-
-    def observe(self, observer: Observer) -> None:
-        """Call `observer` with the receipt of every further send that is not cancelled."""
-        self._observers.append(observer)
 
     async def send(
         self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None

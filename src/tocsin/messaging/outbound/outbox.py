@@ -41,18 +41,23 @@ log = logging.getLogger(__name__)
 class Outbox:
     """Accepts messages for the queue; a returned delivery is durable."""
 
-    def __init__(self, store: DeliveryStore, registry: Registry, audit: AuditTrail, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: DeliveryStore,
+        registry: Registry,
+        audit: AuditTrail,
+        clock: Clock,
+        *,
+        observers: Sequence[Callable[[Receipt], None]] = (),
+    ) -> None:
+        """`observers` get the receipt of every try that the queue makes in this process."""
         self.store = store
         self._registry = registry
         self._audit = audit
         self._clock = clock
-        self._observers: list[Callable[[Receipt], None]] = []
+        self._observers = observers
         self._noted: deque[str] = deque(maxlen=_NOTED)
         self._wakers: list[Callable[[], None]] = []
-
-    def observe(self, observer: Callable[[Receipt], None]) -> None:
-        """Call `observer` with the receipt of every attempt of the queue in this process."""
-        self._observers.append(observer)
 
     def on_queued(self, wake: Callable[[], None]) -> None:
         """Call `wake` whenever this process changes the queue."""

@@ -1,7 +1,7 @@
 """The message gateway: sending and receiving over HTTP, in plain Starlette (docs/decisions/0004-plain-asgi.md)."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -26,6 +26,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.delivery.document import timestamp
+from tocsin.features.contract import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
@@ -43,9 +44,19 @@ from tocsin.web.http.responses import JsonResponse
 Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateReports:
+    """What the gateway tells of the other parts of its process."""
+
+    bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
+    draining: Callable[[], bool] = lambda: False  # whether the process is about to stop
+    troubles: Callable[[], ChannelTroubles] = ChannelTroubles  # of providers, as this process sees them
+    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayDependencies:
-    """The dependencies of the gateway; `draining` tells whether the process is stopping."""
+    """The dependencies of the gateway."""
 
     settings: Settings
     clock: Clock
@@ -55,19 +66,14 @@ class GatewayDependencies:
     outbox: Outbox
     keys: IdempotencyKeys
     inbox: Inbox
-    bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
-    draining: Callable[[], bool] = lambda: False
-    troubles: Callable[[], ChannelTroubles] = ChannelTroubles  # of providers, as this process sees them
-    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
+    metrics: Metrics = field(default_factory=Metrics)
+    reports: StateReports = StateReports()  # it is frozen
+    features: Sequence[GatewayRoute] = ()  # the routes of features
 
 
 def build_gateway(parts: GatewayDependencies) -> ASGIApp:
     """Return the gateway as an ASGI application."""
-    metrics = Metrics()
-    parts.messenger.observe(metrics.count_send)
-    parts.outbox.observe(metrics.count_send)
-    parts.inbox.observe(metrics.count_received, metrics.count_handled)
-    return _guarded(_routed(routes(parts, Gateway(parts, metrics))), parts, metrics)
+    return _guarded(_routed(routes(parts, Gateway(parts))), parts)
 
 
 def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
@@ -93,6 +99,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
         route("GET", "/channels", gateway.channels),
         route("GET", "/metrics", gateway.metrics, protected=True),
         route("GET", "/openapi.json", gateway.openapi),
+        *(route(of.method, of.path, of.handler, protected=of.protected) for of in parts.features),
     ]
 
 
@@ -114,7 +121,7 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
     return routed
 
 
-def _guarded(routed: ASGIApp, parts: GatewayDependencies, metrics: Metrics) -> ASGIApp:
+def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
     """Wrap `routed` in the layers that every request passes, innermost first."""
     settings = parts.settings
     monotonic = parts.clock.monotonic
@@ -132,7 +139,7 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies, metrics: Metrics) -> A
         guarded = BearerToken(guarded, settings[GATEWAY_TOKEN])
 
     def count(scope: Scope, status: int) -> None:
-        metrics.count_request(scope.get("tocsin.route", "other"), status)
+        parts.metrics.count_request(scope.get("tocsin.route", "other"), status)
 
     return RequestScope(guarded, settings[TRUSTED_PROXIES], count)
 
@@ -156,9 +163,9 @@ class Endpoint:
 class Gateway:
     """The handlers of the gateway's routes."""
 
-    def __init__(self, parts: GatewayDependencies, metrics: Metrics) -> None:
+    def __init__(self, parts: GatewayDependencies) -> None:
         self._parts = parts
-        self._metrics = metrics
+        self._metrics = parts.metrics
 
     def webhooks(self) -> Webhooks:
         """Return the receiver of webhook calls."""
@@ -183,13 +190,13 @@ class Gateway:
         backlog = await self._backlog()
         if backlog is None or self._parts.inbox.problem:
             problems.append("what is received cannot be worked on; the log says why")
-        draining = self._parts.draining()
+        draining = self._parts.reports.draining()
         status = "draining" if draining else "degraded" if problems else "ok"
         document: dict[str, object] = {
             "status": status,
             "version": __version__,
             "instance": id_of(self._parts.settings.data_dir),
-            "bus": {"status": self._parts.bus()},
+            "bus": {"status": self._parts.reports.bus()},
             "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
             "inbox": {
                 "status": "failing" if backlog is None or self._parts.inbox.problem else "ok",
@@ -204,7 +211,7 @@ class Gateway:
         for name, times in (("failing", troubles.failing), ("throttled", troubles.throttled)):
             if times:
                 document[name] = {channel: timestamp(at) for channel, at in times.items()}
-        if (bot := self._parts.bot()) is not None:
+        if (bot := self._parts.reports.bot()) is not None:
             document["bot"] = bot
         if problems:
             document["problems"] = problems
@@ -226,7 +233,7 @@ class Gateway:
 
     async def _troubles(self) -> ChannelTroubles:
         """Return this process's view of the providers, and the throttles that all processes share."""
-        known = self._parts.troubles()
+        known = self._parts.reports.troubles()
         try:
             holds = await self._parts.outbox.store.account_holds(self._parts.registry.configured())
         except TocsinError:  # health tells it

@@ -1,0 +1,73 @@
+"""Signs of life: a service leaves one every so often, and notices a gap when it starts."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+
+from tocsin.core.service import ServiceLoop
+from tocsin.features.context import FeatureContext, Notice
+from tocsin.terminal.findings import Finding
+from tocsin_heartbeat.feature import EVERY_S, GAP, HEARTBEAT
+
+
+class Heartbeat:
+    """Leaves signs of life in the database."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
+        self.every_s = context.settings[EVERY_S]
+        self.loop = ServiceLoop("the heartbeat", self.beat, context.clock)
+
+    async def age_s(self) -> float | None:
+        """Return how long ago the last sign of life was left; `None` if there has been none."""
+
+        def read(connection: sqlite3.Connection) -> float | None:
+            row = connection.execute("SELECT beat_at FROM heartbeat").fetchone()
+            return row["beat_at"] if row else None
+
+        beat_at = await self._context.database.read(read)
+        return None if beat_at is None else max(0.0, self._context.clock.now() - beat_at)
+
+    async def beat(self) -> float:
+        """Leave a sign of life, tell of a gap before it, and return when the next one is due."""
+        age_s = await self.age_s()
+        if age_s is not None and age_s > 2 * self.every_s:
+            await self._tell(age_s)
+        now = self._context.clock.now()
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", [now])
+
+        await self._context.database.write(write)
+        return float(self.every_s)
+
+    async def _tell(self, gap_s: float) -> None:
+        detail = f"no service ran for {gap_s:.0f} s"
+        self._context.audit.record(GAP, detail, source=HEARTBEAT.name, metadata={"gap_s": round(gap_s)})
+        await self._context.can.notify(Notice("Tocsin was away", detail, source="heartbeat", dedupe_key="heartbeat"))
+
+
+def open_heartbeat(context: FeatureContext) -> Heartbeat:
+    """Return the signs of life of the data directory."""
+    return Heartbeat(context)
+
+
+def service_of(heartbeat: Heartbeat) -> ServiceLoop:
+    """Return what runs beside the other services."""
+    return heartbeat.loop
+
+
+async def status_of(heartbeat: Heartbeat) -> list[str]:
+    """Return the line for `/status`."""
+    age_s = await heartbeat.age_s()
+    return ["Heartbeat: none" if age_s is None else f"Heartbeat: {age_s:.0f} s ago"]
+
+
+async def check_heartbeat(heartbeat: Heartbeat) -> AsyncIterator[Finding]:
+    """Check that a service runs."""
+    age_s = await heartbeat.age_s()
+    if age_s is None:
+        yield Finding("off", "heartbeat", "no service has run yet", "start `tocsin up`")
+    elif age_s > 2 * heartbeat.every_s:
+        yield Finding("warning", "heartbeat", f"no service ran for {age_s:.0f} s", "start `tocsin up`")
+    else:
+        yield Finding("ok", "heartbeat", f"the last sign of life came {age_s:.0f} s ago")

@@ -1,0 +1,85 @@
+"""A feature opened in a directory of its own, as the program opens it; what it tells and asks can be read."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.assembly.abilities import context_of
+from tocsin.assembly.features import OpenFeatures
+from tocsin.assembly.program import DATABASE_FILE, App, Installed, Storage, assemble, lazy_redis, schemas
+from tocsin.channels.contract import Tools
+from tocsin.core.audit.log import AuditEntry
+from tocsin.core.config.settings import Settings
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.features.context import FeatureContext, Notice
+from tocsin.features.contract import Feature
+from tocsin.messaging.outbound.idempotency import SqliteKeys
+from tocsin.terminal.findings import Finding
+from tocsin.testing.fakes import FakeClock, ScriptedTransport
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureBench:
+    """An open feature and what it leaves behind."""
+
+    feature: Feature
+    app: App
+    features: OpenFeatures
+    notices: list[Notice]
+
+    @property
+    def service(self) -> Any:
+        """What the feature's `open` returned."""
+        return self.features.opened(self.feature.name)
+
+    def audit(self, action: str = "") -> list[AuditEntry]:
+        """Return the audit entries of an action, or all of them, the oldest first."""
+        return [entry for entry in self.app.audit.log.tail(1000)[::-1] if action in {"", entry.action}]
+
+    async def findings(self) -> list[Finding]:
+        """Return what the checks of the feature find."""
+        return await self.features.findings()
+
+
+@asynccontextmanager
+async def open_feature(
+    feature: Feature,
+    data_dir: Path,
+    env: Mapping[str, str] | None = None,
+    *,
+    clock: Clock | None = None,
+    can: Mapping[str, Any] | None = None,
+    others: Sequence[Feature] = (),
+) -> AsyncIterator[FeatureBench]:
+    """Open `feature` beside `others`, with the settings in `env` alone.
+
+    `can` replaces abilities by name, such as `ask`. Notices are collected and go nowhere.
+    """
+    installed, clock = Installed((), (feature, *others)), clock or FakeClock()
+    variables = [variable for one in installed.features for variable in one.variables]
+    environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **(env or {})}
+    settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"))
+    database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
+    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+    tools = Tools(ScriptedTransport(), clock)
+    app = assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock)
+    notices: list[Notice] = []
+
+    async def collect(notice: Notice) -> None:
+        notices.append(notice)
+
+    def context() -> FeatureContext:
+        usual = context_of(app)
+        return replace(usual, can=replace(usual.can, **{"notify": collect, **(can or {})}))
+
+    features = OpenFeatures(installed.features, settings, context)
+    try:
+        yield FeatureBench(feature, app, features, notices)
+    finally:
+        for part in (features, app.runs, app.presence, app.messenger, database):
+            await part.aclose()
+        app.audit.log.close()
