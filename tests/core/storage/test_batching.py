@@ -1,11 +1,11 @@
 """Items that come in together are worked off together, and each caller hears of its own."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from tocsin.core.storage.batching import Batcher
+from tocsin.core.storage.batching import Batcher, Outcomes
 
 
 class Office:
@@ -17,12 +17,16 @@ class Office:
         self.broken = False
         self.batcher: Batcher[int] = Batcher(self.work)
 
-    async def work(self, items: Sequence[int]) -> list[Exception | None]:
+    def work(self, items: Sequence[int], done: Callable[[Outcomes], None]) -> None:
         self.batches.append(list(items))
+        self.working = asyncio.create_task(self.end_at_the_word(items, done))
+
+    async def end_at_the_word(self, items: Sequence[int], done: Callable[[Outcomes], None]) -> None:
         await self.open.wait()
         if self.broken:
-            raise OSError("closed")
-        return [ValueError(str(item)) if item < 0 else None for item in items]
+            done(OSError("closed"))
+        else:
+            done([ValueError(str(item)) if item < 0 else None for item in items])
 
 
 @pytest.fixture
@@ -54,15 +58,15 @@ async def test_each_caller_hears_of_its_own_item_alone(office: Office):
 
 
 async def test_a_failure_of_the_work_is_told_to_every_caller_of_the_batch_and_the_next_batch_works(office: Office):
-    office.open.set()
     office.broken = True
-    tasks = await start(office, 1, 2)
+    tasks = await start(office, 1, 2, 3)
+    office.open.set()
     for task in tasks:
         with pytest.raises(OSError, match="closed"):
             await task
     office.broken = False
-    await office.batcher.add(3)
-    assert office.batches == [[1, 2], [3]]
+    await office.batcher.add(4)
+    assert office.batches == [[1], [2, 3], [4]]
 
 
 async def test_a_caller_that_leaves_takes_nobody_with_it(office: Office):
@@ -72,3 +76,11 @@ async def test_a_caller_that_leaves_takes_nobody_with_it(office: Office):
     await staying
     with pytest.raises(asyncio.CancelledError):
         await leaving
+
+
+async def test_work_that_cannot_begin_is_told_to_its_caller():
+    def refuse(items: Sequence[int], done: Callable[[Outcomes], None]) -> None:
+        raise OSError("closed")
+
+    with pytest.raises(OSError, match="closed"):
+        await Batcher(refuse).add(1)

@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.files import make_directory
@@ -58,7 +59,7 @@ class DatabaseError(StoreUnavailableError):
 class _Job(Generic[T]):
     work: Callable[[sqlite3.Connection], T]
     loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[T]"
+    done: Callable[[T | None, Exception | None], None]
     result: T | None = None
     error: Exception | None = None
 
@@ -96,13 +97,19 @@ class Database:
         """
         if self._writer is None:
             await self._open()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.submit(work, partial(_settle, future))
+        return await future
+
+    def submit(
+        self, work: Callable[[sqlite3.Connection], T], done: Callable[[T | None, Exception | None], None]
+    ) -> None:
+        """Hand in `work` as `write` does, once the database is open; `done` gets its result, or its error."""
+        job = _Job(work, asyncio.get_running_loop(), done)
         with self._gate:
             if self._closed:
                 raise self._is_closed()
-            self._jobs.put(_Job(work, loop, future))
-        return await future
+            self._jobs.put(job)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a connection of its own; it sees everything committed before."""
@@ -281,7 +288,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _tell(batch: Sequence[_Job[Any]]) -> None:
-    """Resolve the futures, with one wake-up for each event loop."""
+    """Tell the ends of the jobs, with one wake-up for each event loop."""
     loops: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
     for job in batch:
         loops.setdefault(job.loop, []).append(job)
@@ -294,12 +301,16 @@ def _tell(batch: Sequence[_Job[Any]]) -> None:
 
 def _resolve(jobs: Sequence[_Job[Any]]) -> None:
     for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+        job.done(job.result, job.error)
+
+
+def _settle(future: "asyncio.Future[T]", result: T | None, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(cast("T", result))
 
 
 def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:

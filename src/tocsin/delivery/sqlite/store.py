@@ -9,7 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 from tocsin.core.process.identity import boot_id
-from tocsin.core.storage.batching import Batcher
+from tocsin.core.storage.batching import Batcher, Outcomes
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
@@ -70,10 +70,14 @@ class SqliteStore:
     async def record(self, delivery: Delivery) -> None:
         check_finished(delivery)
         pack_extra(delivery.extra)  # raises here, so that other records are not affected
+        if not self._adopted:
+            await self._adopt()
         await self._records.add(delivery)
 
-    async def _record_all(self, deliveries: Sequence[Delivery]) -> list[Exception | None]:
-        return await self._write(lambda c, now: record_all(c, deliveries, now))
+    def _record_all(self, deliveries: Sequence[Delivery], done: Callable[[Outcomes], None]) -> None:
+        self._database.submit(
+            lambda c: record_all(c, deliveries, self._now()), lambda outcomes, error: done(error or outcomes or [])
+        )
 
     async def claim_due(self, worker: str, limit: int, rules: Mapping[str, ChannelRules]) -> list[Delivery]:
 
