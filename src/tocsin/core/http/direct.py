@@ -166,6 +166,8 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._call: RequestCycle | None = None
         self._used_at = 0.0
+        # One for many calls: each lasts a fraction of the time after which it is looked at.
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's does not derive from it
@@ -174,12 +176,12 @@ class Connection(asyncio.Protocol):
         """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
         self.reusable = False
         self._call = call
+        self._look_at(call.due())
         note_departure(possible=True)
         self._transport.write(message)
         try:
             reply = await call.answer
         finally:
-            call.timer.cancel()
             self._call = None
         self.reusable = call.keeps_alive and not self._transport.is_closing()
         self._used_at = self._loop.time()
@@ -205,8 +207,22 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.reusable = False
+        if self._timer is not None:
+            self._timer.cancel()
         if self._call is not None:
             self._call.end_of_stream(broken=error is not None)
+
+    def _look_at(self, due: float) -> None:
+        """See to it that the call is looked at no later than at `due`."""
+        if self._timer is None or self._timer.when() > due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._call is not None and not self._call.is_overdue():
+            self._look_at(self._call.due())
 
 
 class RequestCycle:
@@ -236,7 +252,17 @@ class RequestCycle:
         self._patience_s = patience_s
         self._max_body_bytes = max_body_bytes
         self._heard_at = loop.time()
-        self.timer = loop.call_at(min(deadline, self._heard_at + patience_s), self._check_time)
+
+    def due(self) -> float:
+        """Return when the call ends unless something is heard, a time of the event loop."""
+        return min(self._deadline, self._heard_at + self._patience_s)
+
+    def is_overdue(self) -> bool:
+        """End the call where it has lasted too long, and return whether it has."""
+        overdue = self._loop.time() >= self.due()
+        if overdue:
+            self._break_off("did not answer in time")
+        return overdue
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the answer."""
@@ -291,13 +317,6 @@ class RequestCycle:
             self._finish(complete=False)
         elif not self.answer.done():
             self.answer.set_exception(outcome_unknown(self._url, reason))
-
-    def _check_time(self) -> None:
-        due = min(self._deadline, self._heard_at + self._patience_s)
-        if self._loop.time() < due:
-            self.timer = self._loop.call_at(due, self._check_time)
-        else:
-            self._break_off("did not answer in time")
 
 
 @lru_cache(maxsize=256)

@@ -72,7 +72,8 @@ class SendHandler:
                     refuse_field(term.name, "only-queued", "It needs the header `Prefer: respond-async`")
         key = _idempotency_key(scope)
         if not key:
-            return (await self._carry_out(scope, body, "", queued=queued)).response()
+            answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
+            return answer.response()
         try:
             return await self._once(scope, body, key, queued=queued)
         except KeyReusedError:
@@ -98,7 +99,7 @@ class SendHandler:
         else:
             try:
                 async with held(self._keys, key):
-                    answer = await self._carry_out(scope, body, key, queued=queued)
+                    answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
             except (HttpProblemError, KeyReusedError):  # nothing was done: a corrected request may use the same key
                 await self._settle(key, None)
                 raise
@@ -120,9 +121,6 @@ class SendHandler:
         error = "outcome unknown: the service stopped while this was sent; check there before sending again"
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
-
-    async def _carry_out(self, scope: Scope, body: Mapping[str, Any], key: str, *, queued: bool) -> SendResponse:
-        return await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
 
     async def _send_now(self, scope: Scope, body: Mapping[str, Any]) -> SendResponse:
         cut_off: list[Receipt] = []
@@ -165,8 +163,9 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def _prefers_async(scope: Scope) -> bool:
-    preferences = (part for value in header_values(scope, b"prefer") for part in value.split(","))
-    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
+    values = header_values(scope, b"prefer")
+    preferences = (part for value in values for part in value.split(","))
+    return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
 
 
 def _idempotency_key(scope: Scope) -> str:

@@ -1,13 +1,14 @@
 """Plain ASGI layers that every request passes before its route.
 
-Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004).
+Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004). Layers that
+have nothing to do after the application are plain functions: they return what it gives to await.
 """
 
 import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from hmac import compare_digest
@@ -100,10 +101,10 @@ class HttpsOnly:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _came_by_tls(scope):
             raise HttpProblemError("forbidden", _how_to_use_https(scope))
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
 
 class LocalCallers:
@@ -118,13 +119,13 @@ class LocalCallers:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
         if not exempt:
             self._check_host(scope)
             if scope["method"] not in _SAFE_METHODS:
                 self._check_origin(scope)
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     def _check_host(self, scope: Scope) -> None:
         if not all(is_local_name(host) for host in header_values(scope, b"host")):
@@ -153,11 +154,11 @@ class BearerToken:
         self._app = app
         self._digest = sha256(token.encode()).digest()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http":
             problem = scope["tocsin.token_problem"] = self._problem_of(scope)
             scope["tocsin.user"] = "" if problem else "token"
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     def _problem_of(self, scope: Scope) -> str:
         values = header_values(scope, b"authorization")
@@ -191,13 +192,12 @@ class RateLimits:
         self._per_address = per_address
         self._per_user = per_user
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["path"].startswith(WEBHOOK_PATHS):
-            await self._only_refused(scope, receive, send)
-            return
+            return self._only_refused(scope, receive, send)
         if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS:
             self._take(scope)
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

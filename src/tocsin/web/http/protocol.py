@@ -64,6 +64,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._limits.release(self)
         self._stop_deadline()
         super().connection_lost(exc)
+        super()._unset_keepalive_if_required()
 
     def cut_off(self) -> None:
         """End the connection at once."""
@@ -73,7 +74,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._lingered_bytes >= 0:
             self._throw_away(data)
             return
-        self._unset_keepalive_if_required()
         self._overhead_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -123,7 +123,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         another = bool(self.pipeline)
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if another:
+                self._start_asgi_task(*self.pipeline.pop())
+            elif self.timeout_keep_alive_task is None:
+                self._look_when_idle(self.timeout_keep_alive)
         if another and not self._arriving:
             return
         self.waiting_since = self.loop.time()
@@ -138,6 +144,24 @@ class BoundedProtocol(HttpToolsProtocol):
         self._running = cycle
         send = WholeAnswer(cycle).send
         super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, send))
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Leave the timer: uvicorn would make a new one for every request."""
+
+    def _look_when_idle(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection if it has been idle for long enough, else look again when it may be."""
+        self.timeout_keep_alive_task = None
+        if self._lingered_bytes >= 0 or self.transport.is_closing():
+            return
+        idle_since = self.loop.time() if self._arriving or self.waiting_since is None else self.waiting_since
+        left_s = idle_since + self.timeout_keep_alive - self.loop.time()
+        if left_s > 0:
+            self._look_when_idle(left_s)
+        else:
+            self.transport.close()
 
     def _bound_arrival(self) -> None:
         if not self._arriving:
@@ -178,7 +202,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def _linger(self) -> None:
         """Accept no further request; after the last response, leave the client time to read it."""
         self._lingered_bytes = 0
-        self._unset_keepalive_if_required()
         self._stop_deadline()
         if self._running is None or self._running.response_complete:
             self.transport.write_eof()
