@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import load
@@ -18,9 +19,34 @@ from report import Row, absolute, at_least, at_most
 
 HERE = Path(__file__).resolve().parent
 BODY = {"channel": "teamchat", "target": "#ops", "message": "disk 91 % full on web-3"}
-WARM_UP, REQUESTS, SLOW_REQUESTS = 2_000, 20_000, 2_000
+WARM_UP = 2_000
 ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
+Server = tuple[int, int]  # process and port
+
+
+class Level(NamedTuple):
+    """A number of connections, each busy all the time, and what is aimed at with them."""
+
+    connections: int
+    requests: int
+    slow_requests: int  # of what Tocsin is compared with
+    most_times_floor: float  # processor time; 0 where it is not compared
+    least_times_apprise: float  # answers a second
+
+    @property
+    def name(self) -> str:
+        """How a row names it."""
+        return f"{self.connections} connection{'s' if self.connections > 1 else ''}"
+
+
+LEVELS = (Level(64, 20_000, 2_000, 1.8, 9), Level(16, 5_000, 1_000, 0, 7), Level(1, 3_000, 500, 2.2, 4))
+
+
+class _Round(NamedTuple):
+    cpu_s: float  # a request
+    rate: float  # answers a second
+    errors: int
 
 
 def measure() -> list[Row]:
@@ -62,44 +88,50 @@ def measure() -> list[Row]:
                 ]
 
 
-def _compare(provider: int, us: tuple[int, int], bare: tuple[int, int], other: tuple[int, int]) -> list[Row]:
+def _compare(provider: int, us: Server, bare: Server, other: Server) -> list[Row]:
     for _, port in (us, bare, other):
         asyncio.run(load.run(port, BODY, requests=WARM_UP if port != other[1] else 200))
-    cpu_ratios, rate_ratios, rows = [], [], []
     errors = extra = 0
-    for _ in range(ROUNDS):
-        before = _messages(provider)
-        ours_cpu, ours_rate, ours_errors = _round(us, REQUESTS)
-        extra += abs(_messages(provider) - before - REQUESTS)
-        bare_cpu, _, _ = _round(bare, REQUESTS)
-        _, other_rate, _ = _round(other, SLOW_REQUESTS)
-        errors += ours_errors
-        cpu_ratios.append((ours_cpu / bare_cpu, ours_cpu, bare_cpu))
-        rate_ratios.append((ours_rate / other_rate, ours_rate, other_rate))
-    _, ours_cpu, bare_cpu = sorted(cpu_ratios)[ROUNDS // 2]
-    _, ours_rate, other_rate = sorted(rate_ratios)[ROUNDS // 2]
-    rows.append(
-        at_most(
-            "POST /send, processor time a request",
-            ours_cpu * 1e6,
-            bare_cpu * 1e6,
-            2.5,
-            "µs",
-            "bare ASGI + aiohttp",
-        )
-    )
-    rows.append(at_least("POST /send, 64 connections", ours_rate, other_rate, 9, "/s", "Apprise library"))
+    rows: list[Row] = []
+    for level in LEVELS:
+        ratios: list[tuple[_Round, _Round, _Round]] = []
+        for _ in range(ROUNDS):
+            before = _messages(provider)
+            ours = _round(us, level.requests, level.connections)
+            extra += abs(_messages(provider) - before - level.requests)
+            floor = _round(bare, level.requests, level.connections)
+            ratios.append((ours, floor, _round(other, level.slow_requests, level.connections)))
+            errors += ours.errors
+        rows += _rows(level, ratios)
     rows.append(absolute("POST /send, errors", errors, 0, ""))
     rows.append(absolute("POST /send, provider requests too many or too few", extra, 0, ""))
     return rows
 
 
-def _round(server: tuple[int, int], requests: int) -> tuple[float, float, int]:
-    """Return processor seconds a request, requests a second, and errors of one load."""
+def _rows(level: "Level", rounds: Sequence[tuple["_Round", "_Round", "_Round"]]) -> Iterator[Row]:
+    """Yield the rows of the middle rounds."""
+    ours, floor, _ = sorted(rounds, key=lambda each: each[0].cpu_s / each[1].cpu_s)[len(rounds) // 2]
+    if level.most_times_floor:
+        yield at_most(
+            f"POST /send, processor time a request, {level.name}",
+            ours.cpu_s * 1e6,
+            floor.cpu_s * 1e6,
+            level.most_times_floor,
+            "µs",
+            "bare ASGI + aiohttp",
+        )
+    ours, _, other = sorted(rounds, key=lambda each: each[0].rate / each[2].rate)[len(rounds) // 2]
+    yield at_least(
+        f"POST /send, {level.name}", ours.rate, other.rate, level.least_times_apprise, "/s", "Apprise library"
+    )
+
+
+def _round(server: Server, requests: int, connections: int) -> "_Round":
+    """Measure one load."""
     pid, port = server
     before = _cpu_seconds(pid)
-    result = asyncio.run(load.run(port, BODY, requests=requests))
-    return (_cpu_seconds(pid) - before) / requests, result.answered / result.seconds, result.errors
+    result = asyncio.run(load.run(port, BODY, requests=requests, connections=connections))
+    return _Round((_cpu_seconds(pid) - before) / requests, result.answered / result.seconds, result.errors)
 
 
 def _cpu_seconds(pid: int) -> float:
