@@ -63,3 +63,8 @@ def test_no_moment_of_an_answer_shows_its_marks():
     for end in range(1, len(source) + 1):
         for part in render(completed(source[:end]) or "-", Entities(4_000)):
             assert not set("*`_~[]#") & set(part.text.replace("ls -l", "")), (source[:end], part.text)
+
+
+def test_many_open_marks_take_no_longer_than_so_much_text():
+    opened, closing = " *a" * 50_000, " a_" * 50_000  # passing every open mark at each closing one would take minutes
+    assert completed(opened + closing) == opened + closing + "*" * 50_000

@@ -4,6 +4,7 @@ Otherwise the marks of a style, or half an address, would be read as text until 
 """
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
@@ -25,6 +26,42 @@ class _Open(NamedTuple):
     mark: str
     number: int
     end: int  # where they end
+
+
+class _Opened(list[_Open]):
+    """The marks of styles that are open, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: Counter[str] = Counter()
+
+    def take(self, text: str, style: re.Match[str]) -> None:
+        """Let the marks close what they can, and open what is left of them."""
+        mark, count = style[0][0], len(style[0])
+        before, after = text[style.start() - 1 : style.start()], text[style.end() : style.end() + 1]
+        while count and before.strip() and (last := self._cut_to(mark)) is not None:
+            taken = min(count, last.number)
+            if last.number > taken:
+                self._open(mark, last.number - taken, style.start())
+            count -= taken
+        stands_alone = mark == "~" and count != 2
+        inside_word = before.isalnum() and (mark == "_" or count == 1)
+        if count and not after.isspace() and not stands_alone and not inside_word:
+            self._open(mark, count, style.end())
+
+    def _cut_to(self, mark: str) -> _Open | None:
+        """Take out the newest of this mark and what was opened since, which was no style."""
+        if not self._counts[mark]:  # looked for in vain, each of many would be passed again and again
+            return None
+        while True:
+            last = self.pop()
+            self._counts[last.mark] -= 1
+            if last.mark == mark:
+                return last
+
+    def _open(self, mark: str, number: int, end: int) -> None:
+        self.append(_Open(mark, number, end))
+        self._counts[mark] += 1
 
 
 def completed(source: str) -> str:
@@ -54,7 +91,7 @@ def _open_fence(source: str) -> str:
 
 def _closed(text: str) -> str:
     """Close what is open at the end of one block."""
-    opened: list[_Open] = []
+    opened = _Opened()
     text = _HALF_STRIKE.sub("", text)
     at = 0
     while at < len(text):
@@ -71,13 +108,13 @@ def _closed(text: str) -> str:
             text = text[:at] + half[1]
         elif style := _STYLE.match(text, at):
             at = style.end()
-            _take(opened, text, style)
+            opened.take(text, style)
         else:
             at += 1
-    for mark, count, end in reversed(opened):
-        text = text.rstrip()
-        text = text[:-count].rstrip() if end >= len(text) else text + mark * count
-    return text
+    text = text.rstrip() if opened else text
+    while opened and opened[-1].end >= len(text):  # there is no text yet that they could style
+        text = text[: -opened.pop().number].rstrip()
+    return text + "".join(each.mark * each.number for each in reversed(opened))
 
 
 def _end_of_code(text: str, code: re.Match[str]) -> int:
@@ -89,24 +126,3 @@ def _end_of_code(text: str, code: re.Match[str]) -> int:
 def _with_code_closed(text: str, code: re.Match[str]) -> str:
     body = text.rstrip().rstrip("`")  # some of the closing marks may be there
     return text[: code.start()].rstrip() if len(body) <= code.start() else body + code[1]
-
-
-def _take(opened: list[_Open], text: str, style: re.Match[str]) -> None:
-    """Let the marks close what they can, and open what is left of them."""
-    mark, count = style[0][0], len(style[0])
-    before, after = text[style.start() - 1 : style.start()], text[style.end() : style.end() + 1]
-    while count and before.strip() and (at := _last(opened, mark)) is not None:
-        taken = min(count, opened[at].number)
-        left = opened[at].number - taken
-        del opened[at:]  # what was opened since was no style
-        if left:
-            opened.append(_Open(mark, left, style.start()))
-        count -= taken
-    stands_alone = mark == "~" and count != 2
-    inside_word = before.isalnum() and (mark == "_" or count == 1)
-    if count and not after.isspace() and not stands_alone and not inside_word:
-        opened.append(_Open(mark, count, style.end()))
-
-
-def _last(opened: list[_Open], mark: str) -> int | None:
-    return next((at for at in reversed(range(len(opened))) if opened[at].mark == mark), None)
