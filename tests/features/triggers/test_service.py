@@ -14,7 +14,9 @@ from tests.waiting import eventually as until
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
-from tocsin.features.triggers.service import no_rule
+from tocsin.features.triggers.actions import ActionDependencies
+from tocsin.features.triggers.rules import Match, Triggers
+from tocsin.features.triggers.service import TriggerHandler, no_rule
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
@@ -430,3 +432,27 @@ async def test_a_bot_that_the_operator_asked_to_hear_fires_like_anybody(triggere
     verdict = await triggered.write(ECHO).handler()(received("say hi", sender_is_bot=True))
     assert verdict is not None
     assert verdict.ending is HandlingStatus.ANSWERED
+
+
+class CountedTriggers(Triggers):
+    """Rules that count how often a text was tried."""
+
+    tried = 0
+
+    def match(self, text: str) -> Match | None:
+        self.tried += 1
+        return super().match(text)
+
+
+async def test_a_text_is_tried_once_for_its_receipt_and_its_answer(triggered: Triggered):
+    triggered.write("- {pattern: ping, command: echo pong}")
+    rules = CountedTriggers(triggered.data_dir / "triggers.yaml")
+    means = ActionDependencies(triggered.runs, lambda: triggered.env, triggered.data_dir)
+    handler = TriggerHandler(rules, means, triggered.audit)
+    asked = received("ping")
+    assert await handler.matches(asked.message)
+    assert await handler(asked) is not None
+    assert rules.tried == 1
+    assert await handler.matches(asked.message)
+    triggered.write("- {pattern: other, command: echo pong}")
+    assert await handler(asked) is None

@@ -10,7 +10,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
-from tocsin.features.triggers.rules import Match, Triggers
+from tocsin.features.triggers.rules import Match, Rule, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 from tocsin.runs.model import Run, RunStatus
 
@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 16  # rules at work side by side; further ones wait
 # Up to that many characters all the rules of a file are through in less time than a thread takes to start.
 _SHORT = 1_000
+_REMEMBERED = 64  # texts whose read receipt was decided on and whose handler has not begun
 
 NO_RULE = (
     "No trigger rule matches this use of /{name}. Whoever runs this bot can list the rules with "
@@ -59,12 +60,13 @@ class TriggerHandler:
         self._audit = audit
         self._indicating = indicating
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._found: dict[str, tuple[tuple[Rule, ...], Match | None]] = {}  # with the rules that were tried
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
         """Run what matches; see `Handler`."""
         if not self._concerned(received.message):
             return None
-        match = await self._find(received.message.text)
+        match = await self._find(received.message.text, again=False)
         if match is None:
             return None
         async with self._slots, self._indicating(received.message):
@@ -73,17 +75,27 @@ class TriggerHandler:
 
     async def matches(self, message: InboundMessage) -> bool:
         """Whether a rule is for the message."""
-        return self._concerned(message) and await self._find(message.text) is not None
+        return self._concerned(message) and await self._find(message.text, again=True) is not None
 
     def _concerned(self, message: InboundMessage) -> bool:
         """Whether rules are tried: never for edits and buttons, nor where there is no text."""
         typed = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
         return typed and bool(message.text)
 
-    async def _find(self, text: str) -> Match | None:
-        if len(text) <= _SHORT:
-            return self._triggers.match(text)
-        return await asyncio.to_thread(self._triggers.match, text)
+    async def _find(self, text: str, *, again: bool) -> Match | None:
+        """Return the match of a text; `again` says that the handler will soon ask about the same text."""
+        rules, found = self._triggers.all(), self._found.pop(text, None)
+        if found is not None and found[0] is rules:
+            match = found[1]
+        elif len(text) <= _SHORT:
+            match = self._triggers.match(text)
+        else:
+            match = await asyncio.to_thread(self._triggers.match, text)
+        if again:
+            self._found[text] = rules, match
+            if len(self._found) > _REMEMBERED:
+                del self._found[next(iter(self._found))]
+        return match
 
     async def _fire(self, firing: Firing) -> HandlerResult:
         ended: list[Run] = []
