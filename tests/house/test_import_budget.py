@@ -29,7 +29,8 @@ SLOW = {
 # What importing a module must not load, by the name of the top-level package.
 FORBIDDEN = {
     "tocsin": SLOW | {"argparse", "dotenv", "platformdirs"},
-    "tocsin.cli.main": SLOW,
+    "tocsin.cli.main": SLOW | {"logging"},
+    "tocsin.assembly.program": SLOW | {"logging"},
 }
 PROBE = """
 import sys

@@ -18,7 +18,7 @@ from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules
-from tocsin.features.contract import GatewayRoute
+from tocsin.features.context import GatewayRoute
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import Gateway as GatewayHandlers

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.assembly.features import OpenFeatures
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import Settings
@@ -19,20 +18,21 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
-from tocsin.core.lazy import Lazy
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
-from tocsin.features.contract import Feature
 from tocsin.features.registry import find_features
 
 if TYPE_CHECKING:
     from tocsin.assembly.chat_models import ChatModels
+    from tocsin.assembly.features import OpenFeatures
     from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.lazy import Lazy
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.context import FeatureContext
+    from tocsin.features.contract import Feature
     from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
@@ -53,7 +53,7 @@ class Installed:
     """The channels and features there are, and a sentence for every plug-in that cannot be used."""
 
     channels: Sequence[type[OutboundAdapter]]
-    features: Sequence[Feature] = ()
+    features: "Sequence[Feature]" = ()
     problems: Sequence[str] = ()
 
 
@@ -77,7 +77,7 @@ class App:
     runs: "Lazy[Runs]"
     inbox_store: Callable[[], "InboxStore"]
     models: "Lazy[ChatModels]"
-    features: OpenFeatures
+    features: "OpenFeatures"
     monitoring: "Monitoring"
 
 
@@ -157,8 +157,10 @@ def assemble(
 ) -> App:
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
+    from tocsin.assembly.features import OpenFeatures
     from tocsin.core.audit.log import AuditLog
     from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.lazy import Lazy
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
 
@@ -274,6 +276,8 @@ async def open_storage(settings: Settings, installed: Installed, stack: AsyncExi
 def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
     """Return the one client of the Redis that the settings name."""
 
+    from tocsin.core.lazy import Lazy
+
     def make() -> "RedisClient":
         from tocsin.core.storage.redis_client import open_redis
 
@@ -282,7 +286,7 @@ def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
     return Lazy(make, lambda client: client.aclose())
 
 
-def schemas(features: Iterable[Feature]) -> dict[str, Sequence[str]]:
+def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
     from tocsin.core.process import presence

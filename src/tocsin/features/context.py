@@ -62,6 +62,16 @@ class SkillInfo:
     description: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class GatewayRoute:
+    """A route of the gateway; `handler` gets ASGI scope and receive and returns a response."""
+
+    method: str
+    path: str
+    handler: Callable[[Any, Any], Awaitable[Any]]
+    protected: bool = True  # needs the gateway's token where one is set
+
+
 class Ask(Protocol):
     """Asks the chat model; raises TocsinError where none answers."""
 

@@ -8,10 +8,10 @@ the work is named as `"package.module:attribute"` and imported when it is needed
 returned, or the context where a feature has no `open`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tocsin.core.audit.actions import AuditAction, AuditSource
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 Name = str  # "package.module:attribute"
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureCommand:
+class FeatureCommand(NamedTuple):
     """A command of `tocsin`.
 
     `configure` gets the argument parser. What it sets as `run` is called with the arguments, the console and a
@@ -33,15 +32,15 @@ class FeatureCommand:
     configure: Name
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureCheck:
+class FeatureCheck(NamedTuple):
     """A check of `tocsin doctor`: `find` returns an asynchronous iterator of `Finding`."""
 
     find: Name
     at_start: bool = False  # also made when services start: for files that people wrote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Every start makes this class: without `__eq__`, `__repr__` and slots that takes half as long.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Feature:
     """One feature."""
 
@@ -71,16 +70,6 @@ class Feature:
     def label(self) -> str:
         """What headings call it."""
         return self.name.replace("_", " ").capitalize()
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayRoute:
-    """A route of the gateway; `handler` gets ASGI scope and receive and returns a response."""
-
-    method: str
-    path: str
-    handler: Callable[[Any, Any], Awaitable[Any]]
-    protected: bool = True  # needs the gateway's token where one is set
 
 
 def load(name: Name) -> Any:

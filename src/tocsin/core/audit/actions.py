@@ -5,19 +5,17 @@ printed from these values, and tests check written entries against them; recordi
 A key names the same thing in every action: those that several actions have are declared here, once.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class AuditField:
+class AuditField(NamedTuple):
     """A key in the metadata of audit entries; `doc` says in a few words what its value is."""
 
     name: str
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditAction:
+class AuditAction(NamedTuple):
     """An operation that leaves audit entries; `doc` is one sentence: what happened."""
 
     name: str
@@ -27,8 +25,7 @@ class AuditAction:
     note: str = ""  # what the fields alone do not say, such as what is never recorded
 
 
-@dataclass(frozen=True, slots=True)
-class AuditSource:
+class AuditSource(NamedTuple):
     """A component that asks for operations; its entries may also have the keys in `optional`."""
 
     name: str

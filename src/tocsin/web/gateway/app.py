@@ -26,7 +26,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.delivery.document import timestamp
-from tocsin.features.contract import GatewayRoute
+from tocsin.features.context import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
