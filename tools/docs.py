@@ -579,7 +579,7 @@ def problems_page() -> str:
             NOTICE,
             "A request that was not carried out is answered with an RFC 9457 document, `application/problem+json`. "
             "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
-            "provider did not take is no problem document but a [send result](../http.md#post-send).",
+            "provider did not take is not a problem document but a [send result](../http.md#post-send).",
             table(
                 ("Code", "Status", "Title", "When", "What to do"),
                 ([f"`{code}`", str(status), title, *ANSWERS[code]] for code, (status, title) in PROBLEMS.items()),

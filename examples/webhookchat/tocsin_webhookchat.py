@@ -48,7 +48,7 @@ class WebhookchatAdapter(OutboundAdapter):
     def check_target(self, target: str) -> str:
         """Accept the name of a topic."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", target):
-            raise ChannelError(f"{target!r} is no topic", hint=f"write the {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a topic", hint=f"write the {self.spec.target_format}")
         return target
 
     async def deliver(self, part: Part) -> str:

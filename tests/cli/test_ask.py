@@ -65,7 +65,12 @@ def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No such file"), (b"%PDF-1.7", "is no picture"), (b"", "is no picture"), (PIXEL + b"x" * 2**25, "20 MiB")],
+    [
+        (None, "No such file"),
+        (b"%PDF-1.7", "is not a picture"),
+        (b"", "is not a picture"),
+        (PIXEL + b"x" * 2**25, "20 MiB"),
+    ],
     ids=["missing", "pdf", "empty", "huge"],
 )
 def test_what_is_no_picture_is_refused_before_anybody_is_asked(wired: Cli, town: StandinCluster, content, said):

@@ -76,7 +76,7 @@ def test_a_mistake_of_the_instructions_counts_beside_a_manifest(skilled: Skilled
     file = write_instructions(skilled, "hello", "name: Hello", "description: Greets.")
     done = skilled("skills", "list")
     assert done.out.splitlines()[1].split()[:3] == ["hello", "runnable", "error"]
-    assert f"tocsin: {file}:2:7: name: 'Hello' is no name of a skill" in done.err
+    assert f"tocsin: {file}:2:7: name: 'Hello' is not a valid name of a skill" in done.err
     done = skilled("skills", "run", "hello")
     assert (done.code, done.out) == (2, "")
     assert f"the skill hello cannot be run: {file}:2:7: " in done.err

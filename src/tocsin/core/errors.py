@@ -47,7 +47,7 @@ class StoreUnavailableError(TocsinError):
 
 
 class FailureKind(StrEnum):
-    """What a failed delivery means for a second try."""
+    """What a failed delivery implies for a retry."""
 
     PERMANENT = "permanent"  # trying again cannot help
     TRANSIENT = "transient"  # certainly not delivered; a later try may work

@@ -175,7 +175,7 @@ class OpenAi:
             elif part.get("type") == "image_url":
                 media_type, _, data = str(part["image_url"]["url"]).removeprefix("data:").partition(";base64,")
                 if not _is_image(media_type, data):
-                    raise self._invalid("the image is no base64 data URL of a supported type")
+                    raise self._invalid("the image is not a base64 data URL of a supported type")
                 images += 1
         return "\n".join(texts), images
 
@@ -282,7 +282,7 @@ class Anthropic:
                 texts.append(block["text"])
             elif block.get("type") == "image":
                 if not _is_image(str(block["source"].get("media_type")), str(block["source"].get("data"))):
-                    raise self._invalid("the image is no base64 of a supported type")
+                    raise self._invalid("the image is not base64 of a supported type")
                 images += 1
         return "\n".join(texts), images
 

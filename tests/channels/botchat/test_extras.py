@@ -145,10 +145,10 @@ async def test_a_topic_that_is_gone_takes_neither_answer_nor_buttons_with_it():
         ({"buttons": "Yes"}, "the buttons have the wrong shape"),
         ({"buttons": [[["Yes", "x", "y"]]]}, "the buttons have the wrong shape"),
         ({"buttons": [[["Yes", "x"]] * 101]}, "more than 100 buttons"),
-        ({"reply_to": "x"}, "reply_to is no message ID"),
-        ({"reply_to": True}, "reply_to is no message ID"),
-        ({"edit_message_id": -1}, "edit_message_id is no message ID"),
-        ({"edit_message_id": [1]}, "edit_message_id is no message ID"),
+        ({"reply_to": "x"}, "reply_to is not a message ID"),
+        ({"reply_to": True}, "reply_to is not a message ID"),
+        ({"edit_message_id": -1}, "edit_message_id is not a message ID"),
+        ({"edit_message_id": [1]}, "edit_message_id is not a message ID"),
     ],
 )
 async def test_extras_that_cannot_be_sent_are_refused_before_any_call(extra: dict[str, object], reason: str):

@@ -400,14 +400,14 @@ def test_anchors_that_contradict_each_other_are_a_finding(tmp_path: Path):
     ]
 
 
-# What is no file
+# What is not a file
 
 
 @pytest.mark.parametrize("name", ["audit.log.7", "audit.log.7.gz"])
 def test_a_pipe_among_the_rotated_files_is_a_finding_and_nothing_waits_for_it(tmp_path: Path, name: str):
     path = log_with(tmp_path, [3, 2])
     os.mkfifo(tmp_path / name)
-    assert verified(path) == [f"{name}:0 is no file"]
+    assert verified(path) == [f"{name}:0 is not a file"]
 
 
 def test_a_pipe_does_not_hide_the_packed_file_of_its_name(tmp_path: Path):
@@ -416,7 +416,7 @@ def test_a_pipe_does_not_hide_the_packed_file_of_its_name(tmp_path: Path):
     Path(f"{path}.1.gz").write_bytes(gzip.compress(file.read_bytes()))
     file.unlink()
     os.mkfifo(file)
-    assert verified(path) == ["audit.log.1:0 is no file"]
+    assert verified(path) == ["audit.log.1:0 is not a file"]
 
 
 @pytest.mark.parametrize("name", ["audit.log", "audit.log.head"])
@@ -424,7 +424,7 @@ def test_a_pipe_in_the_place_of_the_log_is_a_sentence_for_reading_and_writing(tm
     path = log_with(tmp_path, [3])
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(AuditError, match=r"cannot read the audit log .*: it is no regular file"):
+    with pytest.raises(AuditError, match=r"cannot read the audit log .*: it is not a regular file"):
         AuditLog(path).verify()
-    with pytest.raises(AuditError, match=r"cannot write the audit log .*: it is no regular file"):
+    with pytest.raises(AuditError, match=r"cannot write the audit log .*: it is not a regular file"):
         fill(path, 1)

@@ -84,8 +84,8 @@ def test_what_is_left_out_has_its_default(put: Put):
 @pytest.mark.parametrize(
     ("change", "mistake"),
     [
-        ("name: Reviewer", "2:7: name: 'Reviewer' is no name of a skill: use lower-case letters and digits"),
-        ("name: code_reviewer", "2:7: name: 'code_reviewer' is no name of a skill"),
+        ("name: Reviewer", "2:7: name: 'Reviewer' is not a valid name of a skill: use lower-case letters and digits"),
+        ("name: code_reviewer", "2:7: name: 'code_reviewer' is not a valid name of a skill"),
         ("name: other", "2:7: name: 'other' is not the name of the folder, 'reviewer'"),
         ("name: [a]", "2:7: name: expected text, found a list"),
         ("description: Too short.", "3:14: description: expected 50 to 200 characters, found 10"),
@@ -118,7 +118,7 @@ def test_what_is_left_out_has_its_default(put: Put):
         ),
         (
             "coordination: {invoke_agents: [{agent: A B, when: b, priority: deferred}]}",
-            "11:40: coordination.invoke_agents[0].agent: 'A B' is no name of a skill",
+            "11:40: coordination.invoke_agents[0].agent: 'A B' is not a valid name of a skill",
         ),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_a_public_file_has_beyond_our_schema_is_a_hint(put: Put):
 @pytest.mark.parametrize(
     ("lines", "mistake"),
     [
-        (("name: Reviewer", PUBLIC[1]), "2:7: name: 'Reviewer' is no name of a skill"),
+        (("name: Reviewer", PUBLIC[1]), "2:7: name: 'Reviewer' is not a valid name of a skill"),
         (("name: other", PUBLIC[1]), "2:7: name: 'other' is not the name of the folder"),
         (("name: reviewer",), "2:1: key 'description' is missing"),
         (("name: reviewer", f"description: {'x' * 1025}"), "3:14: description: expected at most 1024 characters"),

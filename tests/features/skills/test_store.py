@@ -110,7 +110,7 @@ def test_a_broken_skill_is_listed_with_its_mistakes_and_the_others_are_not_affec
 @pytest.mark.parametrize("name", ["Backup", "a--b", "-a", "a_b", "a.b", "ä", "x" * 65])
 def test_a_folder_whose_name_cannot_be_a_skills_is_told(write: Writer, name: str):
     (skill,) = write(f"{name}/skill.yaml", GOOD).all()
-    assert "is no name of a skill" in skill.errors[0].problem.detail
+    assert "is not a valid name of a skill" in skill.errors[0].problem.detail
 
 
 def test_folders_without_a_skill_and_hidden_ones_are_none(write: Writer):

@@ -135,5 +135,5 @@ async def test_a_pipe_in_the_place_of_the_anchors_is_told_and_not_waited_for(
     os.mkfifo(tmp_path / "elsewhere")
     await anchored.anchor(tmp_path / "elsewhere").note_if_due()
     assert [record.getMessage() for record in caplog.records] == ["anchoring the audit log failed: check AUDIT_ANCHOR"]
-    with pytest.raises(OSError, match="it is no regular file"):
+    with pytest.raises(OSError, match="it is not a regular file"):
         read_anchors(tmp_path / "elsewhere")

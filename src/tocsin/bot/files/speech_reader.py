@@ -61,7 +61,7 @@ def decode(path: str) -> "numpy.ndarray":
                     raise _UnreadableError(f"it is longer than {MAX_SPEECH_S // 60} minutes")
             parts += [piece.to_ndarray().reshape(-1) for piece in resampler.resample(None)]
     except (av.error.FFmpegError, OSError, ValueError) as error:
-        raise _UnreadableError("it is no sound that can be read") from error
+        raise _UnreadableError("it is not a readable recording") from error
     if not parts:
         raise _UnreadableError("it has no sound")
     return numpy.concatenate(parts).astype(numpy.float32) / 32768.0

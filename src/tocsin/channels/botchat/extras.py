@@ -37,7 +37,7 @@ def _message_id(extra: Mapping[str, Any], name: str) -> int | None:
         return None
     digits = str(value)
     if isinstance(value, bool) or not digits.isascii() or not digits.isdigit() or not 0 < int(digits) < 2**31:
-        raise ChannelError(f"{name} is no message ID", hint="a positive number")
+        raise ChannelError(f"{name} is not a message ID", hint="a positive number")
     return int(digits)
 
 

@@ -151,5 +151,5 @@ async def _image(path: Path) -> "Image":
     if len(data) > MAX_IMAGE_BYTES:
         raise ConfigError(f"{path} has more than {MAX_IMAGE_BYTES // 2**20} MiB", hint="make the picture smaller")
     if not type_of(data):
-        raise ConfigError(f"{path} is no picture that models take", hint="it must be JPEG, PNG, GIF or WebP")
+        raise ConfigError(f"{path} is not a picture that models accept", hint="it must be JPEG, PNG, GIF or WebP")
     return await fit(data)

@@ -34,7 +34,7 @@ _DATED = re.compile(r"-([0-9]{8}(?:-?[0-9]{2,10})?)(?:\.[a-z0-9]+)?$")
 
 
 class ChainIssue(NamedTuple):
-    """What is wrong with the chain, at which line (counted from 1) of which file."""
+    """One error in the chain, with its file and line (counted from 1)."""
 
     line: int
     reason: str
@@ -76,7 +76,7 @@ class Segment:
         return self.start.seq + 1 if self.start else self.end.seq if self.end else 0
 
     def report(self, reason: str, line: int | None = None) -> None:
-        """Note what is wrong, at the line that was read last."""
+        """Record an error at the line that was read last."""
         if len(self.issues) < MAX_ISSUES:
             self.issues.append(ChainIssue(self.lines if line is None else line, reason, self.file))
 
@@ -120,7 +120,7 @@ def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Ti
 
 
 def _reason(seq: int, expected: int) -> str:
-    """Say what is wrong with a line that does not follow the one before it."""
+    """Describe why a line does not follow the one before it."""
     if seq > expected:
         return f"is number {seq} where {expected} belongs: {seq - expected} before it are missing"
     if seq < expected:
@@ -175,7 +175,7 @@ class Verifier:
 
     def _read(self, file: Path) -> Segment:
         if not file.is_file():
-            return self._unread(file, "is no file")
+            return self._unread(file, "is not a file")
         if file.suffix in UNREADABLE:
             return self._unread(file, f"cannot be looked into: unpack it ({file.suffix}) and verify again")
         try:
@@ -288,7 +288,7 @@ def _end(segment: Segment) -> Tip:
 
 
 def _break(segment: Segment, before: Segment) -> str:
-    """Say why a file does not follow the one before it."""
+    """Describe why a file does not follow the one before it."""
     start, end = cast("Tip", segment.start), _end(before)
     if start.seq > end.seq:
         return f"should follow number {start.seq}, but {before.file} ends with {end.seq}: lines between are missing"

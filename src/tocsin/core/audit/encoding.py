@@ -1,4 +1,4 @@
-"""What an audit entry says, as JSON: safe to print, with secrets masked, and never too long for a line."""
+"""Encode an audit entry as JSON: safe to print, with secrets masked, and never too long for a line."""
 
 import math
 import re
@@ -45,7 +45,7 @@ def encode_fields(
 
 
 def _shortened(fields: Mapping[str, object], characters: int) -> dict[str, object]:
-    """Return what is kept of an entry too long for one line."""
+    """Return the shortened form of an entry that is too long for one line."""
     detail = f"{str(fields['detail'])[:KEPT_CHARACTERS]}… (shortened: the entry had {characters} characters)"
     names = {name: str(fields[name])[:200] for name in ("action", "source")}
     return {"action": names["action"], "detail": detail, "source": names["source"], "metadata": {}}

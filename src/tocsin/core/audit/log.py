@@ -147,7 +147,7 @@ class AuditLog:
                     return verifier.verify(lines_of(stream, size))
 
     def tip(self) -> tuple[int, str]:
-        """Return number and hash of the newest line as the head file tells them; 0 where there is none."""
+        """Return number and hash of the newest line from the head file; 0 if there is none."""
         with _opened(self._head_name) as head_file:
             head = reader.decode_head(os.pread(head_file, HEAD_BYTES, 0)) if head_file is not None else None
         tip = head.tip if head else reader.GENESIS
@@ -180,7 +180,7 @@ class AuditLog:
         self._save_head()
 
     def _in_step(self) -> bool:
-        """Tell whether nobody has written, rotated or cut the log since our last line.
+        """Tell whether the log is unchanged since our last line: not appended to, rotated or cut.
 
         The dearest check, of the name, is made once a millisecond: a rename may come right after it anyway.
         """
@@ -194,7 +194,7 @@ class AuditLog:
         return self._is_current(self._inode)
 
     def _follow(self) -> bool:
-        """Go on from the head when all that happened is that others appended to the same file."""
+        """Continue from the head if other processes only appended to the same file."""
         text = os.pread(self._head, HEAD_BYTES, 0)
         head = reader.decode_head(text)
         if head is None or self._log < 0 or not head.size:
@@ -299,11 +299,11 @@ class AuditLog:
         file = os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would take the lines and forget them
             os.close(file)
-            raise OSError(errno.ENXIO, "it is no regular file")
+            raise OSError(errno.ENXIO, "it is not a regular file")
         return file
 
     def _leave_to_parent(self) -> None:
-        """Give up what a fork inherited: its lock would be the parent's lock."""
+        """Close the files that a fork inherited: their lock would be the parent's lock."""
         with self._fork_mutex:
             if self._pid != os.getpid():
                 self._close_files()

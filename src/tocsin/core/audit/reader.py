@@ -90,7 +90,7 @@ class Head(NamedTuple):
     size: int
 
     def encode(self) -> bytes:
-        """Return the one line that stands in the head file."""
+        """Return the line in the head file."""
         return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
 
 
@@ -103,7 +103,7 @@ def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
     os.close(descriptor)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    raise OSError(errno.ENXIO, "it is no regular file")
+    raise OSError(errno.ENXIO, "it is not a regular file")
 
 
 def decode_head(text: bytes) -> Head | None:
@@ -125,7 +125,7 @@ def link_of(line: bytes) -> Link | None:
 
 
 def decode_entry(line: bytes) -> AuditEntry | None:
-    """Decode one line; None when it is no audit entry."""
+    """Decode one line; None if it is not an audit entry."""
     try:
         fields = json.loads(line.decode())
         metadata = fields.get("metadata", {})
@@ -213,7 +213,7 @@ def _candidates(block: bytes, wanted: str) -> Iterator[bytes]:
 
 
 def _texts(entry: AuditEntry) -> Iterator[str]:
-    """Yield everything in an entry that a person may search for."""
+    """Yield every searchable value of an entry."""
     yield from (entry.ts, entry.action, entry.detail, entry.source)
     yield from _leaves({key: value for key, value in entry.metadata.items() if key != "chain"})
 

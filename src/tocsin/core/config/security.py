@@ -1,4 +1,4 @@
-"""The start-up security check: warnings for what is weak, refusals for what is open."""
+"""The security check at start-up: warnings about weak settings, refusal of open ones."""
 
 from ipaddress import ip_address
 from typing import Any
@@ -26,7 +26,7 @@ INSECURE_VALUES = INSECURE_NAMES | frozenset(
 
 
 def validate_security(settings: Settings) -> list[str]:
-    """Return one sentence for every weak setting; an empty list means that nothing stands out."""
+    """Return one sentence for every weak setting; an empty list if none is weak."""
     warnings = [said for variable in settings.variables if (said := _weakness(variable, settings[variable]))]
     if _password_in(settings[REDIS_URL]).lower() in INSECURE_VALUES:
         warnings.append(f"{REDIS_URL.name} has a password that everybody tries first; choose a random one")
@@ -47,7 +47,7 @@ def validate_security(settings: Settings) -> list[str]:
 
 
 def _weakness(variable: Variable[Any], value: Any) -> str:
-    """Return what is weak about a value by itself; empty when nothing is."""
+    """Return why a value is weak by itself; empty if it is not."""
     word = str(value).strip().lower()
     if variable.secret and word in INSECURE_VALUES:
         return f"{variable.name} has a value that everybody tries first; choose a random one"
@@ -64,7 +64,7 @@ def _password_in(address: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a service bound to `host` can be reached from this machine alone."""
+    """Whether a service bound to `host` can be reached only from this machine."""
     name = host.strip().strip("[]").lower()
     if name == "localhost":
         return True

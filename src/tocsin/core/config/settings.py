@@ -96,13 +96,13 @@ class Settings(Values):
         return cls(values, table, sources, tuple(layers), place)
 
     def only(self, variables: Iterable[Variable[Any]]) -> Values:
-        """Return the values of `variables` alone: all that an adapter may see."""
+        """Return the values of only these variables, for an adapter."""
         chosen = tuple(variables)
         names = {variable.name for variable in chosen}
         return Values({name: value for name, value in self._found.items() if name in names}, chosen)
 
     def inheritable(self) -> dict[str, str]:
-        """Return the environment that a program we start may have: ours, without any secret of ours.
+        """Return the environment for programs that we start: our own, without our secrets.
 
         Taken out are the variables of secrets, `NAME_FILE` of them, copies of them under other names, and
         addresses of ours with a password in them.

@@ -1,4 +1,4 @@
-"""Find names in the environment and in `.env` files that look like a setting of ours and are none."""
+"""Find names in the environment and in `.env` files that look like a setting of ours but are not."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _OF_OTHERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class UnknownSetting:
-    """A name that is no setting; `line` is 0 outside files, `meant` is empty where no setting is similar."""
+    """A name that is not a setting; `line` is 0 outside files, `meant` is empty if no setting is similar."""
 
     name: str
     source: str
@@ -39,12 +39,12 @@ class UnknownSetting:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """The remedy."""
         return f"did you mean {self.meant}?" if self.meant else "`tocsin config show --all` lists all there are"
 
 
 def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
-    """Yield every name that begins like our settings, or nearly is the name of one that has no value."""
+    """Yield every unknown name with one of our prefixes, or that resembles a setting without a value."""
     known = {form for v in settings.variables for form in ((v.name, f"{v.name}_FILE") if v.secret else (v.name,))}
     words = Counter(variable.name.partition("_")[0] for variable in settings.variables)
     prefixes = {word for word, count in words.items() if count >= _SETTINGS_OF_A_PREFIX}

@@ -80,7 +80,7 @@ def boolean(value: str) -> bool:
 
 
 def switch(value: str) -> bool | None:
-    """Read a switch whose absence means something of its own."""
+    """Read a switch whose absence has a meaning of its own."""
     return boolean(value)
 
 
@@ -105,7 +105,7 @@ def directory(value: str) -> Path:
 
 
 def anchor(value: str) -> str:
-    """Read where the audit chain is noted: the path of a file, or a channel and a target."""
+    """Read where anchors of the audit chain go: the path of a file, or a channel and a target."""
     stripped = value.strip()
     channel, colon, target = stripped.partition(":")
     if not stripped.startswith("/") and not (colon and channel and target):

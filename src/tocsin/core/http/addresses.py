@@ -1,4 +1,4 @@
-"""Where a provider's address leads: over the Internet, or no further than this network."""
+"""Tell whether a provider's address leads over the Internet or stays in this network."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +6,7 @@ from tocsin.core.errors import ConfigError
 
 
 def refuse_clear_text(name: str, url: str) -> None:
-    """Raise ConfigError where the setting `name` would send a key in clear over the Internet."""
+    """Raise ConfigError if the setting `name` would send a key unencrypted over the Internet."""
     parts = urlsplit(url)
     if parts.scheme == "http" and not is_private(parts.hostname or ""):
         raise ConfigError(

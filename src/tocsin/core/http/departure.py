@@ -1,4 +1,4 @@
-"""Whether what is being sent can have left this machine: what a send that is cut off leaves open.
+"""Record whether a request may have left this machine, for the outcome of an interrupted send.
 
 A transport notes how far it is. Where none does, an attempt that has begun counts as possibly gone.
 """

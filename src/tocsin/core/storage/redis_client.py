@@ -149,7 +149,7 @@ _ADDRESS_HINT = "it looks like redis://:password@host:6379/0, rediss://… for T
 
 
 def without_password(url: str) -> str:
-    """Return the address for people: no user, no password, no options but the database."""
+    """Return the address for display: without user, password and options, with the database."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -225,7 +225,7 @@ def failure(error: Exception, where: str) -> Exception:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what the system says, without the address that the library puts in front of it."""
+    """Return the system's message, without the address that the library prepends."""
     said = (cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror)
     return next(said, "the connection was lost").lower()
 
@@ -239,7 +239,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 async def listens(url: str) -> bool:
-    """Whether anything accepts connections at the address; loading a client to ask would cost 10 MB."""
+    """Whether a server accepts connections at the address; importing a client to ask would cost 10 MB."""
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(0.5):

@@ -12,7 +12,7 @@ SHORTEST_SECRET = 4
 
 
 class _Shape(NamedTuple):
-    """What is secret whatever its value is; `hint` is in every match, a cheap way past the pattern."""
+    """A pattern of secrets with unknown values; every match contains `hint`, which is cheaper to look for."""
 
     hint: str
     pattern: str

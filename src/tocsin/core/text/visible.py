@@ -1,4 +1,4 @@
-"""Show texts of strangers so that they can neither drive a terminal nor pass for a line of ours."""
+"""Make untrusted text safe to print: it can neither control a terminal nor imitate a line of ours."""
 
 import re
 

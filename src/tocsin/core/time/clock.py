@@ -1,4 +1,4 @@
-"""Time as a part that is handed in, so that no test sleeps and no rule depends on the wall clock."""
+"""Clocks that are passed in, so that tests need not sleep and rules do not depend on wall time."""
 
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -43,7 +43,7 @@ class SystemClock:
 
 
 async def sleep_or_event(clock: Clock, seconds: float, until: "Event") -> None:
-    """Wait that long, or for the event; one whole turn of the event loop at least."""
+    """Wait for the time or the event, and at least one turn of the event loop."""
     import asyncio
 
     if seconds <= 0:

@@ -32,7 +32,7 @@ class Rate:
 
 
 class RateLimiter:
-    """One bucket a key, each holding `per_minute` tokens when full."""
+    """One bucket per key, each holding `per_minute` tokens when full."""
 
     def __init__(self, per_minute: int, monotonic: Callable[[], float], max_buckets: int = MAX_BUCKETS) -> None:
         self.per_minute = per_minute
@@ -46,7 +46,7 @@ class RateLimiter:
         return len(self._buckets)
 
     def take(self, key: str) -> bool:
-        """Take one token of `key`; false when there is none left."""
+        """Take one token of `key`; return False if none is left."""
         now = self._monotonic()
         full = float(self.per_minute)
         left, since = self._buckets.pop(key, (full, now))

@@ -130,7 +130,7 @@ def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -
 def _name(node: Node, folder: str) -> str:
     name = node.text()
     if name and not is_name(name):
-        node.refuse(f"{shorten(name)!r} is no name of a skill: use {NAME_RULE}")
+        node.refuse(f"{shorten(name)!r} is not a valid name of a skill: use {NAME_RULE}")
     elif name and name != folder:
         node.refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
     return name
@@ -166,5 +166,5 @@ def _invocation(node: Node) -> Invocation:
     fields = node.fields(required=("agent", "when", "priority"))
     agent = fields["agent"].text()
     if agent and not is_name(agent):
-        fields["agent"].refuse(f"{shorten(agent)!r} is no name of a skill: use {NAME_RULE}")
+        fields["agent"].refuse(f"{shorten(agent)!r} is not a valid name of a skill: use {NAME_RULE}")
     return Invocation(agent, fields["when"].text(), fields["priority"].choice("", INVOCATIONS))

@@ -129,7 +129,7 @@ def _without_set_id(descriptor: int) -> bool:
 
 
 def _copy(folder: Path, to: Path | None) -> str:
-    """Copy a folder, unless `to` is None, and return its digest; what is no file, folder or link is left out.
+    """Copy a folder, unless `to` is None, and return its digest; what is not a file, folder or link is left out.
 
     Raises ConfigError where it is too large or cannot be read.
     """

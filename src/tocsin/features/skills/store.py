@@ -64,7 +64,7 @@ def read_skill(path: Path) -> Skill | None:
     except OSError as error:
         return _invalid(path, Kind.RUNNABLE, f"the folder cannot be read: {error.strerror}")
     if not is_name(path.name):
-        return _invalid(path, kind, f"{shorten(path.name)!r} is no name of a skill: use {NAME_RULE}")
+        return _invalid(path, kind, f"{shorten(path.name)!r} is not a valid name of a skill: use {NAME_RULE}")
     if path.is_symlink():  # the sandbox would open to wherever it points
         return _invalid(path, kind, "the folder is a symbolic link; put the folder itself here")
     errors = [_whole(path, reason)] if (reason := _open_to_others(path)) else []

@@ -90,7 +90,7 @@ def listen(service: Service) -> Iterator[socket.socket]:
     try:
         host.encode("idna")  # the socket module leaves a socket open when this fails in there
     except UnicodeError:
-        raise ConfigError(f"{service.name} cannot listen on {host}: this is no host name") from None
+        raise ConfigError(f"{service.name} cannot listen on {host}: this is not a host name") from None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)

@@ -141,7 +141,7 @@ class Poller:
         )
         updates = records(found)
         if not isinstance(found, list) or len(updates) != len(found):
-            raise _broken("its updates are no list of objects")
+            raise _broken("its updates are not a list of objects")
         return updates
 
     async def _store(self, updates: Sequence[Mapping[str, Any]]) -> None:
