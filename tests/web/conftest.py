@@ -18,6 +18,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.features.registry import find_features
 from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.outbound.channel_watch import ChannelWatch
 from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
@@ -83,7 +84,8 @@ def make_app(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
     storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
-    monitoring, tools = Monitoring(metrics=metrics or Metrics()), Tools(transport, clock)
+    monitoring = Monitoring(ChannelWatch(clock), metrics or Metrics())
+    tools = Tools(transport, clock)
     return assemble(settings, installed, tools=lambda: tools, storage=storage, monitoring=monitoring)
 
 
