@@ -23,12 +23,12 @@ from tocsin.testing.fakes import ScriptedTransport
 async def test_a_service_ends_the_run_of_a_process_elsewhere_after_a_minute_without_a_sign_of_life(tmp_path: Path):
     (tmp_path / "empty.env").touch()
     environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off"}
-    settings, discovery = load_settings(environ=environ, env_file=tmp_path / "empty.env")
+    settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     clock = SteppedClock()
     async with AsyncExitStack() as stack:
-        storage = await open_storage(settings, stack)
+        storage = await open_storage(settings, installed, stack)
         tools = partial(Tools, ScriptedTransport(), clock)
-        app = assemble(settings, discovery, tools=tools, storage=storage, clock=clock)
+        app = assemble(settings, installed, tools=tools, storage=storage, clock=clock)
         run = await app.runs().record(order(), RunResult(RunStatus.SKIPPED))
         left = replace(run, id=new_id(), status=RunStatus.RUNNING, finished_at=None)
         await RunStore(app.database).add(left, "a process elsewhere")

@@ -355,6 +355,7 @@ async def open_door(
     store = InboxStore(database, clock)
     work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)
     inbox = Inbox(store, work, app.audit, waiting, app.presence())
+    await database.read(lambda _: None)  # the file is made at its first use
     watch = Watch(app, database.path, records)
     door = Door(
         product, build_gateway(parts_of(app, clock, inbox=inbox)), app, clock, provider, database, store, watch, found
