@@ -48,7 +48,7 @@ DATABASE_FILE = "tocsin.db"
 RUNS_FOLDER = "runs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Installed:
     """The channels and features there are, and a sentence for every plug-in that cannot be used."""
 
@@ -57,7 +57,7 @@ class Installed:
     problems: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class App:
     """All parts of one running program; what only some commands need is made when it is first asked for."""
 
@@ -81,7 +81,7 @@ class App:
     monitoring: "Monitoring"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Monitoring:
     """Who sees what is sent and received, in a process that runs services."""
 

@@ -10,7 +10,7 @@ from tocsin.core.text.strings import readable
 BetweenParts = Callable[[int, int], Awaitable[None]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Progress:
     """The progress of one message in `OutboundAdapter.transmit`."""
 

@@ -95,7 +95,9 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")
     add_global_options(parser)
-    shown = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
+    shown = parser.add_subparsers(
+        prog=parser.prog, metavar="COMMAND", dest="command", required=True, parser_class=Parser
+    )
     for name, entry in commands_by_name().items():
         summary = entry.help
         wanted = everything or name in argv

@@ -1,7 +1,6 @@
 """The error tree: every error carries one sentence, a hint for the next step and a stable code."""
 
 from enum import StrEnum
-from math import inf
 from typing import ClassVar
 
 # Whoever is told to wait for longer asks again after an hour: a slip of the provider must not silence a target.
@@ -57,7 +56,7 @@ class FailureKind(StrEnum):
 
 def told_wait_s(seconds: float | None) -> float | None:
     """Return a wait that a provider asked for as one that can be kept: at most an hour, None for what is no wait."""
-    if seconds is None or not 0 <= seconds < inf:
+    if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return float(min(seconds, LONGEST_TOLD_S))
 

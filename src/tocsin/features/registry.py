@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.features
-from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.plugins import plugin_points, sentence_of
 from tocsin.features.contract import Feature
 from tocsin.terminal.command_table import COMMANDS
@@ -67,6 +66,8 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
 
     Its settings, tables and audit actions begin with its name, so that names which are added later cannot clash.
     """
+    from tocsin.core.config.variables import CORE_VARIABLES
+
     name, known = feature.name, tuple(known)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
         yield f"{name!r} cannot be the name of a feature: use lower-case letters, digits and _, and no word of the core"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Options:
     """The global options of a command."""
 
@@ -60,7 +60,7 @@ def add_subcommands(
     parser: argparse.ArgumentParser, summaries: Mapping[str, str], *, required: bool = True
 ) -> dict[str, argparse.ArgumentParser]:
     """Add one parser a subcommand, each with the global options, and return them by name."""
-    commands = parser.add_subparsers(metavar="SUBCOMMAND", required=required)
+    commands = parser.add_subparsers(prog=parser.prog, metavar="SUBCOMMAND", required=required)
     parsers = {}
     for name, summary in summaries.items():
         parsers[name] = commands.add_parser(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 # Typed `<` and `>` arrive escaped, so that unescaped ones enclose references only.
-_REFERENCE = re.compile(r"<([@#!]|[a-z][a-z0-9+.-]{1,20}:)([^<>|]*)(?:\|([^<>]*))?>", re.IGNORECASE)
+_REFERENCE = r"(?i)<([@#!]|[a-z][a-z0-9+.-]{1,20}:)([^<>|]*)(?:\|([^<>]*))?>"
 
 
 def escape(text: str) -> str:
@@ -25,7 +25,7 @@ def without_mention(text: str, own_ids: Collection[str]) -> tuple[str, bool]:
 def readable(text: str) -> str:
     """Return the raw `text` as its author saw it: references as names, escapes decoded."""
     if "<" in text:
-        text = _REFERENCE.sub(_shown, text)
+        text = re.sub(_REFERENCE, _shown, text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 

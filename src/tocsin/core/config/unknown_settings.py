@@ -15,7 +15,7 @@ _COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, and by those of others al
 # How alike two names are, from 0 to 1, as difflib measures it.
 _NEAR = 0.885  # one mistake in a short name, two in a long one
 _SIMILAR = 0.6
-_OF_OTHERS = re.compile(
+_OF_OTHERS = (
     # Of each service in its namespace, Kubernetes tells every container, as Docker did of linked ones.
     # https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
     r".*_SERVICE_(HOST|PORT)(_\w+)?|.*_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?"
@@ -51,7 +51,7 @@ def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
     prefixes = prefixes - _COMMON_WORDS | {DATA_DIR.name.partition("_")[0]}
     for layer in settings.layers:
         for name in sorted(layer.values.keys() - known, key=lambda name: (layer.lines.get(name, 0), name)):
-            if not layer.values[name].strip() or _OF_OTHERS.fullmatch(name):
+            if not layer.values[name].strip() or re.fullmatch(_OF_OTHERS, name):
                 continue
             is_ours = name.partition("_")[0] in prefixes
             meant = _meant(name, known, _SIMILAR if is_ours else _NEAR)

@@ -1,12 +1,12 @@
 """Tell whether a provider's address leads over the Internet or stays in this network."""
 
-from urllib.parse import urlsplit
-
 from tocsin.core.errors import ConfigError
 
 
 def refuse_clear_text(name: str, url: str) -> None:
     """Raise ConfigError if the setting `name` would send a key unencrypted over the Internet."""
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     if parts.scheme == "http" and not is_private(parts.hostname or ""):
         raise ConfigError(

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from tocsin.core.errors import FailureKind, RemoteError, told_wait_s
 
@@ -112,6 +111,8 @@ def outcome_unknown(url: str, reason: str) -> RemoteError:
 @lru_cache(maxsize=64)
 def host_of(url: str) -> str:
     """Return host and port of `url`: what an error may show, because a path can carry a token."""
+    from urllib.parse import urlsplit  # 3 ms, which a command that only lists does not need
+
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
     return f"{host}:{parts.port}" if parts.port else host
@@ -131,6 +132,7 @@ def proxy_for(origin: str) -> str | None:
 
     if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
         return None
+    from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(origin)

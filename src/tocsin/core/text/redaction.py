@@ -1,7 +1,6 @@
 """Mask secrets in everything that leaves the program: logs, errors, results, audit lines."""
 
 import re
-import string
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -35,7 +34,7 @@ _SHAPES = (
 # The five that every escaper of HTML and XML may write by name.
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _JSON_ESCAPES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-_REST_OF_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]*")
+_REST_OF_BASE64 = r"[A-Za-z0-9+/_=-]*"
 
 
 class Redactor:
@@ -94,7 +93,7 @@ def _base64_places(text: str, form: str) -> Iterator[tuple[int, int]]:
     """Yield where base64 text with the form starts to depend on the secret, and where it ends."""
     start = text.find(form)
     while start >= 0:
-        rest = _REST_OF_BASE64.match(text, start)
+        rest = re.compile(_REST_OF_BASE64).match(text, start)
         end = rest.end() if rest else start
         yield start, end
         start = text.find(form, end)
@@ -120,7 +119,7 @@ def _forms(secret: str) -> set[str]:
 
 def _escaped(secrets: Iterable[str], spellings: Callable[[str], Iterable[str]]) -> tuple[re.Pattern[str], ...]:
     """Return patterns for the values that an escaper changes."""
-    plain = frozenset(string.ascii_letters + string.digits)
+    plain = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
     return tuple(
         re.compile("".join(char if char in plain else f"(?:{'|'.join(spellings(char))})" for char in secret))
         for secret in secrets
