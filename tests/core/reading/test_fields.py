@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tocsin.core.reading.fields import (
+    AnyType,
     BooleanType,
     ChoiceType,
     DurationType,
@@ -17,6 +18,7 @@ from tocsin.core.reading.fields import (
     ListType,
     MappingType,
     NumberType,
+    OneOrManyType,
     RecordType,
     RecordValues,
     TextType,
@@ -292,3 +294,39 @@ def test_a_required_field_that_is_missing_is_told_and_read_as_something_harmless
     read, issues = read_json(record, ())
     assert [each.detail for each in issues.shown] == ["key 'it' is missing"]
     assert not read["it"]
+
+
+def test_one_value_stands_for_a_list_of_it():
+    words = RecordType((Field("needs", OneOrManyType(TextType())),))
+
+    def needs(text: str) -> Any:
+        return parse_yaml(text.encode(), Path("x.yaml"), words.read)["needs"]
+
+    assert needs("needs: a") == ["a"]
+    assert needs("needs: [a, b]") == ["a", "b"]
+    assert record_schema(words)["properties"]["needs"] == {
+        "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string", "minLength": 1}}]
+    }
+
+
+def test_any_value_is_returned_as_it_stands():
+    given = parse_yaml(b"body: {a: [1]}", Path("x.yaml"), RecordType((Field("body", AnyType()),)).read)["body"]
+    assert given.mapping()["a"].items()[0].as_whole() == 1
+
+
+def test_a_mistake_has_a_code_its_way_and_what_was_probably_meant():
+    with pytest.raises(YamlError) as caught:
+        parse_yaml(b"name: a\nsteps:\n- runn: x\nmode: fats\n", Path("watch.yaml"), WATCH.read)
+    found = [(issue.line, issue.code, issue.near, issue.steps) for issue in caught.value.problems]
+    assert found == [
+        (3, "unknown-key", "run", ("steps", 0, "runn")),
+        (3, "missing-key", "", ("steps", 0, "run")),
+        (4, "wrong-value", "fast", ("mode",)),
+    ]
+
+
+def test_a_text_that_is_not_a_duration_has_a_code_of_its_own():
+    every = RecordType((Field("every", DurationType(1)),))
+    with pytest.raises(YamlError) as caught:
+        parse_yaml(b"every: 10 minutes\n", Path("x.yaml"), every.read)
+    assert [issue.code for issue in caught.value.problems] == ["bad-duration"]

@@ -20,7 +20,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeAlias
 
-from tocsin.core.reading.value import UNKNOWN, InputValue, V
+from tocsin.core.reading.value import UNKNOWN, WRONG_DURATION, WRONG_TYPE, InputValue, V
 
 _DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,12}(?:\.[0-9]+)?)s?)?"
@@ -125,11 +125,14 @@ class DurationType:
         if seconds is None:
             seconds = seconds_in(value.as_text() or "")
         if seconds is None:
-            value.expect("a duration such as 90s, 15m or 1h30m")
+            if not value.absent:
+                code = WRONG_TYPE if value.as_text() is None else WRONG_DURATION
+                value.refuse(f"expected a duration such as 90s, 15m or 1h30m, found {value.found()}", code)
         elif self.lowest_s <= seconds <= self.highest_s:
             return seconds
         else:
-            value.refuse(f"expected a duration {_bounds(self.lowest_s, self.highest_s)} seconds, found {seconds:g}")
+            limits = _bounds(self.lowest_s, self.highest_s)
+            value.refuse(f"expected a duration {limits} seconds, found {seconds:g}", WRONG_DURATION)
         return 0.0
 
 
@@ -186,6 +189,35 @@ class MappingType:
             if self.key_pattern and not re.fullmatch(self.key_pattern, name):
                 member.refuse_key(f"{member.quote(name)} is {self.key_rule}", UNKNOWN)
         return {name: self.item.read(member) for name, member in members.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOrManyType:
+    """A list, or in place of a list of one entry that entry alone."""
+
+    item: "FieldType"
+    allow_empty: bool = True
+
+    harmless: ClassVar[Any] = ()
+
+    def read(self, value: InputValue) -> list[Any]:
+        """Return the values."""
+        if value.as_items() is None:
+            return [self.item.read(value)]
+        return ListType(self.item, self.allow_empty).read(value)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyType:
+    """Any value, which is returned as it stands: what it must be is decided elsewhere."""
+
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a schema says of it
+
+    harmless: ClassVar[Any] = None
+
+    def read(self, value: V) -> V:
+        """Return the value itself."""
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +282,17 @@ class RecordValues(Generic[V]):
 
 
 FieldType: TypeAlias = (
-    TextType | IntegerType | NumberType | BooleanType | DurationType | ChoiceType | ListType | MappingType | RecordType
+    TextType
+    | IntegerType
+    | NumberType
+    | BooleanType
+    | DurationType
+    | ChoiceType
+    | ListType
+    | OneOrManyType
+    | MappingType
+    | RecordType
+    | AnyType
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tocsin.core.reading.fields import (
     MAX_WHOLE,
+    AnyType,
     BooleanType,
     ChoiceType,
     DurationType,
@@ -14,6 +15,7 @@ from tocsin.core.reading.fields import (
     ListType,
     MappingType,
     NumberType,
+    OneOrManyType,
     RecordType,
     TextType,
 )
@@ -34,11 +36,15 @@ def schema_of(type_: FieldType) -> dict[str, Any]:
             return {"anyOf": [{"type": "number", **_bounds(lowest, highest)}, {"type": "string"}]}
         case ChoiceType(words, blank):
             return {"enum": ["", *words] if blank else list(words)}
+        case AnyType(schema):
+            return dict(schema)
     return _of_many(type_)
 
 
-def _of_many(type_: ListType | MappingType | RecordType) -> dict[str, Any]:
+def _of_many(type_: ListType | OneOrManyType | MappingType | RecordType) -> dict[str, Any]:
     match type_:
+        case OneOrManyType(item, allow_empty):
+            return {"anyOf": [schema_of(item), schema_of(ListType(item, allow_empty))]}
         case ListType(item, allow_empty):
             return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1})}
         case MappingType(item, pattern):

@@ -167,9 +167,9 @@ class JsonValue(InputValue):
         """Return the known word that is close to `word`, as long as mistakes are described."""
         return "" if self._issues.full else near_word(word, known)
 
-    def refuse(self, detail: str, code: str = WRONG_VALUE) -> None:
+    def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of this value."""
-        self._issues.add(JsonIssue(self.steps, code, detail))
+        self._issues.add(JsonIssue(self.steps, code, detail, near))
 
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of the name of this value."""

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 SHOWN_LENGTH = 60
 
 UNKNOWN, MISSING, DUPLICATE = "unknown-key", "missing-key", "duplicate-key"
-WRONG_TYPE, WRONG_VALUE = "wrong-type", "wrong-value"
+WRONG_TYPE, WRONG_VALUE, WRONG_DURATION = "wrong-type", "wrong-value", "bad-duration"
 
 V = TypeVar("V", bound="InputValue")
 
@@ -74,8 +74,8 @@ class InputValue(ABC):
         """Return its text as an error may show it."""
 
     @abstractmethod
-    def refuse(self, detail: str, code: str = WRONG_VALUE) -> None:
-        """Record a mistake of this value."""
+    def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
+        """Record a mistake of this value; `near` is the word that was probably meant."""
 
     @abstractmethod
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
@@ -129,7 +129,7 @@ class InputValue(ABC):
         word = self.text(default)
         if not self.absent and word and word not in words:
             near = self.near(word, words)
-            self.refuse(f"{self.quote(word)} is none of: {', '.join(words)}{did_you_mean(near)}")
+            self.refuse(f"{self.quote(word)} is none of: {', '.join(words)}{did_you_mean(near)}", near=near)
         return word if word in words else default
 
     def items(self: V, *, allow_empty: bool = True) -> list[V]:

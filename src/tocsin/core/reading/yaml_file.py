@@ -6,8 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from tocsin.core.reading.value import shorten
-from tocsin.core.reading.yaml_node import TOP, Content, Document, Node, Scalar, SourcePosition, kind_of
+from tocsin.core.reading.value import DUPLICATE, shorten
+from tocsin.core.reading.yaml_node import (
+    SYNTAX,
+    TOP,
+    Content,
+    Document,
+    Node,
+    Scalar,
+    SourcePosition,
+    YamlIssue,
+    kind_of,
+)
 from tocsin.core.storage.files import read_limited
 
 T = TypeVar("T")
@@ -66,7 +76,7 @@ class _Composer:
         match event:
             case events.AliasEvent():
                 node = self._add(event, None)
-                node.refuse("an alias is not accepted; a value that starts with * needs quotes")
+                node.refuse("an alias is not accepted; a value that starts with * needs quotes", SYNTAX)
             case events.ScalarEvent() if self._key_comes_next():
                 self._take_key(event)
             case events.ScalarEvent():
@@ -100,7 +110,8 @@ class _Composer:
         elif kind_of(key) in {"nothing", "a switch"}:
             mistakes.append(f"a key is text, this is {key.spelling or 'nothing'}: put it in quotes")
         for detail in mistakes:
-            self._document.refuse(level.key_place, level.node.key, detail)
+            place, steps = level.key_place, (*level.node.steps, key.spelling)
+            self._document.refuse(YamlIssue(place.line, place.column, level.node.key, detail, SYNTAX, steps=steps))
 
     def _add(self, event: Any, content: Content) -> Node:
         """Put a new node into the innermost open list or mapping, and open it when it is one."""
@@ -111,7 +122,7 @@ class _Composer:
             nothing = content == ("", False)  # after a lone `---`
             node = self._root = Node(self._document, None if nothing else content, place)
         for detail in _decorations(event) if content is not None else ():
-            node.refuse(detail)
+            node.refuse(detail, SYNTAX)
         if isinstance(content, list | dict):
             if len(self._open) >= MAX_DEPTH:
                 self._stop(event, f"more than {MAX_DEPTH} lists and mappings inside each other")
@@ -130,7 +141,7 @@ class _Composer:
             place = key_place  # the parser puts a value that is not there somewhere behind its line
         node = Node(self._document, content, place, parent=level.node, step=key, key_place=key_place)
         if first := level.content.get(key):
-            node.refuse_key(f"duplicate key {shorten(key)!r} (first in line {first.key_place.line})")
+            node.refuse_key(f"duplicate key {shorten(key)!r} (first in line {first.key_place.line})", DUPLICATE)
         level.content.setdefault(key, node)
         return node
 

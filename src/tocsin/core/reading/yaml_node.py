@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeAlias
@@ -12,6 +12,7 @@ from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, shorten
 
 MAX_PROBLEMS = 50  # a file with more is something else altogether
 SHOWN_PROBLEMS = 10
+SYNTAX = "syntax"
 
 # YAML 1.2, section 10.3.2 (core schema). Everything else that has no quotes is text.
 _NOTHING = re.compile(r"|~|null|Null|NULL")
@@ -40,10 +41,17 @@ class YamlIssue:
     column: int
     key: str
     detail: str
+    code: str = field(default="", compare=False)  # such as `unknown-key`; empty where it says no more than the detail
+    near: str = field(default="", compare=False)  # what was probably meant
+    steps: tuple[str | int, ...] = field(default=(), compare=False)  # from the top to the value, or to the key
 
     def __str__(self) -> str:
         """Return all of it, as it stands after the file's name."""
         return f"{self.line}:{self.column}: {self.key}{': ' if self.key else ''}{self.detail}"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what lists of mistakes show of it."""
+        return {"line": self.line, "column": self.column, "key": self.key, "detail": self.detail}
 
 
 class YamlError(ConfigError):
@@ -72,15 +80,15 @@ class Document:
         self.text = text
         self.problems: list[YamlIssue] = []
 
-    def refuse(self, place: SourcePosition, key: str, detail: str) -> None:
+    def refuse(self, problem: YamlIssue) -> None:
         """Record a mistake; raise YamlError when it is one too many."""
-        self.problems.append(YamlIssue(place.line, place.column, key, detail))
+        self.problems.append(problem)
         if len(self.problems) >= MAX_PROBLEMS:
             self.check()
 
     def stop(self, place: SourcePosition, key: str, detail: str) -> NoReturn:
         """Record a mistake that makes the rest unreadable, and raise YamlError."""
-        problem = YamlIssue(place.line, place.column, key, detail)
+        problem = YamlIssue(place.line, place.column, key, detail, SYNTAX)
         raise YamlError(self.path, [*self.problems, problem])
 
     def check(self) -> None:
@@ -134,26 +142,34 @@ class Node(InputValue):
             node = node.parent
         return "".join(reversed(steps)).removeprefix(".")
 
-    def problem(self, detail: str) -> YamlIssue:
+    @property
+    def steps(self) -> tuple[str | int, ...]:
+        """The keys and indexes from the top to this value."""
+        return () if self.parent is None else (*self.parent.steps, self.step)
+
+    def problem(self, detail: str, code: str = "", near: str = "") -> YamlIssue:
         """Describe a mistake of this value that does not make the whole file unusable."""
-        return YamlIssue(self.place.line, self.place.column, self.key, detail)
+        return YamlIssue(self.place.line, self.place.column, self.key, detail, code, near, self.steps)
 
-    def key_problem(self, detail: str) -> YamlIssue:
+    def key_problem(self, detail: str, code: str = "", near: str = "") -> YamlIssue:
         """Describe a mistake of the key in front of this value that does not make the whole file unusable."""
-        return YamlIssue(self.key_place.line, self.key_place.column, self.parent.key if self.parent else "", detail)
+        key = self.parent.key if self.parent else ""
+        return YamlIssue(self.key_place.line, self.key_place.column, key, detail, code, near, self.steps)
 
-    def refuse(self, detail: str, code: str = WRONG_VALUE) -> None:
-        """Record a mistake of this value; a file's mistakes have no codes."""
-        self._document.refuse(self.place, self.key, detail)
+    def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
+        """Record a mistake of this value."""
+        self._document.refuse(self.problem(detail, code, near))
 
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of the key in front of this value."""
-        self._document.refuse(self.key_place, self.parent.key if self.parent else "", detail)
+        self._document.refuse(self.key_problem(detail, code, near))
 
     def refuse_missing(self) -> None:
         """Record that this absent value is required."""
         if self.parent is not None:
-            self.parent.refuse(f"key {self.step!r} is missing", MISSING)
+            place, key = self.parent.place, self.parent.key
+            detail = f"key {self.step!r} is missing"
+            self._document.refuse(YamlIssue(place.line, place.column, key, detail, MISSING, steps=self.steps))
 
     @property
     def is_null(self) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -306,7 +306,7 @@ class Skills:
 
 
 def _problem_document(problem: SkillProblem) -> dict[str, object]:
-    return {"file": str(problem.file), **asdict(problem.problem)}
+    return {"file": str(problem.file), **problem.problem.as_dict()}
 
 
 def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:

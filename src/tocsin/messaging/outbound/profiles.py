@@ -4,7 +4,7 @@ A mapping from name to entries, each with `channel` (a kind or an alias) and `ta
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError, UnknownProfileError
@@ -61,7 +61,7 @@ class Profile:
             "name": self.name,
             "entries": [{"channel": entry.channel, "target": entry.target} for entry in self.entries],
             "valid": self.valid,
-            "errors": [asdict(problem) for problem in self.problems],
+            "errors": [problem.as_dict() for problem in self.problems],
         }
 
 
