@@ -23,10 +23,11 @@ from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document, log_document
-from tocsin.runs.model import TERMINAL, Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import AT_WORK, TERMINAL, Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
+from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunEndedError, RunStore, UnknownRunError
+from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.testing.fakes import FakeClock
 
 DEAD = own_identity().replace(":", "1:", 1)  # a number that no process has now
@@ -347,6 +348,7 @@ from tests.runs.conftest import RUN_SCHEMAS, order, shell
 from tocsin.core.time.clock import SystemClock
 from tocsin.core.storage.database import Database
 from tocsin.core.process.presence import Presence
+from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 
@@ -384,8 +386,17 @@ async def test_a_run_whose_program_was_killed_is_interrupted_and_what_it_started
 
 async def test_a_run_that_was_being_cancelled_when_its_program_died_is_cancelled(house: House, runs: Runs, killed: int):
     (run,) = (await runs.search()).items
-    await runs.cancel(run.id, "enough")
+    await house.store.request_cancel(run.id, "enough", 10.0, house.clock.now())
     assert [(r.status, r.reason) for r in await runs.recover()] == [(RunStatus.CANCELLED, "enough")]
+    assert await gone(killed)
+
+
+async def test_cancelling_a_run_whose_program_has_died_ends_it_and_what_it_left_at_once(
+    house: House, runs: Runs, killed: int
+):
+    (run,) = (await runs.search()).items
+    ended = await runs.cancel(run.id, "enough")
+    assert (ended.status, ended.reason) == (RunStatus.CANCELLED, "enough")
     assert await gone(killed)
 
 
@@ -562,5 +573,5 @@ async def test_runs_are_found_by_kind_and_subject(runs: Runs):
 
 async def until_child_is_recorded(house: House) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not any(orphan.child for orphan in await house.store.at_work()):  # noqa: ASYNC110  # likewise
+        while not any(orphan.child for orphan in await house.store.active(AT_WORK)):  # noqa: ASYNC110  # likewise
             await asyncio.sleep(0.005)

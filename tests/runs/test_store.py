@@ -5,9 +5,25 @@ from dataclasses import replace
 import pytest
 from tests.runs.conftest import House
 
+from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
-from tocsin.runs.model import ACTIVE, TERMINAL, Run, RunKind, RunOutput, RunResult, RunStatus, RunTrigger
-from tocsin.runs.store import RunEndedError, RunFilter, UnknownRunError
+from tocsin.runs.model import (
+    ACTIVE,
+    TERMINAL,
+    HostResult,
+    HostStatus,
+    OutputDelivery,
+    OutputDeliveryStatus,
+    Run,
+    RunKind,
+    RunOutput,
+    RunResult,
+    RunStatus,
+    RunTrigger,
+    StepRun,
+)
+from tocsin.runs.rows import UnknownRunError
+from tocsin.runs.store import RunEndedError, RunFilter
 
 OUTPUT = RunOutput(5, 1, False, "hello")
 
@@ -31,6 +47,17 @@ async def test_a_record_comes_back_as_it_was_added(house: House):
         params={"mode": "sandboxed", "args": ["ä"]},
         env_keys=("TOKEN",),
         error={"code": "x", "message": "y"},
+        snapshot={"command": "true"},
+        history_limit=3,
+        history_days=1.5,
+        delivery=OutputDelivery(
+            OutputDeliveryStatus.PARTIAL, (SendResult(True, "email", "a@example.org", "sent"),), ("d1", "d2")
+        ),
+        steps=(
+            StepRun("dump", "shell", RunStatus.FAILED, 2, 1.0, 2.0, 3, "success()", {"code": "c", "message": "m"}),
+            StepRun("copy", "ssh", outputs={"size": "5", "json": {"a": [1]}}),
+        ),
+        hosts=(HostResult("web1", HostStatus.UNREACHABLE, None, "SIGTERM", "out", "err", True, 7, "no route"),),
     )
     await house.store.add(run, "me")
     assert await house.store.get(run.id) == run

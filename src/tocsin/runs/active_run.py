@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.cancellation import to_the_end
+from tocsin.runs.approvals import Decision
 from tocsin.runs.model import Run, RunResult, RunStatus
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
@@ -54,6 +55,15 @@ class ActiveRun:
         self._asked = True
         if not self._handle.ask_to_end(grace_s) and self._body is not None:
             self._body.cancel()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a step waits for a person."""
+        return self._handle.waits
+
+    def decided(self, decision: Decision) -> None:
+        """Let a waiting step go on."""
+        self._handle.decided(decision)
 
     async def carry_out(self, work: Work) -> RunResult:
         """Do the work and return its result; never raises."""

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from tocsin.delivery.document import timestamp
 from tocsin.runs.log_file import LogPage
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, StepRun
 
 
 def as_document(run: Run) -> dict[str, object]:
@@ -34,10 +34,35 @@ def as_document(run: Run) -> dict[str, object]:
         "params": dict(run.params),
         "env_keys": list(run.env_keys),
         "output": asdict(run.output),
-        "delivery": {"status": "none", "results": []},
-        "steps": [],
-        "hosts": [],
+        "delivery": {
+            "status": str(run.delivery.status),
+            "results": [result.as_dict() for result in run.delivery.results],
+        },
+        "steps": [step_document(step) for step in run.steps],
+        "hosts": [{**asdict(host), "status": str(host.status)} for host in run.hosts],
         "error": None if run.error is None else dict(run.error),
+    }
+
+
+def summary_document(run: Run) -> dict[str, object]:
+    """Return the record without its steps and hosts, as lists show it."""
+    return {name: value for name, value in as_document(run).items() if name not in {"steps", "hosts"}}
+
+
+def step_document(step: StepRun) -> dict[str, object]:
+    """Return the record of a step as a dictionary."""
+    return {
+        "name": step.name,
+        "type": step.type,
+        "status": str(step.status),
+        "attempt": step.attempt,
+        "started_at": timestamp(step.started_at),
+        "finished_at": timestamp(step.finished_at),
+        "duration_ms": step.duration_ms,
+        "exit_code": step.exit_code,
+        "when": step.when,
+        "error": None if step.error is None else dict(step.error),
+        "outputs": dict(step.outputs),
     }
 
 

@@ -6,6 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from tocsin.channels.contract import SendResult
+from tocsin.core.ids import new_id
+
+LOG_MAX_BYTES = 1024 * 1024
+
 
 class RunKind(StrEnum):
     """What was executed."""
@@ -16,6 +21,7 @@ class RunKind(StrEnum):
     SSH = "ssh"
     TRIGGER = "trigger"
     WATCHER = "watcher"
+    JOB = "job"
 
 
 class RunStatus(StrEnum):
@@ -37,6 +43,33 @@ class RunStatus(StrEnum):
 
 ACTIVE = frozenset({RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.CANCELLING})
 TERMINAL = frozenset(RunStatus) - ACTIVE
+AT_WORK = ACTIVE - {RunStatus.QUEUED}
+
+
+class HostStatus(StrEnum):
+    """The state of a command on one host."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    UNREACHABLE = "unreachable"
+    AUTH_FAILED = "auth_failed"
+    HOST_KEY_UNKNOWN = "host_key_unknown"
+    HOST_KEY_CHANGED = "host_key_changed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class OutputDeliveryStatus(StrEnum):
+    """The state of the messages that carry a run's output; it never changes the state of the run."""
+
+    NONE = "none"
+    PENDING = "pending"  # at least one message has not ended
+    DELIVERED = "delivered"
+    PARTIAL = "partial"
+    FAILED = "failed"
 
 
 class RunTrigger(StrEnum):
@@ -83,7 +116,11 @@ class RunSpec:
     attempt: int = 1
     max_attempts: int = 1
     scheduled_for: float | None = None
-    log_max_bytes: int = 1024 * 1024  # the first quarter and the last three quarters are kept
+    dry_run: bool = False
+    snapshot: Mapping[str, Any] | None = None  # the definition that is executed, for a retry; it holds no secret
+    history_limit: int | None = None  # runs of the subject that are kept; None: as `Runs.prune` says
+    history_days: float | None = None
+    log_max_bytes: int = LOG_MAX_BYTES  # the first quarter and the last three quarters are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +141,51 @@ class Line:
     ts: float
     stream: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDelivery:
+    """How far the messages with a run's output came; `queued` holds the IDs of those in the queue."""
+
+    status: OutputDeliveryStatus = OutputDeliveryStatus.NONE
+    results: tuple[SendResult, ...] = ()
+    queued: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """One step of a run. Before it begins it is queued; its states are otherwise those of a run."""
+
+    name: str
+    type: str
+    status: RunStatus = RunStatus.QUEUED
+    attempt: int = 1
+    started_at: float | None = None
+    finished_at: float | None = None
+    exit_code: int | None = None
+    when: str | None = None  # its condition
+    error: Mapping[str, str] | None = None  # code and message
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def duration_ms(self) -> int | None:
+        """The duration in milliseconds."""
+        return _milliseconds(self.started_at, self.finished_at)
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """What a command did on one host."""
+
+    host: str
+    status: HostStatus = HostStatus.QUEUED
+    exit_code: int | None = None
+    signal: str | None = None
+    stdout: str = ""
+    stderr: str = ""
+    truncated: bool = False
+    duration_ms: int | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +225,13 @@ class Run:
     params: Mapping[str, Any] = field(default_factory=dict)
     env_keys: tuple[str, ...] = ()
     output: RunOutput = field(default_factory=RunOutput)
+    delivery: OutputDelivery = field(default_factory=OutputDelivery)
+    steps: tuple[StepRun, ...] = ()  # a search leaves steps and hosts out unless asked for them
+    hosts: tuple[HostResult, ...] = ()
     error: Mapping[str, str] | None = None  # code and message
+    snapshot: Mapping[str, Any] | None = None
+    history_limit: int | None = None
+    history_days: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -153,13 +241,40 @@ class Run:
     @property
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
-        if self.started_at is None or self.finished_at is None:
-            return None
-        return round((self.finished_at - self.started_at) * 1000)
+        return _milliseconds(self.started_at, self.finished_at)
 
     @property
     def delay_ms(self) -> int | None:
         """The delay of its start after the scheduled time."""
-        if self.started_at is None or self.scheduled_for is None:
-            return None
-        return round((self.started_at - self.scheduled_for) * 1000)
+        return _milliseconds(self.scheduled_for, self.started_at)
+
+
+def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
+    """Return the record of a run that is queued, begins, or ended without ever beginning."""
+    return Run(
+        id=new_id(),
+        kind=order.kind,
+        subject_id=order.subject_id,
+        subject_name=order.subject_name,
+        trigger=order.trigger,
+        status=status,
+        queued_at=now,
+        actor=order.actor,
+        attempt=order.attempt,
+        max_attempts=order.max_attempts,
+        retry_of=order.retry_of,
+        parent_run_id=order.parent_run_id,
+        scheduled_for=order.scheduled_for,
+        started_at=now if status is RunStatus.RUNNING else None,
+        finished_at=now if status in TERMINAL else None,
+        dry_run=order.dry_run,
+        params=order.params,
+        env_keys=order.env_keys,
+        snapshot=order.snapshot,
+        history_limit=order.history_limit,
+        history_days=order.history_days,
+    )
+
+
+def _milliseconds(since: float | None, until: float | None) -> int | None:
+    return None if since is None or until is None else round((until - since) * 1000)

@@ -2,14 +2,18 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
-from tocsin.runs.model import Command, RunResult, RunStatus
+from tocsin.core.time.clock import Clock
+from tocsin.runs.approvals import Decision, WaitingStep
+from tocsin.runs.model import Command, HostResult, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
+from tocsin.runs.store import RunStore
 
 # Between SIGTERM and SIGKILL for a child that timed out.
 TIMEOUT_GRACE_S = 2.0
@@ -20,13 +24,15 @@ _KILLED_S = 2.0
 
 
 class RunHandle:
-    """The work's access to its run: id, output, child process, cancellation."""
+    """The work's access to its run: id, output, steps, hosts, child process, approval, cancellation."""
 
-    def __init__(self, run_id: str, capture: OutputLog, set_child: Callable[[str, str], Awaitable[None]]) -> None:
+    def __init__(self, run_id: str, capture: OutputLog, store: RunStore, clock: Clock) -> None:
         self.run_id = run_id
         self._capture = capture
-        self._set_child = set_child
+        self._store = store
+        self._clock = clock
         self._end: Callable[[float], None] | None = None
+        self._waiting: dict[str, asyncio.Future[Decision]] = {}
 
     def write(self, stream: str, text: str) -> None:
         """Record text of any number of lines."""
@@ -38,7 +44,40 @@ class RunHandle:
 
     async def child_started(self, pid: int) -> None:
         """Record the child process, so that it can be ended if this process dies."""
-        await self._set_child(self.run_id, identity_of(pid))
+        await self._store.set_child(self.run_id, identity_of(pid))
+
+    async def save_steps(self, *steps: StepRun) -> None:
+        """Record steps; one of a known name replaces the earlier record."""
+        await self._store.save_steps(self.run_id, steps)
+
+    async def save_hosts(self, *hosts: HostResult) -> None:
+        """Record what was done on hosts; one of a known name replaces the earlier record."""
+        await self._store.save_hosts(self.run_id, hosts)
+
+    async def decision(self, step: str, message: str = "", approvers: Sequence[str] = ()) -> Decision:
+        """Wait until a person approves or rejects a step; the run is `waiting` meanwhile.
+
+        Cancelling this, for instance because it takes too long, withdraws the question.
+        """
+        waiting = WaitingStep(self.run_id, step, message, tuple(approvers), self._clock.now())
+        self._waiting[step] = asyncio.get_running_loop().create_future()
+        try:
+            await self._store.approvals.wait_for(waiting)
+            return await self._waiting[step]
+        finally:
+            del self._waiting[step]
+            await to_the_end(self._store.approvals.withdraw(self.run_id, step))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a step waits for a person."""
+        return bool(self._waiting)
+
+    def decided(self, decision: Decision) -> None:
+        """Let a waiting step go on."""
+        waiting = self._waiting.get(decision.step)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(decision)
 
     def on_cancel(self, end: Callable[[float], None]) -> None:
         """Call `end` with the grace period in seconds on cancellation, instead of cancelling the task."""

@@ -1,4 +1,4 @@
-"""The table of runs. A released migration is never edited; a new one is added."""
+"""The tables of runs. A released migration is never edited; a new one is added."""
 
 MIGRATIONS = (
     """
@@ -36,5 +36,39 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX runs_subject ON runs (kind, subject_id, id);
     CREATE INDEX runs_status ON runs (status, id);
+    """,
+    # A scheduled instant is recorded once; retries and manual runs have no such limit.
+    """
+    ALTER TABLE runs ADD COLUMN snapshot TEXT;
+    ALTER TABLE runs ADD COLUMN history_limit INTEGER;
+    ALTER TABLE runs ADD COLUMN history_days REAL;
+    ALTER TABLE runs ADD COLUMN delivery_status TEXT NOT NULL DEFAULT 'none';
+    ALTER TABLE runs ADD COLUMN delivery_results TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE runs ADD COLUMN delivery_queued TEXT NOT NULL DEFAULT '[]';
+    CREATE UNIQUE INDEX runs_instant ON runs (kind, subject_id, scheduled_for)
+        WHERE scheduled_for IS NOT NULL AND retry_of IS NULL AND triggered_by IN ('schedule', 'catchup');
+    CREATE INDEX runs_undelivered ON runs (id) WHERE delivery_status = 'pending';
+    CREATE INDEX runs_retries ON runs (retry_of) WHERE retry_of IS NOT NULL;
+    CREATE INDEX runs_children ON runs (parent_run_id) WHERE parent_run_id IS NOT NULL;
+    CREATE TABLE run_parts (
+        run_id TEXT NOT NULL,
+        part TEXT NOT NULL,
+        name TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        record TEXT NOT NULL,
+        PRIMARY KEY (run_id, part, name)
+    );
+    CREATE TABLE run_waits (
+        run_id TEXT NOT NULL,
+        step TEXT NOT NULL,
+        message TEXT NOT NULL,
+        approvers TEXT NOT NULL,
+        since REAL NOT NULL,
+        approved INTEGER,
+        decided_by TEXT,
+        decided_at REAL,
+        comment TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (run_id, step)
+    ) WITHOUT ROWID;
     """,
 )

@@ -2,23 +2,34 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.ids import new_id
-from tocsin.core.process.identity import identity_of
-from tocsin.core.process.presence import SILENCE_S, Presence
-from tocsin.core.process.starting import kill_tree
+from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.log_file import LogPage, page, path_of, read_lines, summary_of, text_of
-from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus
+from tocsin.runs.approvals import Decision, WaitingStep
+from tocsin.runs.log_file import LogPage, page, path_of, read_lines, text_of
+from tocsin.runs.model import (
+    LOG_MAX_BYTES,
+    TERMINAL,
+    Line,
+    OutputDelivery,
+    Run,
+    RunKind,
+    RunOutput,
+    RunResult,
+    RunSpec,
+    RunStatus,
+    new_run,
+)
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.store import Orphan, RunFilter, RunPage, RunStore
+from tocsin.runs.recovery import NOT_BEGUN, Recovery
+from tocsin.runs.store import RunFilter, RunPage, RunStore
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +37,6 @@ GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to record the end of a run
-_DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
-_SILENT = RunResult(RunStatus.INTERRUPTED, f"the program that ran it was silent for {SILENCE_S:.0f} seconds")
 
 
 def _unchanged(text: str) -> str:
@@ -55,6 +64,8 @@ class Runs:
         self._redact = redact
         self._poll_s = poll_s
         self._active: dict[str, ActiveRun] = {}
+        self._queued: set[str] = set()  # runs of this process that begin later
+        self._recovery = Recovery(store, directory, clock, presence)
         self._poller: asyncio.Task[None] | None = None
 
     async def execute(
@@ -88,25 +99,55 @@ class Runs:
         `redact` replaces the usual masking of secrets, `watch` receives each line, `on_end` the ended run, once.
         Raises StoreUnavailableError, without starting the work.
         """
-        run = self._new(order, RunStatus.RUNNING)
-        path = path_of(self._directory, run.id, run.queued_at)
-        mask = redact or self._redact
-        capture = OutputLog(path, order.log_max_bytes, self._clock, mask, watch)
-        running = ActiveRun(run, RunHandle(run.id, capture, self._store.set_child), capture, mask, on_end)
-        recorded = asyncio.Event()
-        running.task = asyncio.create_task(self._carry_out(running, work, recorded))
+        run = new_run(order, RunStatus.RUNNING, self._clock.now())
+
+        async def enter() -> Run:
+            await self._store.add(run, self._presence.identity)
+            return run
+
+        running = self._prepare(run, order.log_max_bytes, redact, watch, on_end)
+        return await self._launch(running, work, enter)
+
+    async def queue(self, order: RunSpec) -> Run:
+        """Record a run that begins later, with `begin`; raises InstantRecordedError, StoreUnavailableError."""
+        run = new_run(order, RunStatus.QUEUED, self._clock.now())
+        await self._store.add(run, self._presence.identity)
+        self._hold(run.id)
+        return run
+
+    async def begin(
+        self,
+        run: Run,
+        work: Work,
+        *,
+        log_max_bytes: int = LOG_MAX_BYTES,
+        redact: Callable[[str], str] | None = None,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> ActiveRun:
+        """Start the work of a queued run, as `start` does; raises RunEndedError for one that was cancelled."""
+
+        async def enter() -> Run:
+            return await self._store.begin(run.id, self._presence.identity, self._clock.now())
+
         try:
-            await recorded.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
-        if running.task.done() and run.id not in self._active:
-            running.task.result()  # raises: it could not be recorded
-        return running
+            return await self._launch(self._prepare(run, log_max_bytes, redact, watch, on_end), work, enter)
+        finally:
+            self._release(run.id)
+
+    async def adopt(self, kind: RunKind) -> list[Run]:
+        """Take over the queued runs of a kind that processes left behind which have ended, and return them.
+
+        `recover` leaves these processes' queued runs alone for `ADOPTION_S`.
+        """
+        found = await self._recovery.adopt(kind)
+        for run in found:
+            self._hold(run.id)
+        return found
 
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed or refused."""
-        run = replace(self._new(order, ended.status), reason=ended.reason, error=ended.error)
+        run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
         await self._store.add(run, self._presence.identity)
         return run
 
@@ -116,9 +157,30 @@ class Runs:
         Raises UnknownRunError, RunEndedError, StoreUnavailableError.
         """
         run = await self._store.request_cancel(run_id, reason, grace_s, self._clock.now())
+        self._release(run_id)
         if running := self._active.get(run_id):
             running.ask_to_end(grace_s)
+        elif run.status is RunStatus.CANCELLING:
+            return await self._recovery.end_if_left(run)
         return run
+
+    async def decide(self, decision: Decision) -> Decision:
+        """Approve or reject a waiting step of a run in any process, and return the decision with the step's name.
+
+        Raises UnknownRunError, NotWaitingError, NotApproverError, StoreUnavailableError.
+        """
+        made = await self._store.approvals.decide(decision)
+        if running := self._active.get(made.run_id):
+            running.decided(made)
+        return made
+
+    async def waiting(self, run_id: str) -> list[WaitingStep]:
+        """Return the steps of a run that wait for a decision."""
+        return await self._store.approvals.waiting(run_id)
+
+    async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
+        """Record how far the messages with a run's output came, also after its end; raises UnknownRunError."""
+        return await self._store.set_delivery(run_id, delivery)
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
@@ -161,18 +223,15 @@ class Runs:
 
         To be called every few seconds: a process on another host has ended when it stays silent.
         """
-        orphans = await self._store.at_work()
-        gone = await self._presence.gone({orphan.owner for orphan in orphans})
-        return [await self._take_over(orphan) for orphan in orphans if orphan.owner in gone]
+        return await self._recovery.recover()
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
         """End the runs of one process that has ended, and the children it left at work here; return them."""
-        orphans = [orphan for orphan in await self._store.at_work() if orphan.owner == owner]
-        return [await self._take_over(orphan) for orphan in orphans]
+        return await self._recovery.interrupt_runs_of(owner)
 
     async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
         """Delete old runs, and all but the newest of each subject; return how many."""
-        forgotten = await self._store.prune(self._clock.now() - keep_days * 86400, keep)
+        forgotten = await self._store.prune(self._clock.now(), keep_days, keep)
         paths = [path_of(self._directory, run.id, run.queued_at) for run in forgotten]
         await asyncio.to_thread(_remove, paths)
         return len(forgotten)
@@ -180,52 +239,70 @@ class Runs:
     async def aclose(self) -> None:
         """End all runs of this process, and wait until that is recorded."""
         await asyncio.gather(*(running.stop() for running in list(self._active.values())))
+        for run_id in list(self._queued):
+            self._release(run_id)
+            with suppress(StoreUnavailableError):  # the next start ends it
+                await self._store.finish(run_id, NOT_BEGUN, RunOutput(), self._clock.now())
 
-    def _new(self, order: RunSpec, status: RunStatus) -> Run:
-        now = self._clock.now()
-        return Run(
-            id=new_id(),
-            kind=order.kind,
-            subject_id=order.subject_id,
-            subject_name=order.subject_name,
-            trigger=order.trigger,
-            status=status,
-            queued_at=now,
-            actor=order.actor,
-            attempt=order.attempt,
-            max_attempts=order.max_attempts,
-            retry_of=order.retry_of,
-            parent_run_id=order.parent_run_id,
-            scheduled_for=order.scheduled_for,
-            started_at=now if status is RunStatus.RUNNING else None,
-            finished_at=now if status in TERMINAL else None,
-            params=order.params,
-            env_keys=order.env_keys,
-        )
+    def _prepare(
+        self,
+        run: Run,
+        log_max_bytes: int,
+        redact: Callable[[str], str] | None,
+        watch: Callable[[Line], None] | None,
+        on_end: Callable[[Run], None] | None,
+    ) -> ActiveRun:
+        path = path_of(self._directory, run.id, run.queued_at)
+        mask = redact or self._redact
+        capture = OutputLog(path, log_max_bytes, self._clock, mask, watch)
+        return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock), capture, mask, on_end)
 
-    async def _carry_out(self, running: ActiveRun, work: Work, recorded: asyncio.Event) -> Run:
+    async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
+        """Let a run enter its state in the store, begin its work, and return then."""
+        recorded = asyncio.Event()
+        running.task = asyncio.create_task(self._carry_out(running, work, enter, recorded))
         try:
-            await self._store.add(running.run, self._presence.identity)
-            self._enter(running)
+            await recorded.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        if running.task.done() and running.run.id not in self._active:
+            running.task.result()  # raises: it could not be recorded
+        return running
+
+    def _hold(self, run_id: str) -> None:
+        """Leave signs of life for a queued run, too."""
+        self._queued.add(run_id)
+        self._poll_as_needed()
+
+    def _release(self, run_id: str) -> None:
+        self._queued.discard(run_id)
+        self._poll_as_needed()
+
+    async def _carry_out(
+        self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]], recorded: asyncio.Event
+    ) -> Run:
+        try:
+            running.run = await enter()
+            self._active[running.run.id] = running
+            self._poll_as_needed()
         finally:
             recorded.set()
         try:
             ended = await running.carry_out(work)
             run = await self._finish(running.run, ended, running.capture.close())
         finally:
-            self._leave(running)
+            del self._active[running.run.id]
+            self._poll_as_needed()
         if running.on_end:
             running.on_end(run)
         return run
 
-    def _enter(self, running: ActiveRun) -> None:
-        self._active[running.run.id] = running
-        if self._poller is None:
-            self._poller = asyncio.create_task(self._poll())
-
-    def _leave(self, running: ActiveRun) -> None:
-        del self._active[running.run.id]
-        if not self._active and self._poller:
+    def _poll_as_needed(self) -> None:
+        """Poll while there are runs of this process that have not ended."""
+        if self._active or self._queued:
+            self._poller = self._poller or asyncio.create_task(self._poll())
+        elif self._poller:
             self._poller.cancel()
             self._poller = None
 
@@ -237,9 +314,17 @@ class Runs:
                 running.capture.refresh()
             with suppress(StoreUnavailableError):  # the next poll may work; its users report the failure
                 await self._presence.beat()
-                for wish in await self._store.cancelling(list(self._active)):
-                    if wanted := self._active.get(wish.run_id):
-                        wanted.ask_to_end(wish.grace_s)
+                await self._hear()
+
+    async def _hear(self) -> None:
+        """Carry out what other processes want of the runs of this one."""
+        for wish in await self._store.cancelling(list(self._active)):
+            if wanted := self._active.get(wish.run_id):
+                wanted.ask_to_end(wish.grace_s)
+        waiting = [run_id for run_id, running in self._active.items() if running.waits]
+        for decision in await self._store.approvals.decisions(waiting) if waiting else ():
+            if wanted := self._active.get(decision.run_id):
+                wanted.decided(decision)
 
     async def _finish(self, run: Run, ended: RunResult, output: RunOutput) -> Run:
         """Record the end of a run, retrying while the store is unavailable."""
@@ -262,17 +347,6 @@ class Runs:
             output=output,
             error=ended.error,
         )
-
-    async def _take_over(self, orphan: Orphan) -> Run:
-        run = orphan.run
-        pid = orphan.child.partition(":")[0]
-        if pid.isdecimal() and identity_of(int(pid)) == orphan.child:
-            await kill_tree(int(pid))
-        path = path_of(self._directory, run.id, run.queued_at)
-        output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
-        log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
-        ended = _DEAD if self._presence.is_dead(orphan.owner) else _SILENT
-        return await self._store.finish(run.id, ended, output, self._clock.now())
 
 
 def _remove(paths: Sequence[Path]) -> None:

@@ -1,24 +1,31 @@
 """Runs in the database: every change of state is one transaction, and an ended run never changes."""
 
-import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
-from tocsin.runs.model import ACTIVE, TERMINAL, Run, RunKind, RunOutput, RunResult, RunStatus, RunTrigger
+from tocsin.runs import rows
+from tocsin.runs.approvals import Approvals
+from tocsin.runs.model import (
+    ACTIVE,
+    TERMINAL,
+    HostResult,
+    OutputDelivery,
+    OutputDeliveryStatus,
+    Run,
+    RunKind,
+    RunOutput,
+    RunResult,
+    RunStatus,
+    StepRun,
+)
 
 MAX_PAGE = 200
 
 _TERMINAL_SQL = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
-
-
-class UnknownRunError(TocsinError):
-    """No run has this ID, or it was deleted."""
-
-    code = "not-found"
 
 
 class RunEndedError(TocsinError):
@@ -37,6 +44,9 @@ class RunFilter:
     limit: int = 50
     cursor: str = ""
     since: float | None = None
+    retry_of: str = ""
+    parent: str = ""
+    parts: bool = False  # with steps and hosts
 
 
 class RunPage(NamedTuple):
@@ -67,21 +77,15 @@ class RunStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.approvals = Approvals(database)
 
     async def add(self, run: Run, owner: str) -> None:
-        """Record a new run and its owner."""
-        row = {**_row(run), "owner": owner}
-        names = ", ".join(row)
-        marks = ", ".join(f":{name}" for name in row)
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
-
-        await self._database.write(work)
+        """Record a new run and its owner; raises InstantRecordedError."""
+        await self._database.write(lambda connection: rows.insert(connection, run, owner))
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
-        return await self._database.read(lambda connection: _run(_find(connection, run_id)))
+        return await self._database.read(lambda connection: rows.find(connection, run_id))
 
     async def search(self, query: RunFilter) -> RunPage:
         """Return the newest matching runs."""
@@ -90,7 +94,8 @@ class RunStore:
         sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Run]:
-            return [_run(row) for row in connection.execute(sql, [*values, limit + 1])]
+            found = [rows.run_of(row) for row in connection.execute(sql, [*values, limit + 1])]
+            return rows.with_parts(connection, found) if query.parts else found
 
         found = await self._database.read(work)
         more = len(found) > limit
@@ -110,14 +115,72 @@ class RunStore:
 
         await self._database.write(work)
 
+    async def begin(self, run_id: str, owner: str, now: float) -> Run:
+        """Let a queued run begin with this owner; raises UnknownRunError, RunEndedError."""
+
+        def work(connection: sqlite3.Connection) -> Run:
+            status = RunStatus(rows.find_row(connection, run_id)["status"])
+            if status is not RunStatus.QUEUED:
+                raise RunEndedError(f"the run {run_id} cannot begin: it is {status}", hint="start it again")
+            connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
+            return rows.find(connection, run_id)
+
+        return await self._database.write(work)
+
+    async def adopt(self, kind: RunKind, owners: Collection[str], owner: str) -> list[Run]:
+        """Give the queued runs of a kind that belong to any of `owners` to another owner, and return them."""
+        marks = ", ".join("?" * len(owners))
+        mine = f"kind = ? AND status = 'queued' AND owner IN ({marks})"
+
+        def work(connection: sqlite3.Connection) -> list[Run]:
+            found = connection.execute(f"SELECT * FROM runs WHERE {mine} ORDER BY id", [kind, *owners]).fetchall()  # noqa: S608  # marks only
+            changed = [[owner, row["id"]] for row in found]
+            connection.executemany("UPDATE runs SET owner = ? WHERE id = ?", changed)
+            return [rows.run_of(row) for row in found]
+
+        return await self._database.write(work)
+
+    async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
+        """Record steps of an active run; of one that has ended nothing changes."""
+        await self._save(run_id, lambda connection: rows.put_parts(connection, run_id, "step", steps))
+
+    async def save_hosts(self, run_id: str, hosts: Sequence[HostResult]) -> None:
+        """Record what an active run did on hosts; of one that has ended nothing changes."""
+        await self._save(run_id, lambda connection: rows.put_parts(connection, run_id, "host", hosts))
+
+    async def _save(self, run_id: str, save: Callable[[sqlite3.Connection], None]) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            if rows.find_row(connection, run_id)["status"] in ACTIVE:
+                save(connection)
+
+        await self._database.write(work)
+
+    async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
+        """Record how far the messages with a run's output came; this alone may change after its end."""
+        columns = {**rows.delivery_columns(delivery), "id": run_id}
+
+        def work(connection: sqlite3.Connection) -> Run:
+            connection.execute(_SET_DELIVERY, columns)
+            return rows.find(connection, run_id)
+
+        return await self._database.write(work)
+
+    async def undelivered(self, limit: int = MAX_PAGE) -> list[Run]:
+        """Return runs with messages that have not ended, the oldest first."""
+        sql = "SELECT * FROM runs WHERE delivery_status = ? ORDER BY id LIMIT ?"
+        values = [OutputDeliveryStatus.PENDING, limit]
+        return await self._database.read(
+            lambda connection: [rows.run_of(row) for row in connection.execute(sql, values)]
+        )
+
     async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
         """Record the end of a run; one being cancelled becomes cancelled, one that has ended stays unchanged."""
 
         def work(connection: sqlite3.Connection) -> Run:
-            row = _find(connection, run_id)
+            row = rows.find_row(connection, run_id)
             if row["status"] in ACTIVE:
-                connection.execute(_FINISH, {**_ending(row, ended, output), "now": now, "id": run_id})
-            return _run(_find(connection, run_id))
+                _finish(connection, row, ended, output, now)
+            return rows.find(connection, run_id)
 
         return await self._database.write(work)
 
@@ -128,19 +191,18 @@ class RunStore:
         """
 
         def work(connection: sqlite3.Connection) -> Run:
-            row = _find(connection, run_id)
+            row = rows.find_row(connection, run_id)
             status = RunStatus(row["status"])
             if status in TERMINAL:
                 raise RunEndedError(f"the run {run_id} has ended: {status}", hint="start it again")
             if status is RunStatus.QUEUED:
-                ended = _ending(row, RunResult(RunStatus.CANCELLED, reason or None), RunOutput())
-                connection.execute(_FINISH, {**ended, "now": now, "id": run_id})
+                _finish(connection, row, RunResult(RunStatus.CANCELLED, reason or None), RunOutput(), now)
             elif status is not RunStatus.CANCELLING:
                 connection.execute(
                     "UPDATE runs SET status = ?, cancel_reason = ?, cancel_grace_s = ? WHERE id = ?",
                     [RunStatus.CANCELLING, reason, grace_s, run_id],
                 )
-            return _run(_find(connection, run_id))
+            return rows.find(connection, run_id)
 
         return await self._database.write(work)
 
@@ -150,28 +212,43 @@ class RunStore:
         sql = f"SELECT * FROM runs WHERE status = ? AND id IN ({marks})"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Cancelling]:
-            rows = connection.execute(sql, [RunStatus.CANCELLING, *run_ids])
-            return [Cancelling(row["id"], row["cancel_reason"], row["cancel_grace_s"]) for row in rows]
+            found = connection.execute(sql, [RunStatus.CANCELLING, *run_ids])
+            return [Cancelling(row["id"], row["cancel_reason"], row["cancel_grace_s"]) for row in found]
 
         return await self._database.read(work)
 
-    async def at_work(self) -> list[Orphan]:
-        """Return all active runs."""
-        sql = "SELECT * FROM runs WHERE status IN (?, ?, ?)"
-        values = [RunStatus.RUNNING, RunStatus.WAITING, RunStatus.CANCELLING]
+    async def active(self, status: Collection[RunStatus] = ACTIVE) -> list[Orphan]:
+        """Return all runs that have not ended, or those of them in certain states."""
+        marks = ", ".join("?" * len(status))
+        sql = f"SELECT * FROM runs WHERE status IN ({marks})"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Orphan]:
-            return [Orphan(_run(row), row["owner"], row["child"]) for row in connection.execute(sql, values)]
+            found = connection.execute(sql, list(status))
+            return [Orphan(rows.run_of(row), row["owner"], row["child"]) for row in found]
 
         return await self._database.read(work)
 
-    async def prune(self, before: float, keep: int) -> list[Run]:
-        """Delete runs that ended before a time, and all but the newest `keep` of each subject; return them."""
+    async def orphan(self, run_id: str) -> Orphan:
+        """Return a run with its owner and child; raises UnknownRunError."""
+
+        def work(connection: sqlite3.Connection) -> Orphan:
+            row = rows.find_row(connection, run_id)
+            return Orphan(rows.run_of(row), row["owner"], row["child"])
+
+        return await self._database.read(work)
+
+    async def prune(self, now: float, keep_days: float, keep: int) -> list[Run]:
+        """Delete runs that ended long ago, and all but the newest `keep` of each subject; return them.
+
+        What the newest run of a subject says about history counts for all its runs. A run with messages under way
+        stays.
+        """
+        limits = {"now": now, "days": keep_days, "keep": keep}
 
         def work(connection: sqlite3.Connection) -> list[Run]:
-            rows = connection.execute(_OLD, {"before": before, "keep": keep}).fetchall()
-            connection.executemany("DELETE FROM runs WHERE id = ?", [[row["id"]] for row in rows])
-            return [_run(row) for row in rows]
+            found = [rows.run_of(row) for row in connection.execute(_OLD, limits)]
+            rows.forget(connection, [run.id for run in found])
+            return found
 
         return await self._database.write(work)
 
@@ -182,27 +259,46 @@ _FINISH = """
         finished_at = :now
     WHERE id = :id
 """
+_BEGIN = "UPDATE runs SET status = 'running', started_at = :now, owner = :owner WHERE id = :id"
+_SET_DELIVERY = """
+    UPDATE runs SET delivery_status = :delivery_status, delivery_results = :delivery_results,
+        delivery_queued = :delivery_queued
+    WHERE id = :id
+"""
 _OLD = f"""
     SELECT * FROM (
-        SELECT *, ROW_NUMBER() OVER (PARTITION BY kind, subject_id ORDER BY id DESC) AS place
+        SELECT *,
+            ROW_NUMBER() OVER subject AS place,
+            FIRST_VALUE(history_limit) OVER subject AS at_most,
+            FIRST_VALUE(history_days) OVER subject AS days
         FROM runs WHERE status IN ({_TERMINAL_SQL})
-    ) WHERE place > :keep OR finished_at < :before
+        WINDOW subject AS (PARTITION BY kind, subject_id ORDER BY id DESC)
+    )
+    WHERE (place > COALESCE(at_most, :keep) OR finished_at < :now - COALESCE(days, :days) * 86400)
+        AND delivery_status <> 'pending'
 """  # noqa: S608  # our own words
 
 
-def _ending(row: sqlite3.Row, ended: RunResult, output: RunOutput) -> dict[str, Any]:
+def _finish(connection: sqlite3.Connection, row: sqlite3.Row, ended: RunResult, output: RunOutput, now: float) -> None:
     cancelled = row["status"] == RunStatus.CANCELLING
-    return {
-        "status": RunStatus.CANCELLED if cancelled else ended.status,
+    status = RunStatus.CANCELLED if cancelled else ended.status
+    if status not in TERMINAL:
+        raise AssertionError(f"{status} does not end a run")
+    rows.end_parts(connection, rows.find(connection, row["id"]), status, now)
+    values = {
+        "status": status,
         "reason": (row["cancel_reason"] or "it was cancelled") if cancelled else ended.reason,
         "exit_code": ended.exit_code,
         "signal": ended.signal,
-        "error": None if cancelled or ended.error is None else json.dumps(dict(ended.error)),
+        "error": None if cancelled else rows.written(ended.error),
         "bytes": output.bytes,
         "lines": output.lines,
         "truncated": output.truncated,
         "tail": output.tail,
+        "now": now,
+        "id": row["id"],
     }
+    connection.execute(_FINISH, values)
 
 
 def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
@@ -214,68 +310,8 @@ def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
         (f"status IN ({marks})", list(query.status)),
         ("id < ?", [query.cursor] if query.cursor else []),
         ("queued_at >= ?", [] if query.since is None else [query.since]),
+        ("retry_of = ?", [query.retry_of] if query.retry_of else []),
+        ("parent_run_id = ?", [query.parent] if query.parent else []),
     ]
     used = [(condition, values) for condition, values in wanted if values]
     return ["TRUE", *(c for c, _ in used)], [value for _, values in used for value in values]
-
-
-def _find(connection: sqlite3.Connection, run_id: str) -> sqlite3.Row:
-    row: sqlite3.Row | None = connection.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
-    if row is None:
-        raise UnknownRunError(f"there is no run {run_id[:60]}", hint="it may have been deleted; list the runs")
-    return row
-
-
-def _row(run: Run) -> Mapping[str, Any]:
-    return {
-        "id": run.id,
-        "kind": run.kind,
-        "subject_id": run.subject_id,
-        "subject_name": run.subject_name,
-        "triggered_by": run.trigger,
-        "status": run.status,
-        "queued_at": run.queued_at,
-        "actor": run.actor,
-        "reason": run.reason,
-        "attempt": run.attempt,
-        "max_attempts": run.max_attempts,
-        "retry_of": run.retry_of,
-        "parent_run_id": run.parent_run_id,
-        "scheduled_for": run.scheduled_for,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "exit_code": run.exit_code,
-        "signal": run.signal,
-        "dry_run": run.dry_run,
-        "params": json.dumps(dict(run.params), default=str),
-        "env_keys": json.dumps(run.env_keys),
-        "error": None if run.error is None else json.dumps(dict(run.error)),
-    }
-
-
-def _run(row: sqlite3.Row) -> Run:
-    return Run(
-        id=row["id"],
-        kind=RunKind(row["kind"]),
-        subject_id=row["subject_id"],
-        subject_name=row["subject_name"],
-        trigger=RunTrigger(row["triggered_by"]),
-        status=RunStatus(row["status"]),
-        queued_at=row["queued_at"],
-        actor=row["actor"],
-        reason=row["reason"],
-        attempt=row["attempt"],
-        max_attempts=row["max_attempts"],
-        retry_of=row["retry_of"],
-        parent_run_id=row["parent_run_id"],
-        scheduled_for=row["scheduled_for"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        exit_code=row["exit_code"],
-        signal=row["signal"],
-        dry_run=bool(row["dry_run"]),
-        params=json.loads(row["params"]),
-        env_keys=tuple(json.loads(row["env_keys"])),
-        output=RunOutput(row["output_bytes"], row["output_lines"], bool(row["output_truncated"]), row["output_tail"]),
-        error=None if row["error"] is None else json.loads(row["error"]),
-    )

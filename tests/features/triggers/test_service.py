@@ -266,7 +266,7 @@ async def test_a_run_that_cannot_be_recorded_starts_nothing_and_may_be_asked_for
 
 
 async def child_is_recorded(triggered: Triggered) -> bool:
-    return any(run.child for run in await RunStore(triggered.database).at_work())
+    return any(run.child for run in await RunStore(triggered.database).active())
 
 
 async def test_what_has_run_is_answered_also_where_its_record_cannot_be_read_any_more(triggered: Triggered):
