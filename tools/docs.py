@@ -224,7 +224,9 @@ def features_page(features: Iterable[Feature]) -> str:
         (
             f"[{feature.name}](../{feature.page})",
             f"{feature.summary[0].upper()}{feature.summary[1:]}.",
-            ", ".join(f"`tocsin {command.name}`" for command in feature.commands),
+            ", ".join(
+                f"`{command.words}`" if command.under else f"`tocsin {command.name}`" for command in feature.commands
+            ),
             ", ".join(f"`{variable.name}`" for variable in feature.variables),
         )
         for feature in features

@@ -19,6 +19,11 @@ class Skilled(Cli):
         return folder
 
 
+def row(out: str, name: str) -> list[str]:
+    """Return the words of the row of one skill; eight are shipped beside it."""
+    return next(line.split() for line in out.splitlines() if line.split()[0] == name)
+
+
 @pytest.fixture
 def skilled(tmp_path: Path) -> Skilled:
     return Skilled(tmp_path, {})
@@ -28,11 +33,9 @@ def test_skills_are_listed_with_what_they_lack(skilled: Skilled):
     skilled.write("backup", "true", "dependencies: [no-such-tool]")
     skilled.write("hello", "echo")
     done = skilled("skills", "list")
-    assert [line.split() for line in done.out.splitlines()] == [
-        ["name", "kind", "state", "description"],
-        ["backup", "runnable", "missing:", "no-such-tool", "Does", "backup."],
-        ["hello", "runnable", "ok", "Does", "hello."],
-    ]
+    assert done.out.splitlines()[0].split() == ["name", "kind", "state", "description"]
+    assert row(done.out, "backup") == ["backup", "runnable", "missing:", "no-such-tool", "Does", "backup."]
+    assert row(done.out, "hello") == ["hello", "runnable", "ok", "Does", "hello."]
 
 
 def test_a_broken_skill_is_listed_with_file_line_and_reason_and_the_others_are_there(skilled: Skilled):
@@ -51,7 +54,7 @@ def test_a_skill_whose_script_is_not_executable_is_told_with_the_chmod(skilled: 
         done = skilled("skills", *command)
         assert done.code == 0
         assert "backup: ./backup.sh is not executable\n  hint: chmod +x " in done.err
-    assert skilled("skills", "list").out.splitlines()[1].split()[:3] == ["backup", "runnable", "warning"]
+    assert row(skilled("skills", "list").out, "backup")[:3] == ["backup", "runnable", "warning"]
     (folder / "backup.sh").chmod(0o755)
     assert skilled("skills", "list").err == ""
 
@@ -66,7 +69,7 @@ def write_instructions(skilled: Skilled, name: str, *lines: str) -> Path:
 def test_a_skill_of_the_assistant_with_a_forbidden_tool_is_listed_as_invalid_with_its_line(skilled: Skilled):
     file = write_instructions(skilled, "reviewer", "name: reviewer", f"description: {'d' * 60}", "tools: [Bash, Task]")
     done = skilled("skills", "list")
-    assert done.out.splitlines()[1].split() == ["reviewer", "assistant", "error"]
+    assert row(done.out, "reviewer") == ["reviewer", "assistant", "error"]
     assert f"tocsin: {file}:4:9: tools[0]: a skill must not have Bash" in done.err
     assert f"tocsin: {file}:4:15: tools[1]: a skill must not have Task" in done.err
 
@@ -75,7 +78,7 @@ def test_a_mistake_of_the_instructions_counts_beside_a_manifest(skilled: Skilled
     skilled.write("hello", "echo hello")
     file = write_instructions(skilled, "hello", "name: Hello", "description: Greets.")
     done = skilled("skills", "list")
-    assert done.out.splitlines()[1].split()[:3] == ["hello", "runnable", "error"]
+    assert row(done.out, "hello")[:3] == ["hello", "runnable", "error"]
     assert f"tocsin: {file}:2:7: name: 'Hello' is not a valid name of a skill" in done.err
     done = skilled("skills", "run", "hello")
     assert (done.code, done.out) == (2, "")
@@ -90,7 +93,7 @@ def test_lint_tells_mistakes_doubts_and_hints_and_fails_for_mistakes_alone(skill
     assert done.out.splitlines() == [
         f"hint: {hinting}:3:14: description: expected 50 to 200 characters, found 6",
         f"hint: {hinting}:4:1: unknown key 'colour'",
-        "2 skills: 0 mistakes, 1 warning, 2 hints",
+        "10 skills: 0 mistakes, 1 warning, 2 hints",
     ]
     assert "slow: there is no program no-such-program" in done.err
     write_instructions(skilled, "bad", "name: worse", "description: Short.")
@@ -101,9 +104,9 @@ def test_lint_tells_mistakes_doubts_and_hints_and_fails_for_mistakes_alone(skill
     assert [error["line"] for error in found["errors"]] == [2]
 
 
-def test_without_skills_it_says_where_they_go(skilled: Skilled):
+def test_without_skills_of_ones_own_it_says_where_they_go(skilled: Skilled):
     done = skilled("skills", "list")
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, len(done.out.splitlines())) == (0, 9)
     assert "skill.yaml" in done.err
 
 

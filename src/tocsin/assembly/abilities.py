@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.operator import notify_operator
 from tocsin.channels.inbound import InboundMessage
-from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext, SkillInfo
+from tocsin.features.context import (
+    Abilities,
+    AbilityMissingError,
+    AssistantRequest,
+    AssistantRun,
+    FeatureContext,
+    SkillInfo,
+)
 from tocsin.messaging.inbound.indicator import indicating
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Run, RunKind, RunTrigger
@@ -46,6 +53,8 @@ def _own_abilities(app: "App") -> Abilities:
         ask=ask,
         list_skills=_no_skills,
         run_skill=_no_skill_runs,
+        list_assistants=_no_assistants,
+        run_assistant=_no_assistant_runs,
         notify=notify_operator(app),
         reveal_secret=_no_vault,
         reveal_secrets=_no_secrets,
@@ -61,6 +70,14 @@ async def _no_skills() -> Sequence[SkillInfo]:
 
 async def _no_skill_runs(name: str, **_: Any) -> Run:
     raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no skills")
+
+
+async def _no_assistants() -> Sequence[Mapping[str, Any]]:
+    return ()
+
+
+async def _no_assistant_runs(name: str, _: AssistantRequest) -> AssistantRun:
+    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
 
 
 async def _no_vault(name: str, /, *, reader: str) -> str:

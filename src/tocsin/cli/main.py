@@ -13,10 +13,10 @@ from typing import NamedTuple, NoReturn, cast
 
 from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.features.contract import load
+from tocsin.features.contract import FeatureCommand, load
 from tocsin.features.registry import find_features
 from tocsin.terminal.command_table import COMMANDS, FEATURES_BEFORE
-from tocsin.terminal.options import Options, add_global_options, options_of
+from tocsin.terminal.options import Options, add_global_options, add_subcommand, options_of
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
@@ -127,9 +127,10 @@ def commands_by_name() -> dict[str, CommandEntry]:
         name: CommandEntry(summary, partial(_configure, module, name)) for name, (module, summary) in COMMANDS.items()
     }
     of_features = {
-        command.name: CommandEntry(command.help, partial(_configure_feature, feature.name, command.configure))
+        command.name: CommandEntry(command.help, partial(_configure_feature, feature.name, command))
         for feature in find_features().features
         for command in feature.commands
+        if not command.under
     }
     names = list(own)
     place = names.index(FEATURES_BEFORE)
@@ -140,9 +141,13 @@ def _configure(module: str, name: str, parser: argparse.ArgumentParser) -> None:
     getattr(import_module(f"tocsin.cli.{module}"), f"configure_{name}")(parser)
 
 
-def _configure_feature(feature: str, configure: str, parser: argparse.ArgumentParser) -> None:
-    load(configure)(parser)
+def _configure_feature(feature: str, command: FeatureCommand, parser: argparse.ArgumentParser) -> None:
+    load(command.configure)(parser)
     parser.set_defaults(feature=feature)
+    for other in find_features().features:
+        for below in other.commands:
+            if below.under == command.name:
+                _configure_feature(other.name, below, add_subcommand(parser, below.name, below.help))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

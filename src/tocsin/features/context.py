@@ -20,7 +20,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
 
 OnEnd = Callable[[Run], None]
@@ -70,6 +70,30 @@ class GatewayRoute:
     path: str
     handler: Callable[[Any, Any], Awaitable[Any]]
     protected: bool = True  # needs the gateway's token where one is set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantRequest:
+    """On what, for whom and why an assistant skill is run. `source` is what asks, as the audit log has it."""
+
+    source: str
+    cause: RunTrigger
+    actor: str | None = None
+    folder: Path | None = None  # the working directory of who asks; None is the first folder that is watched
+    files: Sequence[str] = ()  # files and folders, from there; without any, the folder itself
+    input: str = ""  # what a person asks for
+    watch: Callable[[Line], None] | None = None  # gets each line as it comes
+    on_end: OnEnd | None = None  # writes the audit entry of the run, in place of the usual one
+    parent_run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantRun:
+    """The ended run of an assistant skill, and what it found and proposes."""
+
+    run: Run
+    findings: Sequence[Mapping[str, Any]] = ()
+    patch: str = ""  # a unified diff; empty where it proposes no change
 
 
 class Ask(Protocol):
@@ -138,6 +162,9 @@ class RevealSecrets(Protocol):
 
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
+ListAssistants = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]  # the records of assistant skills, by name
+# Runs an assistant skill to its end; raises TocsinError for one that cannot be started.
+RunAssistant = Callable[[str, AssistantRequest], Awaitable[AssistantRun]]
 Indicate = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
 CauseOf = Callable[[InboundMessage], RunTrigger]
 
@@ -149,6 +176,8 @@ class Abilities:
     ask: Ask
     list_skills: ListSkills
     run_skill: RunSkill
+    list_assistants: ListAssistants
+    run_assistant: RunAssistant
     notify: Notify
     reveal_secret: RevealSecret
     reveal_secrets: RevealSecrets

@@ -30,6 +30,12 @@ class FeatureCommand(NamedTuple):
     name: str
     help: str  # what `tocsin --help` says: a lower-case phrase
     configure: Name
+    under: str = ""  # a command of another feature that has subcommands: then it is one more of them
+
+    @property
+    def words(self) -> str:
+        """How it is typed, without `tocsin`."""
+        return f"{self.under} {self.name}".strip()
 
 
 class FeatureCheck(NamedTuple):

@@ -75,8 +75,8 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     if name in {other.name for other in known}:
         yield f"there is a feature {name}"
     taken = dict.fromkeys(COMMANDS, "the core")
-    taken |= {command.name: f"the feature {other.name}" for other in known for command in other.commands}
-    yield from (f"the command {c.name} belongs to {taken[c.name]}" for c in feature.commands if c.name in taken)
+    taken |= {command.words: f"the feature {other.name}" for other in known for command in other.commands}
+    yield from (f"the command {c.words} belongs to {taken[c.words]}" for c in feature.commands if c.words in taken)
     settings = {variable.name for variable in CORE_VARIABLES}
     settings |= {variable.name for other in known for variable in other.variables}
     yield from _misnamed("setting", [v.name for v in feature.variables], f"{name.upper()}_", settings)

@@ -61,13 +61,25 @@ def add_subcommands(
 ) -> dict[str, argparse.ArgumentParser]:
     """Add one parser a subcommand, each with the global options, and return them by name."""
     commands = parser.add_subparsers(prog=parser.prog, metavar="SUBCOMMAND", required=required)
-    parsers = {}
-    for name, summary in summaries.items():
-        parsers[name] = commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        add_global_options(parsers[name])
-    return parsers
+    return {name: _add_parser(commands, name, summary) for name, summary in summaries.items()}
+
+
+def add_subcommand(parser: argparse.ArgumentParser, name: str, summary: str) -> argparse.ArgumentParser:
+    """Add one more subcommand to a parser that has some, and return its parser."""
+    commands = getattr(parser, "subcommands", None)
+    if commands is None:
+        raise AssertionError(f"{parser.prog} has no subcommands, {name} cannot be one of them")
+    return _add_parser(commands, name, summary)
+
+
+def _add_parser(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_global_options(parser)
+    return parser

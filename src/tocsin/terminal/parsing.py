@@ -30,6 +30,11 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
         self.set_defaults(prog=self.prog)  # of the innermost command that was reached
 
+    def add_subparsers(self, **kwargs: Any) -> Any:
+        """Add subcommands, and remember them, so that a feature can add one to the command of another."""
+        self.subcommands = super().add_subparsers(**kwargs)
+        return self.subcommands
+
     def parse_args(  # type: ignore[override]  # the overloads of the standard library say the same
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:

@@ -95,7 +95,7 @@ def test_a_file_without_content_has_an_absent_root_that_is_an_empty_list_and_map
         ("a: b\n  c: d\n", "2:4: a key cannot stand here: a value with a colon and a blank needs quotes"),
         ("- a: b\n c: d\n", "2:2: this line is not indented like those it belongs to"),
         ("a: b\n- c\n", "2:1: this line is not indented like those it belongs to"),
-        ("a: b\nc\n", "3:1: a colon behind a key is missing, or a line is not indented like those it belongs to"),
+        ("a: b\nc\n", "2:1: a colon behind a key is missing, or a line is not indented like those it belongs to"),
         ("{a: b\n", "1:1: a comma or a closing } is missing; text with brackets needs quotes"),
         ('a: "\\ud83d"\n', "1:4: an escape makes half a character"),
         ("a: \0b\n", "1:4: the character '\\x00' is not accepted"),

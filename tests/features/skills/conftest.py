@@ -16,7 +16,7 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
 from tocsin.features.skills.model import ExecutionMode
-from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
@@ -61,7 +61,7 @@ class Workshop:
             environment=self.environment,
             secrets=[SECRET],
             workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
-            vault_secrets=self.secrets,
+            can=SkillAbilities(self.secrets),
         )
 
     async def secrets(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.features.skills.front_matter import PUBLIC_TOOLS, Definition, Invocation
+from tocsin.core.reading.front_matter import PUBLIC_TOOLS, Invocation, SkillDefinition
 from tocsin.features.skills.model import Kind, Skill
 from tocsin.features.skills.store import SkillFolder
 
@@ -58,7 +58,7 @@ def hinted(skill: Skill) -> list[str]:
 def test_every_field_is_read(put: Put):
     skill = put(*changed())
     assert (told(skill), hinted(skill), skill.kind, skill.runnable) == ([], [], Kind.ASSISTANT, False)
-    assert skill.definition == Definition(
+    assert skill.definition == SkillDefinition(
         name="reviewer",
         description=PURPOSE,
         trigger_keywords=("review", "code review"),
@@ -74,7 +74,7 @@ def test_every_field_is_read(put: Put):
 
 def test_what_is_left_out_has_its_default(put: Put):
     skill = put(LINES["name"], LINES["description"], "tools: [Read]")
-    assert skill.definition == Definition("reviewer", PURPOSE, tools=("Read",))
+    assert skill.definition == SkillDefinition("reviewer", PURPOSE, tools=("Read",))
     definition = skill.definition
     assert definition is not None
     assert (definition.model, definition.enabled, definition.priority) == ("vendor-fast-4", True, "medium")
@@ -175,7 +175,7 @@ PUBLIC = ("name: reviewer", f"description: {PURPOSE}")
 def test_a_file_of_the_public_convention_loads_with_tools_that_only_read(put: Put):
     skill = put(*PUBLIC, "license: MIT", "compatibility: git", "metadata: {author: anna, version: '1'}")
     assert (told(skill), hinted(skill)) == ([], [])
-    assert skill.definition == Definition("reviewer", PURPOSE, tools=PUBLIC_TOOLS)
+    assert skill.definition == SkillDefinition("reviewer", PURPOSE, tools=PUBLIC_TOOLS)
 
 
 def test_what_a_public_file_has_beyond_our_schema_is_a_hint(put: Put):

@@ -63,12 +63,23 @@ class _Composer:
         except MarkedYAMLError as error:
             problem = error.problem or error.context or ""
             # What is never closed shows at the end of the file; to mend it is where it was opened.
-            is_open = "end of stream" in problem or "<stream end>" in problem
+            is_open = "end of stream" in problem or "<stream end>" in problem or self._left_open(problem, error)
             mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
             self._document.stop(_place(mark), "", _explain(problem))
         except (YAMLError, ValueError, OverflowError) as error:  # the last two: impossible \U escapes
             self._document.stop(TOP, "", _explain(str(error)))
         return self._root
+
+    def _left_open(self, problem: str, error: Any) -> bool:
+        """Whether brackets are open where the next key begins, or a key has no colon: both are above the problem."""
+        opened, found = error.context_mark, error.problem_mark
+        if opened is None or found is None or found.line <= opened.line:
+            return False
+        if "could not find expected ':'" in problem:
+            return True
+        lines = self._document.text.splitlines()
+        indents = [len(lines[mark.line]) - len(lines[mark.line].lstrip()) for mark in (opened, found)]
+        return "expected ',' or" in problem and indents[1] <= indents[0]
 
     def _take(self, event: Any) -> None:
         from ruamel.yaml import events

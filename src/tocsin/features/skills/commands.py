@@ -2,11 +2,22 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tocsin.core.process.sandbox import State
-from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode
+from tocsin.features.context import AssistantRequest, AssistantRun
+from tocsin.features.skills.model import (
+    INSTRUCTIONS,
+    MANIFEST,
+    MAX_TIMEOUT_S,
+    ExecutionMode,
+    Kind,
+    Skill,
+    UnknownSkillError,
+)
 from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.terminal.findings import number_of
@@ -24,17 +35,21 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the skills of the data directory",
+            "list": "list the skills: programs, and instructions for the assistant",
             "lint": "tell mistakes, doubts and hints about the files of skills",
             "show": "show one skill, what it needs, and how far the sandbox confines it here",
-            "run": "run a skill and show what it prints",
+            "run": "run a skill and show what it prints or finds",
         },
     )
     parser.epilog = "example: tocsin skills run backup web"
     commands["list"].epilog = "example: tocsin skills list"
     commands["list"].set_defaults(run=_list)
-    commands["lint"].epilog = "example: tocsin skills lint backup\n\nexit code 0: no skill has a mistake, 1: one has"
-    commands["lint"].add_argument("name", nargs="?", help="one skill; without it, all of them")
+    commands[
+        "lint"
+    ].epilog = "example: tocsin skills lint ./my-skill\n\nexit code 0: no skill has a mistake, 1: one has"
+    commands["lint"].add_argument(
+        "path", nargs="?", help="a skill: its name, folder or file; or a folder of skills; without it, all of them"
+    )
     commands["lint"].set_defaults(run=_lint)
     commands["show"].epilog = "example: tocsin skills show backup"
     commands["show"].add_argument("name", help="the skill; `tocsin skills list` shows them")
@@ -46,7 +61,8 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.usage = "tocsin skills run [options] NAME [ARGUMENT ...]"
     parser.epilog = (
         "example: tocsin skills run backup --mode sandboxed web\n\n"
-        "What follows the name and these options goes to the skill; `--` ends the options.\n"
+        "What follows the name and these options goes to the skill; `--` ends the options. A skill for the\n"
+        "assistant takes files and folders, and of the options --input: what to do with them.\n"
         "exit code 0: it succeeded, 1: it did not"
     )
     parser.add_argument(
@@ -70,25 +86,46 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     found = _documents(program)
     if out.as_json:
         out.document(found)
-    elif not found:
-        out.note("no skills yet; put folders with a skill.yaml into the folder skills of the data directory")
     else:
         out.table(("name", "kind", "state", "description"), [_row(skill) for skill in found])
         for skill in found:
             _tell_mistakes(skill, out)
+        if all(skill["built_in"] for skill in found):
+            out.note(
+                "no skills of your own yet; put a folder with skill.yaml or SKILL.md into skills of the data directory"
+            )
     return DONE
 
 
-def _documents(program: Program, name: str | None = None) -> list[dict[str, Any]]:
+def _documents(program: Program, path: str | None = None) -> list[dict[str, Any]]:
     async def work(skills: Skills) -> list[dict[str, Any]]:
-        chosen = skills.list() if name is None else (skills.get(readable(name)),)
-        return [await skills.document(skill) for skill in chosen]
+        every = list(await skills.documents())
+        if path is None:
+            return every
+        named = [record for record in every if record["name"] == path]
+        return named or [await skills.document(skill) for skill in _read(skills, path)]
 
     return program.run(work)
 
 
+def _read(skills: Skills, path: str) -> Sequence[Skill]:
+    """Return the skills at a path; raises UnknownSkillError where it is not one, and is not a name either."""
+    place = Path(path)
+    if not place.exists():
+        return (skills.get(readable(path)),)
+    folder = (place if place.is_dir() else place.parent).absolute()
+    if skill := read_skill(folder):
+        return (skill,)
+    found = SkillFolder(folder).all()
+    if not found:
+        raise UnknownSkillError(
+            f"{folder} has no skill", hint=f"a skill is a folder with a {INSTRUCTIONS} or {MANIFEST}"
+        )
+    return found
+
+
 def _lint(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    found = _documents(program, arguments.name)
+    found = _documents(program, arguments.path)
     errors, warnings, hints = (sum(len(skill[kind]) for skill in found) for kind in ("errors", "warnings", "hints"))
     if out.as_json:
         out.document(found)
@@ -105,6 +142,7 @@ def _lint(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _row(skill: dict[str, Any]) -> tuple[str, ...]:
     lacking = [dependency["name"] for dependency in skill["dependencies"] if not dependency["found"]]
     state = f"missing: {', '.join(lacking)}" if lacking else "warning" if skill["warnings"] else "ok"
+    state = state if skill["enabled"] else "off"
     return skill["name"], skill["kind"], state if skill["valid"] else "error", skill["description"]
 
 
@@ -122,8 +160,9 @@ def _place(problem: dict[str, Any]) -> str:
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: Skills) -> tuple[dict[str, Any], State]:
-        skill = skills.get(readable(arguments.name))
-        return await skills.document(skill), await skills.sandbox_state()
+        named = [record for record in await skills.documents() if record["name"] == arguments.name]
+        found = named[0] if named else await skills.document(skills.get(readable(arguments.name)))
+        return found, await skills.sandbox_state()
 
     skill, state = program.run(work)
     confined = {"level": str(state.level), "reason": state.reason}
@@ -133,16 +172,23 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     last = skill["last_run"]
     dependencies = [f"{d['name']} ({d['path'] or 'missing'})" for d in skill["dependencies"]]
     shown = {
-        **{name: skill[name] for name in ("name", "kind", "description", "path", "command", "timeout_seconds")},
+        **{name: skill.get(name) for name in _SHOWN if skill.get(name) is not None},
         "permissions": ", ".join(skill["permissions"]) or "none",
         "dependencies": ", ".join(dependencies) or "none",
         "sandbox": f"{state.level} ({state.reason})" if state.reason else str(state.level),
         "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
         "runs in 30 days": skill["runs_30d"],
     }
-    out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in shown.items()])
+    rows = {name: ", ".join(value) if isinstance(value, list | tuple) else str(value) for name, value in shown.items()}
+    out.table(("field", "value"), list(rows.items()))
     _tell_mistakes(skill, out)
     return DONE
+
+
+_SHOWN = (
+    "name", "kind", "description", "built_in", "path", "command", "timeout_seconds", "enabled", "priority", "model",
+    "tools", "file_patterns", "exclude_patterns", "trigger_keywords",
+)  # fmt: skip
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -161,26 +207,50 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         input=message_of(arguments.input, out) if arguments.input else "",
         timeout_s=arguments.timeout,
     )
-    run = program.run(lambda skills: _watched(skills, readable(name), call, out), writes=True)
+    ended = program.run(lambda skills: _watched(skills, readable(name), call, out), writes=True)
+    run = ended.run
     if out.as_json:
-        out.document(as_document(run))
+        found = {"findings": list(ended.findings), "patch": ended.patch} if isinstance(ended, AssistantRun) else {}
+        out.document({**as_document(run), **found})
     elif not run.ok:
         out.error(f"{run.subject_name}: {run.status}: {run.reason}")
     return DONE if run.ok else FAILED
 
 
-async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) -> Run:
-    if call.mode is ExecutionMode.SANDBOXED:
-        state = await skills.sandbox_state()
-        if state.reason:
-            out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")
+class _ProgramRun(NamedTuple):
+    run: Run
 
-    out.effect_done("the skill was run")
+
+async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) -> "_ProgramRun | AssistantRun":
+    """Run a skill, and show what it prints as it comes."""
 
     def show(line: Line) -> None:
         (out.aside if line.stream == "stderr" else out.text)(line.text)
 
-    return await skills.run(name, call, watch=show)
+    if skills.can.run_assistant is not None and name in await _assistants(skills):
+        out.effect_done("the skill was run")
+        return await skills.can.run_assistant(
+            name,
+            AssistantRequest(
+                source=call.source,
+                cause=call.trigger,
+                folder=Path.cwd(),
+                files=call.args,
+                input=call.input,
+                watch=show,
+            ),
+        )
+    if call.mode is ExecutionMode.SANDBOXED:
+        state = await skills.sandbox_state()
+        if state.reason:
+            out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")
+    out.effect_done("the skill was run")
+    return _ProgramRun(await skills.run(name, call, watch=show))
+
+
+async def _assistants(skills: Skills) -> frozenset[str]:
+    """Return the names of the skills that have instructions for the assistant and no program."""
+    return frozenset(record["name"] for record in await skills.documents() if record["kind"] == str(Kind.ASSISTANT))
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

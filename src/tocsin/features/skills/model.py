@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType, RecordType, TextType
+from tocsin.core.reading.front_matter import SkillDefinition
 from tocsin.core.reading.value import shorten
 from tocsin.core.reading.yaml_node import Node, YamlIssue
-from tocsin.features.skills.front_matter import Definition
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
 MAX_TIMEOUT_S = 300
@@ -90,7 +90,7 @@ class Skill:
     description: str
     path: Path
     manifest: Manifest | None = None
-    definition: Definition | None = None
+    definition: SkillDefinition | None = None
     errors: tuple[SkillProblem, ...] = ()
     hints: tuple[SkillProblem, ...] = ()
 

@@ -8,7 +8,7 @@ from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import Sandbox
 from tocsin.features.context import FeatureContext, ListSkills, OnEnd, RunSkill, SkillInfo
 from tocsin.features.skills.model import ExecutionMode
-from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
@@ -35,7 +35,7 @@ def open_skills(context: FeatureContext) -> Skills:
         environment=context.environment(),
         secrets=context.secrets(),
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
-        vault_secrets=vault_secrets,
+        can=SkillAbilities(vault_secrets, context.can.list_assistants, context.can.run_assistant),
     )
 
 

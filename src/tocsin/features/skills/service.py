@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
+from tocsin.features.context import ListAssistants, RunAssistant
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import (
     MANIFEST,
@@ -19,6 +20,7 @@ from tocsin.features.skills.model import (
     Dependency,
     ExecutionMode,
     InvalidSkillError,
+    Kind,
     Manifest,
     Permission,
     Skill,
@@ -70,6 +72,19 @@ async def _no_secrets() -> Mapping[str, str]:
     return {}
 
 
+async def _no_assistants() -> Sequence[Mapping[str, Any]]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SkillAbilities:
+    """What skills need of other features; `vault_secrets` is called for skills with the permission `vault` alone."""
+
+    vault_secrets: Callable[[], Awaitable[Mapping[str, str]]] = _no_secrets
+    list_assistants: ListAssistants = _no_assistants
+    run_assistant: RunAssistant | None = None
+
+
 class Skills:
     """The skills of the data directory."""
 
@@ -83,19 +98,16 @@ class Skills:
         environment: Mapping[str, str],
         secrets: Iterable[str] = (),
         workplace: Workplace,
-        vault_secrets: Callable[[], Awaitable[Mapping[str, str]]] = _no_secrets,
+        can: SkillAbilities = SkillAbilities(),  # it is frozen
     ) -> None:
-        """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print.
-
-        `vault_secrets` is called for skills with the permission `vault` alone.
-        """
+        """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print."""
         self._folder = folder
         self._runs = runs
         self._sandbox = sandbox
         self._audit = audit
         self._environment = dict(environment)
         self._secrets = tuple(secrets)
-        self._vault_secrets = vault_secrets
+        self.can = can
         self._workplace = workplace
 
     @property
@@ -183,7 +195,17 @@ class Skills:
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )
 
-    async def document(self, skill: Skill) -> dict[str, object]:
+    async def documents(self) -> Sequence[dict[str, Any]]:
+        """Return the records of all skills by name, also of those for the assistant that other features bring."""
+        assistants = {str(record["name"]): dict(record) for record in await self.can.list_assistants()}
+        own = {skill.name: await self.document(skill) for skill in self.list()}
+        # One with both files is one skill: what runs is the program.
+        both = {name: assistants[name] | record for name, record in own.items() if name in assistants}
+        programs = {name: record for name, record in both.items() if record["kind"] == str(Kind.RUNNABLE)}
+        every = own | assistants | programs
+        return [every[name] for name in sorted(every)]
+
+    async def document(self, skill: Skill) -> dict[str, Any]:
         """Return the record of a skill."""
         manifest = skill.manifest
         last = await self._runs.search(RunKind.SKILL, skill.name, limit=1)
@@ -265,7 +287,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await self._vault_secrets())
+        return dict(await self.can.vault_secrets())
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.front_matter import NAME_RULE, SkillDefinition, is_name, read_definition
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue
 from tocsin.core.storage.files import read_limited, refuse_others
-from tocsin.features.skills.front_matter import NAME_RULE, Definition, is_name, read_definition
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
@@ -116,7 +116,7 @@ def _manifest(file: Path) -> Manifest:
     return parse_yaml(_content(file), file, lambda node: read_manifest(node, file.parent.name))
 
 
-def _definition(file: Path) -> Definition:
+def _definition(file: Path) -> SkillDefinition:
     return read_definition(_content(file), file, file.parent.name)
 
 

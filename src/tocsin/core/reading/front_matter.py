@@ -5,11 +5,11 @@ convention (https://agentskills.io/specification): there, what our schema asks f
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.reading.value import did_you_mean, shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue
 
@@ -46,7 +46,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SkillDefinition:
     """What a `SKILL.md` says of a skill; `hints` are what our schema asks for and the file need not have."""
 
     name: str
@@ -67,7 +67,13 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
-def read_definition(content: bytes, path: Path, folder: str) -> Definition:
+def body_of(content: bytes) -> str:
+    """Return what follows the front matter of a `SKILL.md`: the instructions."""
+    found = _FRONT_MATTER.match(content)
+    return content[found.end() :].decode("utf-8", "replace").strip() if found else ""
+
+
+def read_definition(content: bytes, path: Path, folder: str) -> SkillDefinition:
     """Read a `SKILL.md` in a folder of that name; raises YamlError with all the mistakes of its front matter."""
     found = _FRONT_MATTER.match(content)
     if found is None:
@@ -79,7 +85,7 @@ def read_definition(content: bytes, path: Path, folder: str) -> Definition:
     return parse_yaml(b"\n" + found[1], path, lambda node: _read(node, folder))
 
 
-def _read(node: Node, folder: str) -> Definition:
+def _read(node: Node, folder: str) -> SkillDefinition:
     present = node.mapping()
     if not present and node.absent:
         node.refuse("the front matter is empty; it needs name and description")
@@ -91,11 +97,11 @@ def _read(node: Node, folder: str) -> Definition:
     )
 
 
-def _read_ours(fields: dict[str, Node], folder: str) -> Definition:
+def _read_ours(fields: dict[str, Node], folder: str) -> SkillDefinition:
     description = _description(fields["description"])
     if description and not SHORTEST <= len(description) <= LONGEST:
         fields["description"].refuse(_length(description))
-    return Definition(
+    return SkillDefinition(
         name=_name(fields["name"], folder),
         description=description,
         trigger_keywords=_texts(fields["trigger_keywords"]),
@@ -103,13 +109,13 @@ def _read_ours(fields: dict[str, Node], folder: str) -> Definition:
         model=fields["model"].choice(MODELS[0], MODELS),
         enabled=fields["enabled"].boolean(True),
         priority=fields["priority"].choice("medium", PRIORITIES),
-        file_patterns=_texts(fields["file_patterns"]),
-        exclude_patterns=_texts(fields["exclude_patterns"]),
+        file_patterns=_patterns(fields["file_patterns"]),
+        exclude_patterns=_patterns(fields["exclude_patterns"]),
         invoke_agents=_invocations(fields["coordination"]),
     )
 
 
-def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -> Definition:
+def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -> SkillDefinition:
     description, hints = _description(fields["description"]), []
     if len(description) > LONGEST_PUBLIC:
         fields["description"].refuse(f"expected at most {LONGEST_PUBLIC} characters, found {len(description)}")
@@ -124,16 +130,23 @@ def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -
         used = f"without `tools` a skill has {', '.join(PUBLIC_TOOLS)}"
         hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is not used: {used}"))
     name = _name(fields["name"], folder)
-    return Definition(name, description, tools=PUBLIC_TOOLS, model=model, hints=tuple(hints))
+    return SkillDefinition(name, description, tools=PUBLIC_TOOLS, model=model, hints=tuple(hints))
 
 
 def _name(node: Node, folder: str) -> str:
     name = node.text()
     if name and not is_name(name):
-        node.refuse(f"{shorten(name)!r} is not a valid name of a skill: use {NAME_RULE}")
+        node.refuse(f"{shorten(name)!r} is not a valid name of a skill: use {NAME_RULE}{did_you_mean(_as_name(name))}")
     elif name and name != folder:
         node.refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
     return name
+
+
+def _as_name(text: str) -> str:
+    """Return the name that was probably meant, if there is one."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
+    name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    return name if is_name(name) else ""
 
 
 def _description(node: Node) -> str:
@@ -154,6 +167,34 @@ def _tool(node: Node) -> str:
 
 def _texts(node: Node) -> tuple[str, ...]:
     return tuple(item.text() for item in node.items())
+
+
+def _patterns(node: Node) -> tuple[str, ...]:
+    """Return patterns in the form of `.gitignore`; one that could never match a file is a mistake."""
+    items = node.items()
+    if items:
+        # Only files with patterns pay for the import.
+        import pathspec
+
+        for item in items:
+            if detail := _unusable(item.as_text() or "", pathspec.GitIgnoreSpec.from_lines):
+                item.refuse(detail)
+    return tuple(item.text() for item in items)
+
+
+def _unusable(pattern: str, compile_lines: Callable[[list[str]], object]) -> str:
+    """Return why a pattern can match no file, and what to write instead; empty where it can."""
+    if pattern.startswith("#"):
+        return f"{shorten(pattern)!r} is a comment and matches nothing; for a name that starts with # write \\#"
+    if set(pattern.split("/")) & {"..", "."}:
+        return f"{shorten(pattern)!r} matches nothing: leave out . and .., patterns start at the watched folder"
+    if pattern and not pattern.strip("/"):
+        return f"{shorten(pattern)!r} matches nothing; * matches every file"
+    try:
+        compile_lines([pattern])
+    except ValueError:
+        return f"{shorten(pattern)!r} is not a pattern: write it as in .gitignore, such as *.py or src/**"
+    return ""
 
 
 def _invocations(node: Node) -> tuple[Invocation, ...]:

@@ -1,0 +1,1 @@
+"""Watching folders: which files count, what changed in them, and what was committed."""

@@ -1,0 +1,65 @@
+"""Whether a skill acts on a file: four questions, in the order in which they are asked."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSkill
+
+if TYPE_CHECKING:
+    import pathspec
+
+VALID, ENABLED, MATCHES, NOT_EXCLUDED = (
+    "is the definition valid?",
+    "is it enabled?",
+    "does a pattern match?",
+    "is the file not excluded?",
+)
+
+
+def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
+    """Return the four questions with their answers; `path` starts at the watched folder, with `/` between names."""
+    definition = skill.definition
+    if definition is None or skill.errors:
+        mistakes = "; ".join(map(str, skill.errors))
+        unknown = "not known while the definition has a mistake"
+        rest = (ActivationCheck(question, False, unknown) for question in (ENABLED, MATCHES, NOT_EXCLUDED))
+        return ActivationCheck(VALID, False, f"{skill.file}:{mistakes}"), *rest
+    matching = first_match(definition.file_patterns, path)
+    excluding = first_match(definition.exclude_patterns, path)
+    if not definition.file_patterns:
+        matched = "without file_patterns it looks at all files"
+    else:
+        matched = f"{matching} matches" if matching else f"none matches: {', '.join(definition.file_patterns)}"
+    return (
+        ActivationCheck(VALID, True, "it has no mistake"),
+        ActivationCheck(ENABLED, definition.enabled, f"enabled: {'true' if definition.enabled else 'false'}"),
+        ActivationCheck(MATCHES, bool(matching) or not definition.file_patterns, matched),
+        ActivationCheck(
+            NOT_EXCLUDED, not excluding, f"{excluding} excludes it" if excluding else "no pattern excludes it"
+        ),
+    )
+
+
+def acts_on(skill: AssistantSkill, path: str) -> bool:
+    """Whether all four questions are answered with yes."""
+    definition = skill.definition
+    if definition is None or skill.errors or not definition.enabled:
+        return False
+    wanted = not definition.file_patterns or _spec(definition.file_patterns).match_file(path)
+    return wanted and not _spec(definition.exclude_patterns).match_file(path)
+
+
+def first_match(patterns: Sequence[str], path: str) -> str:
+    """Return the pattern that decides for a path, the last one as in `.gitignore`; empty where none takes it."""
+    if not patterns:
+        return ""
+    found = _spec(tuple(patterns)).check_file(path)
+    return patterns[found.index] if found.include and found.index is not None else ""
+
+
+@lru_cache(maxsize=256)
+def _spec(patterns: tuple[str, ...]) -> "pathspec.GitIgnoreSpec":
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines(patterns)

@@ -1,0 +1,95 @@
+"""skills why and skills which: what acts on a file, and why another skill does not."""
+
+import argparse
+import os
+from pathlib import Path
+
+from tocsin.features.assistant_skills.activation import activation
+from tocsin.features.assistant_skills.folder.place import place_of
+from tocsin.features.assistant_skills.model import ActivationCheck
+from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+
+def configure_why(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin skills why`."""
+    parser.epilog = (
+        "example: tocsin skills why code-reviewer src/app.py\n\nexit code 0: it acts on the file, 1: it does not"
+    )
+    parser.add_argument("name", help="the skill; `tocsin skills list` shows them")
+    _add_file(parser)
+    parser.set_defaults(run=_why)
+
+
+def configure_which(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin skills which`."""
+    parser.epilog = "example: tocsin skills which src/app.py"
+    _add_file(parser)
+    parser.set_defaults(run=_which)
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the file; it need not be there")
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        help="the watched folder, at which patterns start; the usual one is the work tree of git around the file",
+    )
+
+
+def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(skills: AssistantSkills) -> tuple[str, tuple[ActivationCheck, ...]]:
+        path = await _path(skills, arguments)
+        return path, skills.why(readable(arguments.name), path)
+
+    path, checks = program.run(work)
+    acts = all(check.ok for check in checks)
+    if out.as_json:
+        questions = [{"question": check.question, "ok": check.ok, "reason": check.reason} for check in checks]
+        out.document({"name": arguments.name, "file": path, "acts": acts, "checks": questions})
+    else:
+        out.table(("question", "answer", "because"), [_answer(check) for check in checks])
+        out.line(f"{arguments.name} {'acts' if acts else 'does not act'} on {path}")
+    return DONE if acts else FAILED
+
+
+def _answer(check: ActivationCheck) -> tuple[str, str, str]:
+    return check.question, "yes" if check.ok else "no", check.reason
+
+
+def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(skills: AssistantSkills) -> tuple[str, list[dict[str, object]]]:
+        path = await _path(skills, arguments)
+        return path, [
+            {
+                "name": skill.name,
+                "priority": skill.definition.priority if skill.definition else "",
+                "because": activation(skill, path)[2].reason,
+            }
+            for skill in skills.which(path)
+        ]
+
+    path, found = program.run(work)
+    if out.as_json:
+        out.document({"file": path, "skills": found})
+    elif not found:
+        out.line(f"no skill acts on {path}")
+    else:
+        out.table(("skill", "priority", "because"), [[str(value) for value in each.values()] for each in found])
+    return DONE
+
+
+async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> str:
+    """Return the path of a file from the top of what is watched."""
+    file, folder, above = _places(readable(arguments.file), arguments.folder)
+    top = folder or (await skills.locate(above, ())).root
+    return place_of(top, [file]).paths[0]
+
+
+def _places(file: str, folder: str | None) -> tuple[Path, Path | None, Path]:
+    """Return file and folder in full, and the directory of the file, or the next one above that is there."""
+    path = Path(os.path.abspath(file))  # noqa: PTH100  # a link is not followed
+    above = next((parent for parent in path.parents if parent.is_dir()), Path("/"))
+    return path, None if folder is None else Path(folder).absolute(), above

@@ -1,0 +1,26 @@
+"""What assistant skills are to the rest of the program."""
+
+from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
+from tocsin.features.assistant_skills.schema import MIGRATIONS
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+
+_COMMANDS = "tocsin.features.assistant_skills.commands:"
+
+FEATURE = Feature(
+    name="assistant_skills",
+    summary="instructions by which a model, or fixed rules, look at files when they change",
+    page="assistant_skills.md",
+    tables={"assistant_skills": MIGRATIONS},
+    audit_actions=(SKILL_ASSIST,),
+    commands=(
+        FeatureCommand("why", "say why a skill acts on a file, or does not", f"{_COMMANDS}configure_why", "skills"),
+        FeatureCommand("which", "list the skills that act on a file", f"{_COMMANDS}configure_which", "skills"),
+    ),
+    open="tocsin.features.assistant_skills.opening:open_assistant_skills",
+    checks=(FeatureCheck("tocsin.features.assistant_skills.checks:check_assistant_skills", at_start=True),),
+    hourly="tocsin.features.assistant_skills.opening:prune",
+    provides={
+        "list_assistants": "tocsin.features.assistant_skills.opening:list_assistants_of",
+        "run_assistant": "tocsin.features.assistant_skills.opening:run_assistant_of",
+    },
+)

@@ -1,0 +1,64 @@
+"""What git knows of a folder: where its work tree begins, and what is about to be committed or was committed last."""
+
+import re
+from pathlib import Path
+
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.starting import run
+from tocsin.features.assistant_skills.local.commit_message import ChangedFile, GitChange
+
+TIMEOUT_S = 20.0
+MAX_DIFF_CHARS = 200_000
+# No configuration of the folder may start a program of its own.
+_SAFE = (
+    "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=", "-c",
+    "core.pager=cat", "--no-optional-locks",
+)  # fmt: skip
+_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+
+
+class GitFolder:
+    """The work tree around a folder; every call starts git."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
+        """`env` is the whole environment of git."""
+        self._folder = folder
+        self._env = {**env, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
+
+    async def top(self) -> Path | None:
+        """Return the top of the work tree; `None` outside one, or without git."""
+        found = await self._git("rev-parse", "--show-toplevel")
+        return Path(found.rstrip("\n")) if found else None
+
+    async def change(self) -> GitChange:
+        """Return what is staged, else what differs from the last commit, else the last commit itself."""
+        subjects = tuple((await self._git("log", "-10", "--format=%s")).splitlines())
+        for selected in (("--cached",), ("HEAD",)):
+            if diff := await self._git("diff", *_DIFF, *selected):
+                return GitChange(await self._files("diff", *selected), diff[:MAX_DIFF_CHARS], "", subjects)
+        diff = await self._git("show", "--format=", *_DIFF, "HEAD")
+        message = await self._git("log", "-1", "--format=%B")
+        return GitChange(await self._files("show", "--format=", "HEAD"), diff[:MAX_DIFF_CHARS], message, subjects[1:])
+
+    async def _files(self, command: str, *selected: str) -> tuple[ChangedFile, ...]:
+        statuses = (await self._git(command, *selected, "--name-status", "-z", "--find-renames")).split("\0")
+        counts = (await self._git(command, *selected, "--numstat", "-z", "--no-renames")).split("\0")
+        by_path = {
+            found[3]: found for each in counts if (found := re.match(r"\n?(\d+|-)\t(\d+|-)\t(.+)", each, re.DOTALL))
+        }
+        files, left = list[ChangedFile](), [part for part in statuses if part]
+        while len(left) >= 2:
+            status = left.pop(0).strip()[:1]
+            old = left.pop(0) if status in {"R", "C"} and len(left) > 1 else ""
+            path = left.pop(0)
+            found = by_path.get(path)
+            added, removed = (int(found[n]) if found and found[n] != "-" else 0 for n in (1, 2))
+            files.append(ChangedFile(path, "A" if status == "C" else status, added, removed, old))
+        return tuple(files)
+
+    async def _git(self, *words: str) -> str:
+        try:
+            ended = await run([*_SAFE, "-C", str(self._folder), *words], timeout_s=TIMEOUT_S, env=self._env)
+        except ProcessError:
+            return ""
+        return ended.stdout if ended.exit_code == 0 else ""

@@ -1,0 +1,60 @@
+"""The skills that work without a model, by name."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from tocsin.features.assistant_skills.folder.confined import ConfinedFolder, ConfinementError
+from tocsin.features.assistant_skills.folder.place import MAX_FILES, files_for
+from tocsin.features.assistant_skills.local.commit_message import GitChange, propose_message
+from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
+from tocsin.features.assistant_skills.local.secrets import scan_secrets
+from tocsin.features.assistant_skills.model import AssistantSkill, SkillFinding, SkillOutput
+
+SECRETS, DEPENDENCIES, COMMITS = "secret-scanner", "dependency-auditor", "git-commit-helper"
+WITHOUT_MODEL = (SECRETS, DEPENDENCIES, COMMITS)
+
+_Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
+
+
+def look_at_commit(change: GitChange) -> SkillOutput:
+    """Return what `git-commit-helper` says about a change."""
+    notes = () if change.files else ("git has no change and no commit here",)
+    return SkillOutput(tuple(propose_message(change)), len(change.files), notes)
+
+
+def look_at_files(skill: AssistantSkill, folder: ConfinedFolder, paths: Sequence[str]) -> SkillOutput:
+    """Return what a skill finds in files; what cannot be read is noted and does not end the run. Blocks."""
+    scan = _dependencies if skill.name == DEPENDENCIES else _secrets
+    findings, notes, count = list[SkillFinding](), list[str](), 0
+    for path in files_for(skill, folder, paths):
+        count += 1
+        try:
+            findings += scan(folder, path)
+        except ConfinementError as error:
+            notes.append(error.sentence())
+    if count == MAX_FILES:
+        notes.append(f"only the first {MAX_FILES} files were looked at")
+    return SkillOutput(tuple(findings), count, tuple(notes))
+
+
+def _secrets(folder: ConfinedFolder, path: str) -> list[SkillFinding]:
+    return scan_secrets(path, _settled(folder, path))
+
+
+def _dependencies(folder: ConfinedFolder, path: str) -> list[SkillFinding]:
+    def read(other: str) -> bytes | None:
+        with suppress(ConfinementError):
+            return folder.read(other)
+        return None
+
+    return audit_dependencies(path, _settled(folder, path), read)
+
+
+def _settled(folder: ConfinedFolder, path: str) -> bytes:
+    """Return the content of a file that did not change while it was read; one that keeps changing is refused."""
+    for _ in range(3):
+        before = folder.stamp(path)
+        content = folder.read(path)
+        if folder.stamp(path) == before:
+            return content
+    raise ConfinementError(f"{path} changes while it is read", hint="the next change is looked at")

@@ -1,0 +1,76 @@
+"""What runs of assistant skills found, kept beside the runs."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.features.assistant_skills.model import SkillFinding, finding_of
+
+KEPT_S = 30 * 86400.0  # as long as runs are
+
+
+class UnknownResultError(TocsinError):
+    """No run of an assistant skill has that id."""
+
+    code = "not-found"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillResultRecord:
+    """What one run found and proposes; `folder` is where its paths start."""
+
+    run_id: str
+    skill: str
+    folder: str
+    findings: tuple[SkillFinding, ...] = ()
+    patch: str = ""
+    applied_at: float | None = None
+
+
+class SkillResults:
+    """The table of results."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, result: SkillResultRecord) -> None:
+        """Keep the result of a run."""
+        findings = json.dumps([finding.document() for finding in result.findings])
+        row = (result.run_id, result.skill, result.folder, findings, result.patch, self._clock.now(), result.applied_at)
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO assistant_results VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+        await self._database.write(work)
+
+    async def get(self, run_id: str) -> SkillResultRecord:
+        """Return the result of a run, by its id or the only one that begins or ends like it."""
+
+        def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            sql = "SELECT * FROM assistant_results WHERE run_id = ?1 OR run_id LIKE ?2 OR run_id LIKE ?3 LIMIT 2"
+            plain = run_id.replace("%", "").replace("_", "")
+            return list(connection.execute(sql, [run_id, f"{plain}%", f"%-{plain}%"]))
+
+        found = await self._database.read(work) if run_id else []
+        if len(found) != 1:
+            reason = "has an id that begins so" if found else "has that id"
+            raise UnknownResultError(
+                f"{'more than one run' if found else 'no run of an assistant skill'} {reason}: {run_id[:60]}",
+                hint="the run prints its id; a result is kept for 30 days",
+            )
+        row = found[0]
+        findings = tuple(finding_of(each) for each in json.loads(row["findings"]))
+        return SkillResultRecord(row["run_id"], row["skill"], row["folder"], findings, row["patch"], row["applied_at"])
+
+    async def prune(self) -> None:
+        """Delete results that are older than runs are kept."""
+        oldest = self._clock.now() - KEPT_S
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM assistant_results WHERE created_at < ?", [oldest])
+
+        await self._database.write(work)

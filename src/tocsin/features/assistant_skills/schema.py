@@ -1,0 +1,16 @@
+"""The tables of assistant skills. A released migration is never edited; a new one is added."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE assistant_results (
+        run_id TEXT PRIMARY KEY,
+        skill TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        findings TEXT NOT NULL,
+        patch TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        applied_at REAL
+    ) WITHOUT ROWID;
+    CREATE INDEX assistant_results_age ON assistant_results (created_at);
+    """,
+)

@@ -1,0 +1,171 @@
+"""Assistant skills: which there are, which act on a file, and running one."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.assistant_skills.activation import activation, acts_on
+from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
+from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
+from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of
+from tocsin.features.assistant_skills.local.git import GitFolder
+from tocsin.features.assistant_skills.local.rules import COMMITS, WITHOUT_MODEL, look_at_commit, look_at_files
+from tocsin.features.assistant_skills.model import (
+    ActivationCheck,
+    AssistantSkill,
+    AssistantUnusableError,
+    SkillFinding,
+    SkillOutput,
+)
+from tocsin.features.assistant_skills.results import SkillResultRecord, SkillResults
+from tocsin.features.assistant_skills.store import AssistantFolders
+from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus
+from tocsin.runs.recorder import RunHandle
+
+MAX_FINDINGS = 200
+MONTH_S = 30 * 86400
+_SHOWN_FILES = 20
+
+
+class AssistantSkills:
+    """The assistant skills of the package and of the data directory."""
+
+    def __init__(self, folders: AssistantFolders, results: SkillResults, context: FeatureContext) -> None:
+        self.results = results
+        self._folders = folders
+        self._context = context
+
+    def list(self) -> tuple[AssistantSkill, ...]:
+        """Return all skills in the order in which they act."""
+        return self._folders.all()
+
+    def get(self, name: str) -> AssistantSkill:
+        """Return one skill, valid or not; raises UnknownAssistantError."""
+        return self._folders.get(name)
+
+    async def documents(self) -> Sequence[Mapping[str, Any]]:
+        """Return the records of all skills by name."""
+        runs, records = self._context.runs(), []
+        for skill in sorted(self.list(), key=lambda skill: skill.name):
+            last = await runs.search(RunKind.SKILL, skill.name, limit=1)
+            count = await runs.count_recent(RunKind.SKILL, skill.name, MONTH_S)
+            last_run = as_document(last.items[0]) if last.items else None
+            records.append(skill.document() | {"last_run": last_run, "runs_30d": count})
+        return records
+
+    def why(self, name: str, path: str) -> tuple[ActivationCheck, ...]:
+        """Return the four questions about a skill and a file; raises UnknownAssistantError."""
+        return activation(self.get(name), path)
+
+    def which(self, path: str) -> tuple[AssistantSkill, ...]:
+        """Return the skills that act on a file, in their order."""
+        return tuple(skill for skill in self.list() if acts_on(skill, path))
+
+    async def locate(self, base: Path, files: Sequence[str]) -> SkillPlace:
+        """Return the work tree around the first file, else the folder that asks, with the paths from there."""
+        asked = [base / file for file in files] or [base]
+        missing = [str(path) for path in asked if not path.exists() and not path.is_symlink()]
+        if missing:
+            raise ConfigError(f"there is no file {missing[0]}", hint="paths start at the working directory")
+        start = asked[0] if asked[0].is_dir() else asked[0].parent
+        top = await self._git(start).top()
+        return place_of(top or (base if start.is_relative_to(base) else start), asked)
+
+    async def run(self, name: str, request: AssistantRequest) -> AssistantRun:
+        """Run a skill to its end; raises TocsinError for one that cannot be started."""
+        skill = self._usable(name)
+        if request.folder is None:
+            raise ConfigError(f"{name} needs a folder to look at", hint="run it with `tocsin skills run`")
+        place = await self.locate(request.folder, request.files)
+        found = SkillResultRecord("", skill.name, str(place.root))
+
+        async def work(handle: RunHandle) -> RunResult:
+            nonlocal found
+            output = await self._look(skill, place)
+            found = replace(found, run_id=handle.run_id, findings=_ordered(output.findings))
+            await self.results.add(found)
+            _write(handle, found, output)
+            return RunResult(RunStatus.SUCCEEDED)
+
+        shown = [path or "." for path in place.paths[:_SHOWN_FILES]]
+        order = RunSpec(
+            RunKind.SKILL,
+            skill.name,
+            skill.name,
+            request.cause,
+            request.actor,
+            params={"folder": str(place.root), "files": shown},
+            parent_run_id=request.parent_run_id,
+        )
+
+        def note(run: Run) -> None:
+            self._note(run, request, len(found.findings))
+
+        run = await self._context.runs().execute(order, work, watch=request.watch, on_end=request.on_end or note)
+        return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+
+    def _usable(self, name: str) -> AssistantSkill:
+        skill = self.get(name)
+        if skill.errors:
+            mistakes = "; ".join(map(str, skill.errors))
+            raise AssistantUnusableError(
+                f"the skill {name} cannot be run: {skill.file}:{mistakes}", hint="correct the file"
+            )
+        if skill.definition is None or not skill.definition.enabled:
+            raise AssistantUnusableError(
+                f"the skill {name} is switched off", hint=f"write enabled: true in {skill.file}"
+            )
+        if name not in WITHOUT_MODEL:
+            raise AssistantUnusableError(
+                f"the skill {name} needs a chat model", hint=f"without one: {', '.join(WITHOUT_MODEL)}"
+            )
+        return skill
+
+    async def _look(self, skill: AssistantSkill, place: SkillPlace) -> SkillOutput:
+        if skill.name == COMMITS:
+            return look_at_commit(await self._git(place.root).change())
+        with ConfinedFolder(place.root) as folder:
+            return await asyncio.to_thread(look_at_files, skill, folder, place.paths)
+
+    def _git(self, folder: Path) -> GitFolder:
+        return GitFolder(folder, dict(self._context.environment()))
+
+    def _note(self, run: Run, request: AssistantRequest, findings: int) -> None:
+        facts = {
+            "run": run.id,
+            "skill": run.subject_id,
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "duration_ms": run.duration_ms,
+            "findings": findings,
+        }
+        self._context.audit.record(
+            SKILL_ASSIST, f"{run.subject_name} {run.status}", source=request.source, metadata=facts
+        )
+
+
+def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:
+    """Return the worst findings first."""
+    ranked = sorted(findings, key=lambda finding: (finding.severity.rank, finding.path, finding.line))
+    return tuple(ranked[:MAX_FINDINGS])
+
+
+def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> None:
+    for finding in found.findings:
+        handle.write("stdout", f"{finding}\n")
+        for line in finding.suggestion.splitlines():
+            handle.write("stdout", f"    {line}\n")
+    for note in output.notes:
+        handle.write("stderr", f"{note}\n")
+    left_out = len(output.findings) - len(found.findings)
+    more = f", {left_out} more are left out" if left_out else ""
+    files = f"{output.files} file{'' if output.files == 1 else 's'}"
+    count = f"{len(found.findings)} finding{'' if len(found.findings) == 1 else 's'}"
+    handle.write("stderr", f"{found.skill}: {files}, {count}{more}\n")

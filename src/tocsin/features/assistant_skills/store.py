@@ -1,0 +1,79 @@
+"""Where assistant skills are: those of the package, and those of the data directory, which win."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.front_matter import NAME_RULE, body_of, is_name, read_definition
+from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue
+from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.features.assistant_skills.model import INSTRUCTIONS, AssistantSkill, UnknownAssistantError
+
+BUILT_IN = Path(__file__).with_name("builtin")
+
+
+class AssistantFolders:
+    """Reads skills anew at every call; a broken one leaves the others alone."""
+
+    def __init__(self, own: Path, built_in: Path = BUILT_IN) -> None:
+        self._own = own
+        self._built_in = built_in
+
+    def all(self) -> tuple[AssistantSkill, ...]:
+        """Return all skills in the order in which they act: by priority, then by name."""
+        shipped = {path.name: read_assistant(path, built_in=True) for path in _folders(self._built_in)}
+        own = {path.name: read_assistant(path, built_in=False) for path in _folders(self._own)}
+        return tuple(sorted((shipped | own).values(), key=lambda skill: skill.rank))
+
+    def get(self, name: str) -> AssistantSkill:
+        """Return one skill, valid or not; raises UnknownAssistantError."""
+        for folder, built_in in ((self._own, False), (self._built_in, True)):
+            if is_name(name) and _is_there(folder / name / INSTRUCTIONS):
+                return read_assistant(folder / name, built_in=built_in)
+        names = sorted(skill.name for skill in self.all())
+        hint = f"there are: {', '.join(names)}{suggestion(name, names)}"
+        raise UnknownAssistantError(f"there is no assistant skill {shorten(name)!r}", hint=hint)
+
+
+def read_assistant(path: Path, *, built_in: bool) -> AssistantSkill:
+    """Read the skill in a folder that has a `SKILL.md`."""
+    file = path / INSTRUCTIONS
+    if not is_name(path.name):
+        return _invalid(path, built_in, f"{shorten(path.name)!r} is not a valid name of a skill: use {NAME_RULE}")
+    if path.is_symlink() or file.is_symlink():
+        return _invalid(path, built_in, "it is a symbolic link; put the folder and the file themselves here")
+    try:
+        for place in () if built_in else (path.parent, path, file):
+            refuse_others(place)
+        content = read_limited(file)
+        definition = read_definition(content, file, path.name)
+    except YamlError as error:
+        return AssistantSkill(path.name, path, built_in, errors=error.problems)
+    except ConfigError as error:
+        return _invalid(path, built_in, error.sentence())
+    except OSError as error:
+        return _invalid(path, built_in, f"it cannot be read: {error.strerror}")
+    return AssistantSkill(path.name, path, built_in, definition, body_of(content))
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    try:
+        found = sorted(entry.path for entry in os.scandir(path) if not entry.name.startswith("."))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="check its rights") from None
+    yield from (Path(folder) for folder in found if _is_there(Path(folder, INSTRUCTIONS)))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_symlink() or path.exists()
+    except OSError:
+        return False
+
+
+def _invalid(path: Path, built_in: bool, detail: str) -> AssistantSkill:
+    return AssistantSkill(path.name, path, built_in, errors=(YamlIssue(TOP.line, TOP.column, "", detail),))

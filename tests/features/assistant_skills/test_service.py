@@ -1,0 +1,202 @@
+"""Assistant skills in a data directory: listed, asked about, and run."""
+
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.features.assistant_skills.broken_front_matter import file_of
+
+from tocsin.cli.main import run as tocsin
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.features.assistant_skills.feature import FEATURE
+from tocsin.features.assistant_skills.model import UnknownAssistantError
+from tocsin.features.context import AssistantRequest
+from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.testing.features import FeatureBench, open_feature
+
+AWS = "AK" + "IAQ7XJ3LPWZ5NMBV2R"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[FeatureBench]:
+    async with open_feature(FEATURE, tmp_path / "data") as bench:
+        yield bench
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / "a.py").write_text(f"KEY = '{AWS}'\n")
+    return folder
+
+
+def put(bench: FeatureBench, name: str, text: str) -> Path:
+    path = bench.app.settings.data_dir / "skills" / name / "SKILL.md"
+    path.parent.mkdir(parents=True, mode=0o700)
+    path.write_text(text)
+    return path
+
+
+def asked(folder: Path, *files: str) -> AssistantRequest:
+    return AssistantRequest(source="cli", cause=RunTrigger.MANUAL, folder=folder, files=files)
+
+
+def test_a_folder_of_the_same_name_takes_the_place_of_a_shipped_skill(bench: FeatureBench):
+    put(bench, "code-reviewer", file_of().replace("name: reviewer", "name: code-reviewer"))
+    found = {skill.name: skill for skill in bench.service.list()}
+    assert len(found) == 8
+    assert not found["code-reviewer"].built_in
+    assert found["code-reviewer"].body == "# How"
+
+
+def test_a_file_of_the_public_convention_loads_and_may_only_read(bench: FeatureBench):
+    put(bench, "pdf", "---\nname: pdf\ndescription: Reads PDF files.\nversion: 1\n---\nDo it.\n")
+    skill = bench.service.get("pdf")
+    assert (skill.errors, skill.definition.tools) == ((), ("Read", "Grep", "Glob"))
+    assert [hint.line for hint in skill.definition.hints] == [3, 4]
+
+
+async def test_a_broken_skill_is_listed_with_its_line_told_by_doctor_and_answers_why(bench: FeatureBench):
+    file = put(bench, "reviewer", file_of().replace("priority: high", "priority: urgent"))
+    (record,) = [record for record in await bench.service.documents() if record["name"] == "reviewer"]
+    assert (record["valid"], record["runnable"], [error["line"] for error in record["errors"]]) == (False, False, [8])
+    assert f"{file}:8:11" in next(found.detail for found in await bench.findings() if found.state == "error")
+    checks = bench.service.why("reviewer", "a.py")
+    assert [check.ok for check in checks] == [False, False, False, False]
+    assert f"{file}:8:11" in checks[0].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "answers"),
+    [
+        ({}, "src/a.py", [True, True, True, True]),
+        ({"enabled: true": "enabled: false"}, "src/a.py", [True, False, True, True]),
+        ({}, "src/a.md", [True, True, False, True]),
+        ({}, "src/test_a.py", [True, True, True, False]),
+        ({"enabled: true": "enabled: false"}, "test_a.md", [True, False, False, False]),
+    ],
+)
+def test_the_four_questions_are_answered_each_for_itself(
+    bench: FeatureBench, changes: dict[str, str], path: str, answers: list[bool]
+):
+    text = file_of()
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    put(bench, "reviewer", text)
+    assert [check.ok for check in bench.service.why("reviewer", path)] == answers
+    assert ("reviewer" in [skill.name for skill in bench.service.which(path)]) == all(answers)
+
+
+async def test_a_run_finds_is_recorded_and_leaves_one_audit_entry_without_paths(bench: FeatureBench, folder: Path):
+    ended = await bench.service.run("secret-scanner", asked(folder, "a.py"))
+    assert ended.run.status is RunStatus.SUCCEEDED
+    assert [(each["path"], each["line"], each["severity"]) for each in ended.findings] == [("a.py", 1, "critical")]
+    (entry,) = bench.audit()
+    assert (entry.action, entry.metadata["findings"], entry.metadata["run"]) == ("skill.assist", 1, ended.run.id)
+    assert "a.py" not in json.dumps(entry.metadata)
+    kept = await bench.service.results.get(ended.run.id[:13])
+    assert (kept.run_id, kept.skill, kept.folder) == (ended.run.id, "secret-scanner", str(folder))
+    assert AWS not in await bench.app.runs().text(ended.run.id, 10_000)
+
+
+async def test_a_folder_is_looked_at_without_what_git_ignores(bench: FeatureBench, folder: Path):
+    (folder / ".gitignore").write_text("build/\n*.log\n!keep.log\n")
+    for name in ("build/b.py", "x.log", "keep.log", "a.py~", "sub/c.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"KEY = '{AWS}'\n")
+    (folder / "link.py").symlink_to("/etc/passwd")
+    ended = await bench.service.run("secret-scanner", asked(folder))
+    assert [each["path"] for each in ended.findings] == ["a.py", "keep.log", "sub/c.py"]
+
+
+async def test_the_files_of_a_run_are_in_one_folder(bench: FeatureBench, folder: Path, tmp_path: Path):
+    (tmp_path / "elsewhere").write_text("x")
+    with pytest.raises(ConfigError, match="is not below"):
+        await bench.service.run("secret-scanner", asked(folder, "a.py", "../elsewhere"))
+    with pytest.raises(ConfigError, match="there is no file"):
+        await bench.service.run("secret-scanner", asked(folder, "none.py"))
+    (folder / "link.py").symlink_to(tmp_path / "elsewhere")
+    ended = await bench.service.run("secret-scanner", asked(folder, "link.py"))
+    assert "link.py is a symbolic link" in await bench.app.runs().text(ended.run.id, 1000)
+
+
+async def test_a_commit_message_is_proposed_for_what_is_staged_and_for_a_poor_commit(bench: FeatureBench, folder: Path):
+    git = ["git", "-C", str(folder), "-c", "user.name=T", "-c", "user.email=t@example.org"]
+    subprocess.run([*git, "add", "a.py"], check=True)
+    ended = await bench.service.run("git-commit-helper", asked(folder))
+    assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
+    subprocess.run([*git, "commit", "-q", "-m", "wip"], check=True)
+    ended = await bench.service.run("git-commit-helper", asked(folder))
+    assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
+    subprocess.run([*git, "commit", "-q", "--amend", "-m", "Keep the key of the billing service"], check=True)
+    assert (await bench.service.run("git-commit-helper", asked(folder))).findings == []
+
+
+@pytest.mark.parametrize("name", ["nope", "../x", "secret-scaner"])
+async def test_a_skill_that_is_not_there_is_told_with_those_that_are(bench: FeatureBench, folder: Path, name: str):
+    with pytest.raises(UnknownAssistantError) as told:
+        await bench.service.run(name, asked(folder))
+    assert "secret-scanner" in told.value.hint
+
+
+async def test_a_skill_that_is_switched_off_is_not_run(bench: FeatureBench, folder: Path):
+    text = file_of().replace("name: reviewer", "name: secret-scanner").replace("enabled: true", "enabled: false")
+    put(bench, "secret-scanner", text)
+    with pytest.raises(TocsinError, match="switched off"):
+        await bench.service.run("secret-scanner", asked(folder))
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("REDIS_URL", "off")
+
+    def call(*words: str) -> tuple[int, str]:
+        code = tocsin(["--data-dir", str(tmp_path / "data"), "--env-file", "/dev/null", *words])
+        return code, capsys.readouterr().out
+
+    return call
+
+
+def test_the_command_lists_both_kinds_of_skills_together(command, tmp_path: Path):
+    backup = tmp_path / "data" / "skills" / "backup"
+    backup.mkdir(parents=True, mode=0o700)
+    (backup / "skill.yaml").write_text("name: backup\ndescription: Makes one.\ncommand: echo done\n")
+    code, out = command("--json", "skills", "list")
+    kinds = {record["name"]: record["kind"] for record in json.loads(out)}
+    assert (code, len(kinds), kinds["backup"], kinds["secret-scanner"]) == (0, 9, "runnable", "assistant")
+    assert command("skills", "run", "backup")[1] == "done\n"
+
+
+def test_the_command_runs_an_assistant_skill_on_files_and_prints_its_findings(command, folder: Path):
+    code, out = command("--json", "skills", "run", "secret-scanner", str(folder / "a.py"))
+    document = json.loads(out)
+    assert (code, document["status"], [each["line"] for each in document["findings"]]) == (0, "succeeded", [1])
+    code, out = command("skills", "run", "secret-scanner", str(folder))
+    assert (code, out.splitlines()[0][:18]) == (0, "a.py:1: critical: ")
+
+
+def test_the_command_says_why_and_which(command, folder: Path):
+    code, out = command("skills", "why", "dependency-auditor", str(folder / "new" / "go.mod"))
+    assert (code, out.splitlines()[-1]) == (0, "dependency-auditor acts on new/go.mod")
+    assert command("skills", "why", "dependency-auditor", str(folder / "a.py"))[0] == 1
+    code, out = command("--json", "skills", "which", str(folder / "go.mod"), "--folder", str(folder))
+    assert [each["name"] for each in json.loads(out)["skills"]] == [
+        "dependency-auditor",
+        "secret-scanner",
+        "readme-updater",
+    ]
+
+
+def test_the_command_lints_a_skill_by_name_folder_and_file(command, tmp_path: Path):
+    broken = tmp_path / "team" / "reviewer" / "SKILL.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_text(file_of().replace("priority: high", "priority: hihg"))
+    for path in (broken, broken.parent, broken.parent.parent):
+        code, out = command("--json", "skills", "lint", str(path))
+        assert (code, [(error["line"], error["column"]) for error in json.loads(out)[0]["errors"]]) == (1, [(8, 11)])
+    assert command("skills", "lint", "code-reviewer") == (0, "1 skill: 0 mistakes, 0 warnings, 0 hints\n")
+    assert command("skills", "lint", str(tmp_path))[0] == 1
