@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.operator import notify_operator
+from tocsin.assembly.operator import notify_operator, tell_operator_once
 from tocsin.channels.inbound import InboundMessage
 from tocsin.features.context import (
     Abilities,
@@ -56,12 +56,18 @@ def _own_abilities(app: "App") -> Abilities:
         list_assistants=_no_assistants,
         run_assistant=_no_assistant_runs,
         notify=notify_operator(app),
+        unread_notices=_no_notices,
+        tell_operator=tell_operator_once(app),
         reveal_secret=_no_vault,
         reveal_secrets=_no_secrets,
         start_run=_no_runs,
         indicate=indicate,
         cause_of=cause_of,
     )
+
+
+async def _no_notices() -> int:
+    return 0
 
 
 async def _no_skills() -> Sequence[SkillInfo]:

@@ -12,7 +12,7 @@ from tocsin.features.contract import Feature, load
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import Abilities, FeatureContext, StartRun
+    from tocsin.features.context import Abilities, FeatureContext, StartRun, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.model import RunKind
@@ -101,6 +101,23 @@ class OpenFeatures:
             except TocsinError as error:
                 log.warning("a feature gives no status", extra={"feature": name, "reason": error.sentence()})
         return lines
+
+    async def subsystems(self) -> "dict[str, list[SubsystemStatus]]":
+        """Return what features tell of each subsystem; one that fails is a subsystem with an error."""
+        found: dict[str, list[SubsystemStatus]] = {}
+        for feature in self.known.values():
+            for subsystem, name in feature.subsystems.items():
+                found.setdefault(subsystem, []).append(await self._subsystem(feature.name, name))
+        return found
+
+    async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":
+        from tocsin.features.context import SubsystemState, SubsystemStatus
+
+        try:
+            status: SubsystemStatus = await load(name)(self.opened(feature))
+        except TocsinError as error:
+            return SubsystemStatus(SubsystemState.ERROR, error.sentence())
+        return status
 
     async def start(self) -> None:
         """Do what features do once when services start."""

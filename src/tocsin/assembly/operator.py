@@ -10,7 +10,7 @@ from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
-    from tocsin.features.context import Notice, Notify
+    from tocsin.features.context import Notice, Notify, TellOperator
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,24 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
         notices = BotSettings.of(app.settings, channel.variables).notices
         if notices:
             await tell_through(app.outbox, Caller("bot"), channel.name)(notices, Reply(text), f"admin:{new_id()}")
+
+    return tell
+
+
+def tell_operator_once(app: "App") -> "TellOperator":
+    """Return what queues a notice for the default chat of the bot, else for its admin chat."""
+
+    async def tell(text: str, /, *, key: str) -> bool:
+        from tocsin.assembly.bot import conversation_of
+
+        if not app.registry.bot_channel().configured:
+            return False
+        channel = conversation_of(app.registry)
+        variables = channel.variables
+        target = app.settings[variables.default_chat] or app.settings[variables.admin]
+        if target:
+            await app.outbox.queue_replies(channel.name, target, [Reply(text)], key, Caller("notifications"))
+        return bool(target)
 
     return tell
 

@@ -6,7 +6,7 @@ import each other.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,6 +52,47 @@ class Notice:
     source: str = ""  # which feature or object tells it
     link: str = ""  # the page of the dashboard, such as `#/cron/…`
     dedupe_key: str = ""  # notices of one key within a day are one
+
+
+class SubsystemState(StrEnum):
+    """How a subsystem is; the worst comes last."""
+
+    DISABLED = "disabled"  # it is not installed, or switched off
+    UNCONFIGURED = "unconfigured"
+    OK = "ok"
+    DEGRADED = "degraded"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """Something that needs a person, such as a failing job or an expiring secret."""
+
+    severity: NoticeLevel
+    message: str  # one sentence without a full stop
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """A run that is due next; `at` is Unix seconds."""
+
+    job_id: str
+    name: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubsystemStatus:
+    """What a feature tells of a subsystem, from real checks."""
+
+    state: SubsystemState
+    summary: str  # such as `12 jobs, 1 failing`
+    counts: Mapping[str, int] = field(default_factory=dict)
+    last_event_at: float | None = None  # Unix seconds
+    link: str = ""  # the page of the dashboard; empty: that of the subsystem
+    attention: Sequence[AttentionItem] = ()
+    next_runs: Sequence[NextRun] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +201,16 @@ class RevealSecrets(Protocol):
         ...
 
 
+class TellOperator(Protocol):
+    """Queues a text for the chat of the operator: BOTCHAT_DEFAULT_CHAT_ID, else the admin chat."""
+
+    async def __call__(self, text: str, /, *, key: str) -> bool:
+        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError."""
+        ...
+
+
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
+UnreadNotices = Callable[[], Awaitable[int]]
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
 ListAssistants = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]  # the records of assistant skills, by name
 # Runs an assistant skill to its end; raises TocsinError for one that cannot be started.
@@ -179,6 +229,8 @@ class Abilities:
     list_assistants: ListAssistants
     run_assistant: RunAssistant
     notify: Notify
+    unread_notices: UnreadNotices  # how many notices nobody has read; 0 where no feature keeps them
+    tell_operator: TellOperator
     reveal_secret: RevealSecret
     reveal_secrets: RevealSecrets
     start_run: StartRun

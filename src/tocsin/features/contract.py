@@ -62,6 +62,7 @@ class Feature:
     open: Name = ""  # returns the feature's service; closed with the program where that has an `aclose`
     checks: tuple[FeatureCheck, ...] = ()
     status: Name = ""  # async: returns lines for `/status` of the bot
+    subsystems: Mapping[str, Name] = field(default_factory=dict)  # by subsystem, such as cron: a `SubsystemStatus`
     services: tuple[Name, ...] = ()  # each returns a `Service`: it runs beside the others until it is told to stop
     on_start: Name = ""  # async: called once when services start, beside them
     hourly: Name = ""  # async: called once an hour in processes that run services, such as to prune

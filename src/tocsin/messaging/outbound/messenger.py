@@ -141,16 +141,20 @@ class Messenger:
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
         return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
 
-    async def notify_by_queue(self, profile: str, message: str, caller: Caller) -> NotifyResult:
+    async def notify_by_queue(
+        self, profile: str, message: str, caller: Caller, *, key: str = "", parse_mode: str = ""
+    ) -> NotifyResult:
         """Queue the message for every target of a profile; an invalid target becomes a failed result.
 
+        The same `key` queues it once, within 24 hours.
         Raises UnknownProfileError, ConfigError, and what the store raises when nothing was queued.
         """
         prepared: list[NewDelivery | SendResult] = []
         profiles = self._profiles()
-        for entry in profiles.get(profile).entries:
+        for number, entry in enumerate(profiles.get(profile).entries):
             try:
-                prepared.append(self._outbox.prepare(entry.channel, entry.target, message, caller.source))
+                new = self._outbox.prepare(entry.channel, entry.target, message, caller.source, parse_mode=parse_mode)
+                prepared.append(new.with_terms(None, None, f"{key}:{number}") if key else new)
             except TocsinError as error:
                 said = f"{profiles.place(entry)}{error.sentence()}"
                 prepared.append(SendResult(False, entry.channel, entry.target, error=said))

@@ -71,12 +71,14 @@ class Outbox:
         """Return the number of messages that a text would be split into; raises like `prepare`."""
         return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
 
-    def prepare(self, channel: str, target: str, message: str, source: str, policy: str = "") -> NewDelivery:
+    def prepare(
+        self, channel: str, target: str, message: str, source: str, policy: str = "", *, parse_mode: str = ""
+    ) -> NewDelivery:
         """Check a message as a direct send does, and return the message to queue.
 
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
-        return self._prepare(channel, Outgoing(target, message), source, policy)
+        return self._prepare(channel, Outgoing(target, message, parse_mode=parse_mode), source, policy)
 
     def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
         adapter = self._registry.adapter(channel)
