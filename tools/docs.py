@@ -470,6 +470,8 @@ def modules_of(adapter: type[OutboundAdapter]) -> Iterator[Any]:
 def bot_blocks() -> dict[str, str]:
     """Return the tables of the page about the bot."""
     rows = [(f"`/{name}`", description, "") for name, description in DESCRIPTIONS.items()]
+    further = [command for feature in find_features().features for command in feature.bot_commands]
+    rows += [(f"`/{command.name}`", command.help, "") for command in further]
     rows += [(f"`/{name}`", description, "the admin chat") for name, description in ADMIN_DESCRIPTIONS.items()]
     models = [v for v in CORE_VARIABLES if v.name.startswith(MODEL_SETTINGS)]
     return {"commands": table(("Command", "What it does", "Only in"), rows), "model-settings": settings_table(models)}

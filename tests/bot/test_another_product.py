@@ -23,7 +23,7 @@ from tocsin.channels.conversation import (
 )
 from tocsin.channels.inbound import Attachment, InboundMessage, WebhookRequest
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import Variable, boolean, integer
+from tocsin.core.config.variables import Variable, boolean, integer, text
 from tocsin.core.text.markup import Shown
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlingStatus
@@ -60,7 +60,7 @@ class TownConversation(ConversationAdapter):
     edit_every_s = 5.0
     variables: ClassVar[ConversationVariables] = ConversationVariables(
         ROOMS, MAYOR, MAYOR, number("A", 60), number("B", 20), number("C", 2), number("D", 5), number("E", 10),
-        Variable("F", boolean, True, "Whether previews are shown."),
+        Variable("F", boolean, True, "Whether previews are shown."), Variable("G", text, "recall", "Memory."),
     )  # fmt: skip
 
     def __init__(self, clock: Clock) -> None:

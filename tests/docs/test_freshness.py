@@ -75,7 +75,10 @@ def test_every_metric_is_documented(name: str):
     assert f"| `{name}` |" in DOCS["docs/http.md"]
 
 
-@pytest.mark.parametrize("name", [*DESCRIPTIONS, *ADMIN_DESCRIPTIONS])
+FURTHER = [command.name for feature in find_features().features for command in feature.bot_commands]
+
+
+@pytest.mark.parametrize("name", [*DESCRIPTIONS, *FURTHER, *ADMIN_DESCRIPTIONS])
 def test_every_command_of_the_bot_is_documented(name: str):
     assert f"| `/{name}` |" in DOCS["docs/bot.md"]
 

@@ -12,6 +12,7 @@ from tocsin.features.context import (
     AssistantRequest,
     AssistantRun,
     FeatureContext,
+    RecalledEntry,
     SkillInfo,
 )
 from tocsin.messaging.inbound.indicator import indicating
@@ -61,6 +62,8 @@ def _own_abilities(app: "App") -> Abilities:
         reveal_secret=_no_vault,
         reveal_secrets=_no_secrets,
         start_run=_no_runs,
+        recall=_nothing_recalled,
+        remember=_no_memory,
         indicate=indicate,
         cause_of=cause_of,
     )
@@ -92,6 +95,14 @@ async def _no_vault(name: str, /, *, reader: str) -> str:
 
 async def _no_secrets(*, reader: str) -> Mapping[str, str]:
     return {}
+
+
+async def _nothing_recalled(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+    return ()
+
+
+async def _no_memory(chat_id: str, text: str, /) -> str:
+    raise AbilityMissingError("nothing can be stored: this installation has no memory")
 
 
 async def _no_runs(kind: RunKind, subject: str, **_: Any) -> ActiveRun:

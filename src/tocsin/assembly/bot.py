@@ -25,6 +25,7 @@ from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.runner import Bot
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.albums import Albums
+from tocsin.bot.talk.chat_memory import ChatMemory
 from tocsin.bot.talk.conversation import Conversation
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
 from tocsin.bot.talk.preview import Previews
@@ -59,6 +60,7 @@ class BotDependencies:
     shown_as: ShownAs | None = None
     prepare: Prepare = text_only
     free_form: Mapping[ChatMode, FreeForm] = field(default_factory=dict)  # of every mode but chat
+    chat_memory: ChatMemory = field(default_factory=ChatMemory)
     on_button: OnButton | None = None  # `confirm:` and `cancel:` buttons that are not the bot's own
 
 
@@ -150,8 +152,9 @@ def build_bot(parts: BotDependencies) -> Bot:
     access = build_access(settings, parts.database, parts.clock, parts.audit, parts.tell, parts.shown_as)
     buffer = ConversationBuffer(parts.sessions, settings.max_history)
     commands = Commands(executor, persistence, parts.sessions, buffer, parts.for_commands, channel, settings.admin)
-    conversation = Conversation(executor, buffer, parts.provider, parts.prepare)
+    conversation = Conversation(executor, buffer, parts.provider, parts.prepare, parts.chat_memory)
     free_text = FreeTextHandler(conversation, persistence, executor, parts.prepare, parts.free_form)
     handler = BotHandler(commands, free_text, Albums(parts.clock), buffer, executor.sequencer, channel, parts.on_button)
     access_handler = BotAccessHandler(access, commands.status, executor.sequencer, channel)
-    return Bot(access, access_handler, handler, executor, channel, parts.clock, settings)
+    descriptions = parts.for_commands.descriptions()
+    return Bot(access, access_handler, handler, executor, channel, parts.clock, settings, descriptions)

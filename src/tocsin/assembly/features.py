@@ -1,7 +1,7 @@
 """Introduces each feature to what it needs: its context, and the abilities of the others as plain functions."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.features.contract import Feature, load
 
 if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
     from tocsin.features.context import Abilities, FeatureContext, StartRun, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
@@ -61,6 +62,18 @@ class OpenFeatures:
     def last_handlers(self) -> "list[Handler]":
         """Return what is asked about a received message that nothing else took."""
         return list(self._each(lambda feature: feature.last_handlers))
+
+    def bot_commands(self, *, without: str = "") -> "dict[str, tuple[str, Callable[[InboundMessage], Awaitable[str]]]]":
+        """Return by name what further commands of the bot say in `/help`, and what answers them.
+
+        Leaves out those of the feature that provides the ability `without`.
+        """
+        return {
+            command.name: (command.help, load(command.answer)(self.opened(feature.name)))
+            for feature in self.known.values()
+            if without not in feature.provides
+            for command in feature.bot_commands
+        }
 
     def services(self) -> list[Any]:
         """Return what runs until it is told to stop."""

@@ -16,9 +16,11 @@ from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
+    from tocsin.bot.commands import FurtherCommand
     from tocsin.bot.contract import RunSkillForChat, SkillResult
     from tocsin.bot.runner import Bot
     from tocsin.bot.settings import BotSettings
+    from tocsin.bot.talk.chat_memory import ChatMemory
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.channels.conversation import ConversationAdapter, UpdateSource
     from tocsin.features.context import OnEnd
@@ -163,6 +165,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
         provider=models.name,
         max_history=settings.max_history,
         model_problems=models.problems,
+        further=_further_commands(app, settings),
     )
     return build_bot(
         BotDependencies(
@@ -178,10 +181,25 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
             provider=models.find,
             shown_as=shown_by(app.outbox, channel),
             prepare=attachments.prepare,
+            chat_memory=_chat_memory(app, settings),
             free_form={ChatMode.SKILL: planner.propose},
             on_button=planner.on_button,
         )
     )
+
+
+def _further_commands(app: App, settings: "BotSettings") -> "dict[str, FurtherCommand]":
+    from tocsin.bot.commands import FurtherCommand
+
+    found = app.features.bot_commands(without="recall" if settings.memory == "off" else "")
+    return {name: FurtherCommand(*command) for name, command in found.items()}
+
+
+def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
+    from tocsin.bot.talk.chat_memory import ChatMemory
+
+    can, use = app.features.can, settings.memory
+    return ChatMemory(can.recall if use != "off" else None, can.remember if use == "on" else None)
 
 
 def _skill_runner(app: App, source: str) -> "RunSkillForChat":

@@ -1,9 +1,10 @@
 """The commands of the bot, and the buttons that do the same."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from tocsin.bot import keyboards
 from tocsin.bot.contract import (
@@ -55,6 +56,13 @@ WELCOME = "Hello! Write to me, and I answer. What else I understand:"
 NO_SKILLS = "No skills are installed."
 
 
+class FurtherCommand(NamedTuple):
+    """A command that a feature brings."""
+
+    help: str
+    answer: Callable[[InboundMessage], Awaitable[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class CommandDependencies:
     """What commands use that belongs to other parts of the program."""
@@ -66,6 +74,11 @@ class CommandDependencies:
     max_history: int = 20
     # By chat model: what the operator must do before it answers again.
     model_problems: Callable[[], Mapping[str, str]] = dict
+    further: Mapping[str, FurtherCommand] = field(default_factory=dict)  # by name; the bot's own come first
+
+    def descriptions(self) -> dict[str, str]:
+        """Return what `/help` says of every command but the admin's."""
+        return DESCRIPTIONS | {name: each.help for name, each in self.further.items() if name not in DESCRIPTIONS}
 
 
 class Commands:
@@ -106,7 +119,9 @@ class Commands:
         name = message.command or ""
         if command := self._commands.get(name):
             return await command(received)
-        if is_for_others(message):
+        if further := self._dependencies.further.get(name):
+            return await _answer_further(name, further, message)
+        if is_for_others(message, self._commands):
             return ignored("a command for somebody else")
         return answered(f"I do not know /{name}. /help lists what I understand.")
 
@@ -133,7 +148,8 @@ class Commands:
         return answered(self._list(received))
 
     def _list(self, received: MessageContext) -> str:
-        shown = DESCRIPTIONS | (ADMIN_DESCRIPTIONS if received.message.chat_id == self._admin else {})
+        of_admin = ADMIN_DESCRIPTIONS if received.message.chat_id == self._admin else {}
+        shown = self._dependencies.descriptions() | of_admin
         return "\n".join(f"/{name}: {description}" for name, description in shown.items())
 
     async def status(self, received: MessageContext) -> HandlerResult:
@@ -233,9 +249,16 @@ class Commands:
         return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")
 
 
-def is_for_others(message: InboundMessage) -> bool:
-    """Whether a command is unknown and, in a group, may be meant for another bot."""
-    unknown = message.kind is MessageKind.COMMAND and message.command not in DESCRIPTIONS
+async def _answer_further(name: str, command: FurtherCommand, message: InboundMessage) -> HandlerResult:
+    try:
+        return answered(await command.answer(message))
+    except TocsinError as error:
+        return failed(f"/{name} did not work: {error.sentence()}", error.sentence())
+
+
+def is_for_others(message: InboundMessage, known: Container[str | None]) -> bool:
+    """Whether a command is not among the known ones and, in a group, may be meant for another bot."""
+    unknown = message.kind is MessageKind.COMMAND and message.command not in known
     return unknown and message.chat_type != "private" and not message.mentions_bot
 
 

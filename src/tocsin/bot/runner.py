@@ -1,8 +1,9 @@
 """The bot as the rest of the program sees it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tocsin.bot.commands import is_for_others
+from tocsin.bot.commands import DESCRIPTIONS, is_for_others
 from tocsin.bot.door.access import Access
 from tocsin.bot.executor import ChatExecutor
 from tocsin.bot.handler import BotAccessHandler, BotHandler
@@ -24,16 +25,17 @@ class Bot:
     channel: ConversationAdapter
     clock: Clock
     settings: BotSettings
+    descriptions: Mapping[str, str] = field(default_factory=DESCRIPTIONS.copy)  # of all commands but the admin's
 
     async def may_acknowledge(self, message: InboundMessage) -> bool:
         """Whether a read receipt may be shown: a chat that is not allowed must not learn that the bot exists."""
         if message.channel != self.channel.name:
             return True
-        return not is_for_others(message) and await self.access.admits(message)
+        return not is_for_others(message, self.descriptions) and await self.access.admits(message)
 
     async def start(self) -> str:
         """Register the commands; return the error for the status, which stops nothing."""
-        return await register_commands(self.channel, self.clock, self.settings.admin)
+        return await register_commands(self.channel, self.clock, self.settings.admin, self.descriptions)
 
     def state(self) -> dict[str, int]:
         """Return how many pieces of work run and wait, for all chats."""

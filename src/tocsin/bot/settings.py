@@ -19,6 +19,7 @@ class BotSettings:
     max_history: int = 20
     session_ttl_s: int = 3600
     streaming: bool = True
+    memory: str = "recall"  # off, recall or on
 
     @classmethod
     def of(cls, values: Values, variables: ConversationVariables) -> "BotSettings":
@@ -33,4 +34,5 @@ class BotSettings:
             max_history=values[variables.max_history],
             session_ttl_s=values[variables.session_ttl_s],
             streaming=values[variables.streaming],
+            memory=values[variables.memory],
         )

@@ -39,6 +39,7 @@ class ConversationVariables:
     overall: Variable[int]
     overflow: Variable[int]
     streaming: Variable[bool]
+    memory: Variable[str]  # off, recall or on
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
@@ -209,6 +209,29 @@ class TellOperator(Protocol):
         ...
 
 
+class RecalledEntry(NamedTuple):
+    """Something that was stored for a chat."""
+
+    key: str
+    text: str
+
+
+class Recall(Protocol):
+    """Finds what was stored for a chat."""
+
+    async def __call__(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+        """Return the few entries that may help to answer `question`, the most relevant first; often none."""
+        ...
+
+
+class Remember(Protocol):
+    """Stores what a chat model wants to be kept for one chat."""
+
+    async def __call__(self, chat_id: str, text: str, /) -> str:
+        """Return the key; raises TocsinError for what must not be stored, such as a secret."""
+        ...
+
+
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 UnreadNotices = Callable[[], Awaitable[int]]
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
@@ -235,6 +258,8 @@ class Abilities:
     reveal_secrets: RevealSecrets
     start_run: StartRun
     indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
+    recall: Recall
+    remember: Remember
     cause_of: CauseOf  # what a run that a message starts is triggered by
 
 

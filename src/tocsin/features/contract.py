@@ -45,6 +45,18 @@ class FeatureCheck(NamedTuple):
     at_start: bool = False  # also made when services start: for files that people wrote
 
 
+class BotCommand(NamedTuple):
+    """A command of the bot, besides the bot's own.
+
+    `answer` returns an async function that gets the message and returns the reply's text; a TocsinError that it
+    raises is told in a sentence.
+    """
+
+    name: str  # lower-case letters
+    help: str  # what `/help` says: a lower-case phrase
+    answer: Name
+
+
 # Every start makes this class: without `__eq__`, `__repr__` and slots that takes half as long.
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Feature:
@@ -68,6 +80,7 @@ class Feature:
     hourly: Name = ""  # async: called once an hour in processes that run services, such as to prune
     handlers: tuple[Name, ...] = ()  # each returns a `MessageHandler`: asked before the chat model is
     last_handlers: tuple[Name, ...] = ()  # each returns a `Handler`: asked where no other took the message
+    bot_commands: tuple[BotCommand, ...] = ()
     gateway_routes: Name = ""  # returns `GatewayRoute`s
     dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function

@@ -83,6 +83,9 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     components = {component for other in known for component in other.tables}
     yield from _misnamed("component", feature.tables, name, components)
     yield from _misnamed("table", _created(feature), name, ())
+    of_bot = {command.name: other.name for other in known for command in other.bot_commands}
+    bot_names = [command.name for command in feature.bot_commands if command.name in of_bot]
+    yield from (f"the bot's command /{name} belongs to the feature {of_bot[name]}" for name in bot_names)
     actions = {action.name for other in known for action in other.audit_actions}
     yield from _misnamed("audit action", [action.name for action in feature.audit_actions], f"{name}.", actions)
     abilities = {ability: other.name for other in known for ability in other.provides}

@@ -6,6 +6,7 @@ from functools import partial
 
 from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered, failed, history_key
 from tocsin.bot.executor import ChatExecutor, TaskContext, has_content, prepared, was_cancelled
+from tocsin.bot.talk.chat_memory import ChatMemory
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer, Exchange
 from tocsin.bot.talk.prompt import history_text_of, question_of
 from tocsin.channels.contract import COMMONMARK
@@ -52,12 +53,18 @@ class Conversation:
     """Answers free-form messages of a chat."""
 
     def __init__(
-        self, executor: ChatExecutor, buffer: ConversationBuffer, provider: FindProvider, prepare: Prepare
+        self,
+        executor: ChatExecutor,
+        buffer: ConversationBuffer,
+        provider: FindProvider,
+        prepare: Prepare,
+        memory: ChatMemory,
     ) -> None:
         self._executor = executor
         self._buffer = buffer
         self._provider = provider
         self._prepare = prepare
+        self._memory = memory
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
         """Answer one message; the history changes when the answer is durably on its way, and only then."""
@@ -93,10 +100,12 @@ class Conversation:
         return ready
 
     async def _answer(self, exchange: Exchange, work: TaskContext, ready: Prepared) -> HandlerResult:
-        asked = Turn(USER, question_of(work.received.message, ready), ready.images)
+        message = work.received.message
+        recalled = await self._memory.recalled(message.chat_id, ready.text)
+        asked = Turn(USER, f"{recalled}{question_of(message, ready)}", ready.images)
         turns = await self._buffer.turns(exchange, asked)
-        is_group = work.received.message.chat_type != "private"
-        return await self._ask(exchange, work, Question(turns, INSTRUCTIONS + IN_GROUPS if is_group else INSTRUCTIONS))
+        instructions = INSTRUCTIONS if message.chat_type == "private" else INSTRUCTIONS + IN_GROUPS
+        return await self._ask(exchange, work, Question(turns, instructions + self._memory.instructions(recalled)))
 
     async def _ask(self, exchange: Exchange, work: TaskContext, question: Question) -> HandlerResult:
         try:
@@ -109,14 +118,16 @@ class Conversation:
             return failed(explanation(error), error.sentence())
         if not completion.text.strip():
             return failed(NO_ANSWER, "the chat provider gave an empty answer")
-        exchange.answer = completion.text
-        text = f"{completion.text}\n\n{CUT_OFF}" if completion.truncated else completion.text
-        return answered(text, parse_mode=COMMONMARK)
+        kept = await self._memory.kept(work.received.message.chat_id, completion)
+        exchange.answer = kept.answer or kept.notice
+        shown = (kept.answer, kept.notice, CUT_OFF if completion.truncated else "")
+        return answered("\n\n".join(filter(None, shown)), parse_mode=COMMONMARK)
 
     async def _complete(self, provider: ChatProvider, question: Question, work: TaskContext) -> Completion:
         if not work.preview.wanted:
             return await provider.ask(question)
-        return await provider.ask(question, work.preview.write, work.preview.restart)
+        relay = self._memory.relay(work.preview.write, work.preview.restart)
+        return await provider.ask(question, relay.write, relay.restart)
 
 
 def explanation(error: TocsinError) -> str:

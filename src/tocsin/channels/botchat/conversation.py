@@ -43,6 +43,7 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
         overall=settings.MAX_GLOBAL,
         overflow=settings.QUEUE_OVERFLOW,
         streaming=settings.STREAMING,
+        memory=settings.MEMORY,
     )
     edit_every_s: ClassVar[float] = 1.0  # one message per second in each chat: docs/facts/botchat.md, "Pace"
 

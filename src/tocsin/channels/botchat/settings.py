@@ -109,6 +109,13 @@ WEBHOOK_URL = Variable(
 STREAMING = Variable(
     "BOTCHAT_STREAMING", boolean, True, "Show an answer while it is being written, by editing a preview message."
 )
+MEMORY = Variable(
+    "BOTCHAT_MEMORY",
+    choice("off", "recall", "on"),
+    "recall",
+    "What the chat model knows beyond the history: `recall` shows it what people stored with `/remember`, `on` also "
+    "lets it store, `off` does neither.",
+)
 LOCAL_FILES_DIR: Variable[Path | None] = Variable(
     "BOTCHAT_LOCAL_FILES_DIR",
     directory,
@@ -130,5 +137,6 @@ RECEIVING = (
     WEBHOOK_SECRET,
     WEBHOOK_URL,
     STREAMING,
+    MEMORY,
     LOCAL_FILES_DIR,
 )

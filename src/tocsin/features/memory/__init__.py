@@ -1,0 +1,1 @@
+"""memory: what Tocsin was told to keep, by key, with forgetting."""

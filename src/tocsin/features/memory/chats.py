@@ -1,0 +1,114 @@
+"""Memory for chats: the bot's commands, and what its model may recall and store."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.text.strings import truncate
+from tocsin.features.context import Recall, RecalledEntry, Remember
+from tocsin.features.memory.model import (
+    CHAT_SCOPE,
+    GLOBAL,
+    EntryDraft,
+    EntrySource,
+    EntryType,
+    InvalidEntryError,
+    MemoryEntry,
+    UnknownEntryError,
+)
+from tocsin.features.memory.secrets import may_be_secret
+from tocsin.features.memory.service import Memories, MemoryCaller
+from tocsin.features.memory.tables.rows import EntryFilter
+
+Answer = Callable[[InboundMessage], Awaitable[str]]
+
+MAX_RECALLED = 5
+MAX_SHOWN = 30  # entries in the answer to /memory
+_SHOWN_CHARS = 100
+EMPTY = "Nothing is stored for this chat. /remember and a text store something."
+WHAT = "What shall I remember? Write /remember and the text, or answer a message with /remember."
+WHICH = "Which entry? Write /forget and its key; /memory lists them."
+
+
+def remember_of(memory: Memories) -> Remember:
+    """Return what stores for a chat what its model asks to."""
+
+    async def remember(chat_id: str, text: str, /) -> str:
+        if may_be_secret(text):
+            raise InvalidEntryError("the text looks like a secret", hint="a model may not store secrets")
+        return (await _add(memory, chat_id, text, EntrySource.CHAT)).key
+
+    return remember
+
+
+def recall_of(memory: Memories) -> Recall:
+    """Return what finds a few entries of a chat, and of all chats, that may help to answer a question."""
+
+    async def recall(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+        found = await memory.related(question, _scopes(chat_id), MAX_RECALLED)
+        return [RecalledEntry(entry.key, entry.value) for entry in found]
+
+    return recall
+
+
+def remember_command(memory: Memories) -> Answer:
+    """Return what answers `/remember TEXT`; without a text, the message that is answered is stored."""
+
+    async def answer(message: InboundMessage) -> str:
+        text = message.args.strip() or (message.quote.text.strip() if message.quote else "")
+        if not text:
+            return WHAT
+        entry = await _add(memory, message.chat_id, text, EntrySource.BOT)
+        return f"I remember that as {entry.key}. /forget {entry.key} removes it."
+
+    return answer
+
+
+def forget_command(memory: Memories) -> Answer:
+    """Return what answers `/forget KEY`; the number alone will do."""
+
+    async def answer(message: InboundMessage) -> str:
+        wanted, scope = message.args.strip(), _scope(message.chat_id)
+        if not wanted:
+            return WHICH
+        key = f"{scope}:{wanted}" if wanted.isascii() and wanted.isdigit() else wanted
+        try:
+            await memory.delete(key, MemoryCaller(EntrySource.BOT, scope), scope)
+        except UnknownEntryError:
+            return f"This chat has no entry {truncate(key, 128)}. /memory lists what it has."
+        return f"Forgotten: {key}."
+
+    return answer
+
+
+def show_command(memory: Memories) -> Answer:
+    """Return what answers `/memory`: what the chat has stored, and what all chats share."""
+
+    async def answer(message: InboundMessage) -> str:
+        wanted = EntryFilter(_scopes(message.chat_id))
+        page = await memory.listing(wanted, limit=MAX_SHOWN)
+        if not page.items:
+            return EMPTY
+        lines = [_line(entry) for entry in sorted(page.items, key=lambda entry: entry.scope == GLOBAL)]
+        beyond = await memory.count(wanted) - len(lines)
+        return "\n".join([*lines, *([f"… and {beyond:,} more"] if beyond > 0 else [])])
+
+    return answer
+
+
+async def _add(memory: Memories, chat_id: str, text: str, source: EntrySource) -> MemoryEntry:
+    scope = _scope(chat_id)
+    draft = EntryDraft(key=scope, value=text, type=EntryType.NOTE, scope=scope)
+    return await memory.add(draft, MemoryCaller(source, scope))
+
+
+def _line(entry: MemoryEntry) -> str:
+    shared = " (for all chats)" if entry.scope == GLOBAL else ""
+    return f"{entry.key}{shared}: {truncate(' '.join(entry.value.split()), _SHOWN_CHARS)}"
+
+
+def _scope(chat_id: str) -> str:
+    return f"{CHAT_SCOPE}{chat_id}"
+
+
+def _scopes(chat_id: str) -> tuple[str, str]:
+    return _scope(chat_id), GLOBAL

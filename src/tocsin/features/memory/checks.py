@@ -1,0 +1,21 @@
+"""What `tocsin doctor` looks at of memory."""
+
+from collections.abc import AsyncIterator
+
+from tocsin.features.memory.service import Memories
+from tocsin.terminal.findings import Finding
+
+MANY = 500_000  # entries; beyond that, searching for frequent words takes more than a second
+
+
+async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
+    """Check how much there is."""
+    stats = await memory.stats()
+    count = stats["count"]
+    if count > MANY:
+        detail = f"{count:,} entries make searching slow"
+        yield Finding("warning", "memory", detail, "give entries a half-life, and see `tocsin memory decay --dry-run`")
+    elif count:
+        yield Finding("ok", "memory", f"entries: {count:,}, of which {stats['fading']:,} are fading")
+    else:
+        yield Finding("off", "memory", "nothing is stored", "tocsin memory set KEY VALUE")

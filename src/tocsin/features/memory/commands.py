@@ -1,0 +1,380 @@
+"""memory: store, find and forget entries, undo that, and move them between installations."""
+
+import argparse
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import read_limited
+from tocsin.features.memory.exchange import line_of, read_entries
+from tocsin.features.memory.model import (
+    FADED_BELOW,
+    HALF_LIFE_DAYS,
+    IMPORTANCE,
+    EntryDraft,
+    EntrySource,
+    EntryType,
+    MemoryEntry,
+    read_half_life,
+    read_importance,
+    read_key,
+    read_scope,
+    read_tag,
+)
+from tocsin.features.memory.options import argument, expiry, forever_or, number
+from tocsin.features.memory.service import DecayReport, Memories, MemoryCaller
+from tocsin.features.memory.store import SORTS
+from tocsin.features.memory.tables.rows import EntryFilter
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import message_of, readable
+
+T = TypeVar("T")
+
+CALLER = MemoryCaller(EntrySource.CLI)
+MAX_IMPORT_BYTES = 512 * 1024 * 1024
+_SHOWN_CHARS = 80
+
+
+def configure_memory(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin memory`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "set": "store an entry under a key, or replace it",
+            "get": "show one entry",
+            "search": "find entries by their words",
+            "list": "list entries",
+            "delete": "remove an entry; `restore` brings it back for 30 days",
+            "restore": "bring back what was deleted or has decayed",
+            "pin": "keep an entry from fading",
+            "unpin": "let an entry fade again",
+            "decay": "remove what has faded or expired; `restore` brings it back for 30 days",
+            "stats": "show what there is, in numbers",
+            "export": "print every entry as a line of JSON",
+            "import": "store the entries of a file that `export` wrote",
+        },
+    )
+    parser.epilog = "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office"
+    _configure_set(commands["set"])
+    _configure_finding(commands["search"], commands["list"])
+    for name, run, example in (
+        ("get", _get, "office.wifi"),
+        ("delete", _delete, "office.wifi"),
+        ("restore", _restore, "office.wifi"),
+        ("pin", _pin, "office.wifi"),
+        ("unpin", _pin, "office.wifi"),
+    ):
+        commands[name].epilog = f"example: tocsin memory {name} {example}"
+        commands[name].add_argument("key", type=readable, help="the key of the entry")
+        commands[name].set_defaults(run=run, pinned=name == "pin")
+    commands["get"].add_argument("--touch", action="store_true", help="count as a use: the entry is as strong as new")
+    commands["delete"].add_argument("--yes", action="store_true", help="do not ask")
+    _configure_decay(commands["decay"])
+    commands["stats"].epilog = "example: tocsin memory stats"
+    commands["stats"].set_defaults(run=_stats)
+    commands["export"].epilog = "example: tocsin memory export > memory.jsonl"
+    commands["export"].set_defaults(run=_export)
+    commands["import"].epilog = "example: tocsin memory import memory.jsonl\n\nAll entries are stored, or none."
+    commands["import"].add_argument("file", help="the file; `-` reads standard input")
+    commands["import"].add_argument(
+        "--replace", action="store_true", help="replace entries whose key exists; without it they stay as they are"
+    )
+    commands["import"].set_defaults(run=_import)
+
+
+def _configure_set(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office\n\n"
+        "A secret does not belong here: `tocsin memory` refuses what it recognises as one."
+    )
+    parser.add_argument("key", type=argument(read_key), help="letters, digits, `.`, `_`, `:` and `-`")
+    parser.add_argument("value", help="what is to be remembered, at most 64 KiB; `-` reads standard input")
+    parser.add_argument("--type", choices=[str(kind) for kind in EntryType], default=str(EntryType.FACT))
+    parser.add_argument(
+        "--tag", action="append", default=[], type=argument(read_tag), metavar="TAG", help="may be given several times"
+    )
+    parser.add_argument(
+        "--scope",
+        type=argument(read_scope),
+        help="global, or chat:ID for one chat alone; default: global, or the chat that the key begins with",
+    )
+    parser.add_argument(
+        "--importance",
+        default=IMPORTANCE,
+        type=argument(number(read_importance)),
+        metavar="0..1",
+        help=f"what matters more fades later (default {IMPORTANCE})",
+    )
+    parser.add_argument(
+        "--half-life",
+        default=HALF_LIFE_DAYS,
+        type=argument(forever_or(number(read_half_life))),
+        metavar="DAYS",
+        help=f"days after which an unused entry has half its strength, or `never` (default {HALF_LIFE_DAYS:.0f})",
+    )
+    parser.add_argument("--expires", type=expiry, metavar="WHEN", help="a time, or a duration such as 12h or 90d")
+    parser.add_argument("--pin", action="store_true", help="keep it from fading")
+    parser.add_argument("--if-absent", action="store_true", help="fail where the key exists")
+    parser.set_defaults(run=_set)
+
+
+def _configure_finding(search: argparse.ArgumentParser, listing: argparse.ArgumentParser) -> None:
+    search.epilog = "example: tocsin memory search 'guest network'\n\nexit code 0: something was found, 1: nothing was"
+    search.add_argument("query", type=readable, help="words; an entry must have all of them")
+    search.add_argument("--limit", type=_limit, default=20, help="at most so many, up to 200 (default 20)")
+    search.set_defaults(run=_search)
+    listing.epilog = "example: tocsin memory list --sort strength --tag office"
+    listing.add_argument("--sort", choices=SORTS, default="updated_at", help="default: the newest first")
+    listing.add_argument("--limit", type=_limit, default=50, help="at most so many, up to 200 (default 50)")
+    listing.add_argument("--cursor", default="", help="what the page before named as the next one")
+    listing.add_argument("--text", default="", type=readable, help="a part of key or value")
+    listing.set_defaults(run=_list)
+    for parser in (search, listing):
+        parser.add_argument("--tag", type=argument(read_tag), help="only entries with this tag")
+        parser.add_argument("--type", choices=[str(kind) for kind in EntryType], help="only entries of this type")
+        parser.add_argument("--scope", type=argument(read_scope), help="only global, or one chat: chat:ID")
+
+
+def _configure_decay(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin memory decay --dry-run\n\nServices do this once a day; pinned entries never fade."
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+    parser.add_argument(
+        "--threshold",
+        type=argument(number(read_importance, "a number from 0 to 1")),
+        default=FADED_BELOW,
+        metavar="0..1",
+        help=f"remove what is weaker (default {FADED_BELOW})",
+    )
+    parser.add_argument(
+        "--half-life", type=argument(number(read_half_life)), metavar="DAYS", help="instead of that of each entry"
+    )
+    parser.set_defaults(run=_decay)
+
+
+def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    draft = EntryDraft(
+        key=arguments.key,
+        value=message_of(arguments.value, out),
+        type=EntryType(arguments.type),
+        tags=tuple(arguments.tag),
+        scope=arguments.scope or "",
+        importance=arguments.importance,
+        pinned=arguments.pin,
+        half_life_days=arguments.half_life,
+    )
+
+    async def work(memory: Memories) -> tuple[dict[str, Any], bool]:
+        expires_at = arguments.expires(memory.now()) if arguments.expires else None
+        entry, created = await memory.set(replace(draft, expires_at=expires_at), CALLER, if_absent=arguments.if_absent)
+        return memory.document(entry), created
+
+    document, created = program.run(work, writes=True)
+    out.effect_done("the entry is stored")
+    _tell(out, document, "stored" if created else "replaced")
+    return DONE
+
+
+def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    document = _entry(program, lambda memory: memory.get(arguments.key, touch=arguments.touch), arguments.touch)
+    if out.as_json:
+        out.document(document)
+        return DONE
+    shown = {name: value for name, value in document.items() if name != "value"}
+    out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
+    out.text(f"\n{document['value']}")
+    return DONE
+
+
+def _entry(
+    program: Program, get: Callable[[Memories], Coroutine[Any, Any, MemoryEntry]], writes: bool = True
+) -> dict[str, Any]:
+    async def work(memory: Memories) -> dict[str, Any]:
+        return memory.document(await get(memory))
+
+    return program.run(work, writes=writes)
+
+
+def _tell(out: Console, document: dict[str, Any], done: str) -> None:
+    if out.as_json:
+        out.document(document)
+    else:
+        out.line(f"{done} {document['key']}")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _filter(arguments: argparse.Namespace, text: str = "") -> EntryFilter:
+    kind = EntryType(arguments.type) if arguments.type else None
+    return EntryFilter((arguments.scope,) if arguments.scope else (), arguments.tag or "", kind, text)
+
+
+def _search(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> dict[str, Any]:
+        found = await memory.search(arguments.query, _filter(arguments), limit=arguments.limit)
+        return memory.search_document(found)
+
+    document = program.run(work)
+    items = document["items"]
+    if out.as_json:
+        out.document(document)
+    elif not items:
+        out.note("nothing found; an entry must have all the words")
+    else:
+        rows = [(item["entry"]["key"], f"{item['score']:.2f}", item["snippet"]["text"]) for item in items]
+        out.table(("key", "score", "value"), rows)
+    return DONE if items else FAILED
+
+
+def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> tuple[list[dict[str, Any]], str | None]:
+        wanted = _filter(arguments, arguments.text)
+        page = await memory.listing(wanted, sort=arguments.sort, limit=arguments.limit, cursor=arguments.cursor)
+        return [memory.document(entry) for entry in page.items], page.next_cursor
+
+    found, following = program.run(work)
+    if out.as_json:
+        out.document(found)
+    elif not found:
+        out.note("no entries; store one with `tocsin memory set KEY VALUE`")
+    else:
+        out.table(("key", "type", "scope", "strength", "value"), [_row(entry) for entry in found])
+    if following:
+        out.note(f"there are more: --cursor {following}")
+    return DONE
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    value, strength = entry["value"], "pinned" if entry["pinned"] else f"{entry['strength']:.2f}"
+    shown = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}…"
+    return entry["key"], entry["type"], entry["scope"], strength, shown
+
+
+def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> dict[str, Any] | None:
+        entry = await memory.get(arguments.key)
+        if not arguments.yes and not await out.confirmed(f"Delete the entry {entry.key}?"):
+            return None
+        return memory.document(await memory.delete(entry.key, CALLER))
+
+    document = program.run(work, writes=True)
+    if document is None:
+        out.note("not deleted")
+        return FAILED
+    out.effect_done("the entry is deleted")
+    _tell(out, document, "deleted")
+    out.note(f"undo: tocsin memory restore {document['key']}")
+    return DONE
+
+
+def _restore(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    document = _entry(program, lambda memory: memory.restore(arguments.key, CALLER))
+    out.effect_done("the entry is restored")
+    _tell(out, document, "restored")
+    return DONE
+
+
+def _pin(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    document = _entry(program, lambda memory: memory.pin(arguments.key, CALLER, pinned=arguments.pinned))
+    out.effect_done("the entry is changed")
+    _tell(out, document, "pinned" if arguments.pinned else "unpinned")
+    return DONE
+
+
+def _decay(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> DecayReport:
+        return await memory.decay(
+            str(CALLER.source),
+            dry_run=arguments.dry_run,
+            threshold=arguments.threshold,
+            half_life_days=arguments.half_life,
+        )
+
+    report = program.run(work, writes=not arguments.dry_run)
+    document = report.document()
+    if not arguments.dry_run:
+        out.effect_done("the decay is done")
+    if out.as_json:
+        out.document(document)
+        return DONE
+    verb = "would be removed" if arguments.dry_run else "removed"
+    out.line(f"{document['evaluated']} looked at, {document['fading']} fading, {document['removed']} {verb}")
+    for key in document["removed_keys"]:
+        out.line(key)
+    if document["removed"] > len(document["removed_keys"]):
+        out.line(f"… and {document['removed'] - len(document['removed_keys'])} more")
+    return DONE
+
+
+def _stats(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> dict[str, Any]:
+        return await memory.stats()
+
+    stats = program.run(work)
+    if out.as_json:
+        out.document(stats)
+        return DONE
+    last = stats["last_decay"]
+    shown = {
+        **{name: stats[name] for name in ("count", "bytes", "pinned", "fading", "newest_at", "oldest_at")},
+        "types": ", ".join(f"{name} {count}" for name, count in stats["by_type"].items()),
+        "tags": ", ".join(f"{name} {count}" for name, count in stats["by_tag"].items()),
+        "by strength, 0 to 1": " ".join(map(str, stats["strength_histogram"])),
+        "last decay": f"{last['at']}, {last['removed']} removed" if last else "never",
+    }
+    out.table(("what", "value"), [(name, _cell(value)) for name, value in shown.items()])
+    return DONE
+
+
+def _export(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(memory: Memories) -> list[dict[str, Any]]:
+        documents = []
+        async for entry in memory.export():
+            document = memory.document(entry)
+            if out.as_json:
+                documents.append(document)
+            else:
+                out.text(line_of(document))
+        return documents
+
+    documents = program.run(work)
+    if out.as_json:
+        out.document(documents)
+    return DONE
+
+
+def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    text = message_of("-", out) if arguments.file == "-" else _content(Path(readable(arguments.file)))
+
+    async def work(memory: Memories) -> dict[str, int]:
+        entries = read_entries(text, memory.now())
+        added, replaced, kept = await memory.import_all(entries, str(CALLER.source), overwrite=arguments.replace)
+        return {"added": added, "replaced": replaced, "kept": kept}
+
+    counts = program.run(work, writes=True)
+    out.effect_done("the entries are imported")
+    if out.as_json:
+        out.document(counts)
+    else:
+        out.line(f"{counts['added']} new, {counts['replaced']} replaced, {counts['kept']} left as they were")
+    return DONE
+
+
+def _content(path: Path) -> str:
+    try:
+        return read_limited(path, MAX_IMPORT_BYTES).decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8", hint="give a file that `tocsin memory export` wrote") from None
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= 200):
+        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 200")
+    return int(text)

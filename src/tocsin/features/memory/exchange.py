@@ -1,0 +1,140 @@
+"""Entries as lines of JSON: what `export` writes and `import` reads."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tocsin.core.reading.fields import (
+    BooleanType,
+    ChoiceType,
+    Field,
+    IntegerType,
+    ListType,
+    NumberType,
+    RecordType,
+    TextType,
+)
+from tocsin.core.reading.json_value import decode_json, read_json
+from tocsin.delivery.document import seconds_of
+from tocsin.features.memory.model import (
+    HALF_LIFE_DAYS,
+    IMPORTANCE,
+    LONGEST_HALF_LIFE_DAYS,
+    EntryDraft,
+    EntrySource,
+    EntryType,
+    InvalidEntryError,
+    MemoryEntry,
+    checked,
+    read_key,
+    read_scope,
+    read_tag,
+    read_value,
+)
+
+MAX_ACCESSES = 2**53
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise ValueError(f"expected {error}") from None
+
+
+# The fields of an entry as `as_document` writes them; only key and value are needed.
+ENTRY = RecordType(
+    (
+        Field("key", TextType(parse=read_key), required=True),
+        Field("value", TextType(blank=True, parse=read_value), required=True),
+        Field("type", ChoiceType(tuple(EntryType)), default=EntryType.FACT),
+        Field("tags", ListType(TextType(parse=read_tag)), default=()),
+        Field("scope", TextType(parse=read_scope), default=""),
+        Field("source", ChoiceType(tuple(EntrySource)), default=EntrySource.CLI),
+        Field("importance", NumberType(0, 1), default=IMPORTANCE),
+        Field("pinned", BooleanType(), default=False),
+        Field("half_life_days", NumberType(0, LONGEST_HALF_LIFE_DAYS), nullable=True),
+        Field("strength", NumberType(0, 1), doc="computed: what a file says is not used"),
+        Field("access_count", IntegerType(0, MAX_ACCESSES), default=0),
+        Field("last_accessed_at", TextType(parse=_time)),
+        Field("created_at", TextType(parse=_time)),
+        Field("updated_at", TextType(parse=_time)),
+        Field("expires_at", TextType(parse=_time), nullable=True),
+    )
+)
+
+
+def line_of(document: dict[str, Any]) -> str:
+    """Return an entry as one line, in ASCII: no terminal or mail program changes it."""
+    return json.dumps(document, separators=(",", ":"))
+
+
+def read_entries(text: str, now: float) -> list[MemoryEntry]:
+    """Return the entries of an exported file, or of an array of them; raises InvalidEntryError with the line."""
+    if text.lstrip().startswith("["):
+        items = _decoded(text, "the file")
+        documents = [(f"entry {number}", item) for number, item in enumerate(items, 1)]
+    else:
+        lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        documents = [(place, _decoded(line, place)) for place, line in lines]
+    entries = [_entry(document, place, now) for place, document in documents]
+    seen: dict[str, str] = {}
+    for entry, (place, _) in zip(entries, documents, strict=True):
+        if entry.key in seen:
+            raise InvalidEntryError(f"{place}: the key {entry.key} stands already in {seen[entry.key]}")
+        seen[entry.key] = place
+    return entries
+
+
+def _decoded(text: str, place: str) -> Any:
+    try:
+        return decode_json(text.encode(errors="surrogatepass"))
+    except (ValueError, RecursionError):
+        raise InvalidEntryError(f"{place} is not JSON", hint="give a file that `tocsin memory export` wrote") from None
+
+
+def _entry(document: Any, place: str, now: float) -> MemoryEntry:
+    if not isinstance(document, tuple):
+        raise InvalidEntryError(f"{place} is not an object", hint="give a file that `tocsin memory export` wrote")
+    read, issues = read_json(ENTRY, document)
+    if issues.count:
+        raise InvalidEntryError(f"{place}: {issues.shown[0]}", hint="correct it; no entry was imported")
+    try:
+        return _made(read.__getitem__, fades=read.given["half_life_days"].absent, now=now)
+    except InvalidEntryError as error:
+        raise InvalidEntryError(f"{place}: {error}", hint="correct it; no entry was imported") from None
+
+
+def _made(value: Callable[[str], Any], *, fades: bool, now: float) -> MemoryEntry:
+    draft = checked(
+        EntryDraft(
+            key=value("key"),
+            value=value("value"),
+            type=EntryType(value("type")),
+            tags=tuple(value("tags")),
+            scope=value("scope"),
+            importance=value("importance"),
+            pinned=value("pinned"),
+            half_life_days=HALF_LIFE_DAYS if fades else value("half_life_days"),
+            expires_at=value("expires_at"),
+        )
+    )
+    created_at = now if value("created_at") is None else value("created_at")
+    updated_at = created_at if value("updated_at") is None else value("updated_at")
+    accessed_at = now if value("last_accessed_at") is None else value("last_accessed_at")
+    return MemoryEntry(
+        key=draft.key,
+        value=draft.value,
+        type=draft.type,
+        tags=draft.tags,
+        scope=draft.scope,
+        source=EntrySource(value("source")),
+        importance=draft.importance,
+        pinned=draft.pinned,
+        half_life_days=draft.half_life_days,
+        access_count=value("access_count"),
+        last_accessed_at=accessed_at,
+        created_at=created_at,
+        updated_at=updated_at,
+        expires_at=draft.expires_at,
+    )

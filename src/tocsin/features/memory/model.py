@@ -1,0 +1,237 @@
+"""What an entry of memory is, how it fades, and which texts its fields may hold."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log2
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import normalise
+from tocsin.delivery.document import timestamp
+
+DAY_S = 86_400.0
+GLOBAL = "global"
+CHAT_SCOPE = "chat:"
+MAX_VALUE_BYTES = 64 * 1024
+MAX_TAGS = 20
+HALF_LIFE_DAYS = 30.0
+LONGEST_HALF_LIFE_DAYS = 36_500.0
+IMPORTANCE = 0.5
+FADING_BELOW = 0.5
+FADED_BELOW = 0.05
+UNDO_DAYS = 30
+# Words of the HTTP interface that stand where keys do.
+RESERVED = frozenset({"stats", "search", "decay"})
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_CHAT_ID = r"[A-Za-z0-9_-]{1,64}"
+_SCOPE = re.compile(rf"{GLOBAL}|{CHAT_SCOPE}{_CHAT_ID}")
+_CHAT_KEY = re.compile(rf"({CHAT_SCOPE}{_CHAT_ID}):.+")
+_TAG = re.compile(r"[^\W_][\w.:-]{0,49}")
+
+
+class InvalidEntryError(TocsinError):
+    """An entry, or a question about entries, is not one that memory takes."""
+
+    code = "validation-failed"
+
+
+class UnknownEntryError(TocsinError):
+    """No entry has this key."""
+
+    code = "not-found"
+
+
+class EntryExistsError(TocsinError):
+    """An entry has this key already."""
+
+    code = "conflict"
+
+
+class EntryType(StrEnum):
+    """What kind of thing an entry says."""
+
+    FACT = "fact"
+    PREFERENCE = "preference"
+    NOTE = "note"
+    EVENT = "event"
+
+
+class EntrySource(StrEnum):
+    """Who stored an entry."""
+
+    CLI = "cli"
+    BOT = "bot"  # a person, through the bot
+    DASHBOARD = "dashboard"
+    CHAT = "chat"  # a chat model
+    SKILL = "skill"
+
+
+class EntryState(StrEnum):
+    """How far an entry has faded."""
+
+    ACTIVE = "active"
+    FADING = "fading"
+    FADED = "faded"  # the next decay removes it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryDraft:
+    """An entry as somebody asks for it; `scope` is that of the key where it is empty."""
+
+    key: str
+    value: str
+    type: EntryType = EntryType.FACT
+    tags: tuple[str, ...] = ()
+    scope: str = ""
+    importance: float = IMPORTANCE
+    pinned: bool = False
+    half_life_days: float | None = HALF_LIFE_DAYS
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEntry:
+    """One entry; times are Unix seconds."""
+
+    key: str
+    value: str
+    type: EntryType
+    tags: tuple[str, ...]
+    scope: str
+    source: EntrySource
+    importance: float
+    pinned: bool
+    half_life_days: float | None  # None: it does not fade
+    access_count: int
+    last_accessed_at: float  # storing counts
+    created_at: float
+    updated_at: float
+    expires_at: float | None
+
+    def strength(self, now: float) -> float:
+        """Return how strong the entry is, from 1 down to 0."""
+        return strength_of(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
+
+
+def strength_of(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
+    """Return `0.5 ^ (days since last access / (half-life x (0.5 + importance)))`; 1 for what does not fade."""
+    if pinned or half_life_days is None:
+        return 1.0
+    return float(0.5 ** (max(silent_s, 0.0) / DAY_S / (half_life_days * (0.5 + importance))))
+
+
+def half_lives_until(strength: float) -> float:
+    """Return after how many half-lives an entry is as weak as `strength`."""
+    return -log2(strength) if strength > 0 else float("inf")
+
+
+def state_of(strength: float, threshold: float = FADED_BELOW) -> EntryState:
+    """Return the state of an entry; `threshold` is that of the decay."""
+    if strength < threshold:
+        return EntryState.FADED
+    return EntryState.FADING if strength < FADING_BELOW else EntryState.ACTIVE
+
+
+def read_key(text: str) -> str:
+    """Return a key that a new entry may have; raise ValueError with what is wrong."""
+    if not _KEY.fullmatch(text):
+        raise ValueError("a key has 1 to 128 letters, digits, `.`, `_`, `:` and `-`, and begins with a letter or digit")
+    if text in RESERVED:
+        raise ValueError(f"the key {text!r} is reserved")
+    return text
+
+
+def read_value(text: str) -> str:
+    """Return a text as it is stored; raise ValueError with what is wrong."""
+    value = normalise(text)
+    if not value.strip():
+        raise ValueError("the value is empty")
+    if (size := len(value.encode())) > MAX_VALUE_BYTES:
+        raise ValueError(f"a value has at most {MAX_VALUE_BYTES:,} bytes, this one has {size:,}")
+    return value
+
+
+def read_tag(text: str) -> str:
+    """Return a tag; raise ValueError with what is wrong."""
+    if not _TAG.fullmatch(text):
+        raise ValueError("a tag has 1 to 50 letters, digits, `.`, `_`, `:` and `-`, and begins with a letter or digit")
+    return text
+
+
+def read_tags(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return tags, each once; raise ValueError with what is wrong."""
+    tags = tuple(dict.fromkeys(read_tag(text) for text in texts))
+    if len(tags) > MAX_TAGS:
+        raise ValueError(f"an entry has at most {MAX_TAGS} tags")
+    return tags
+
+
+def read_scope(text: str) -> str:
+    """Return a scope; raise ValueError with what is wrong."""
+    if not _SCOPE.fullmatch(text):
+        raise ValueError(f"a scope is `{GLOBAL}`, or `{CHAT_SCOPE}` and the ID of a chat")
+    return text
+
+
+def read_importance(number: float) -> float:
+    """Return an importance; raise ValueError with what is wrong."""
+    if not 0 <= number <= 1:
+        raise ValueError("the importance is a number from 0 to 1")
+    return number
+
+
+def read_half_life(days: float) -> float:
+    """Return a half-life in days; raise ValueError with what is wrong."""
+    if not 0 < days <= LONGEST_HALF_LIFE_DAYS:
+        raise ValueError(f"a half-life is more than 0 and at most {LONGEST_HALF_LIFE_DAYS:,.0f} days")
+    return days
+
+
+def scope_of(key: str, wanted: str) -> str:
+    """Return the scope of a key: keys that begin as a chat's belong to that chat."""
+    found = _CHAT_KEY.fullmatch(key)
+    if found and wanted not in {"", found[1]}:
+        raise ValueError(f"the key {key} belongs to the scope {found[1]}")
+    return found[1] if found else wanted or GLOBAL
+
+
+def checked(draft: EntryDraft) -> EntryDraft:
+    """Return the draft as it is stored; raises InvalidEntryError."""
+    try:
+        return EntryDraft(
+            key=read_key(draft.key),
+            value=read_value(draft.value),
+            type=draft.type,
+            tags=read_tags(draft.tags),
+            scope=read_scope(scope_of(draft.key, draft.scope)),
+            importance=read_importance(draft.importance),
+            pinned=draft.pinned,
+            half_life_days=None if draft.half_life_days is None else read_half_life(draft.half_life_days),
+            expires_at=draft.expires_at,
+        )
+    except ValueError as error:
+        raise InvalidEntryError(str(error)) from None
+
+
+def as_document(entry: MemoryEntry, now: float) -> dict[str, Any]:
+    """Return the public form of an entry; times are RFC 3339 in UTC with milliseconds."""
+    return {
+        "key": entry.key,
+        "value": entry.value,
+        "type": str(entry.type),
+        "tags": list(entry.tags),
+        "scope": entry.scope,
+        "source": str(entry.source),
+        "importance": entry.importance,
+        "pinned": entry.pinned,
+        "half_life_days": entry.half_life_days,
+        "strength": round(entry.strength(now), 4),
+        "access_count": entry.access_count,
+        "last_accessed_at": timestamp(entry.last_accessed_at),
+        "created_at": timestamp(entry.created_at),
+        "updated_at": timestamp(entry.updated_at),
+        "expires_at": timestamp(entry.expires_at),
+    }

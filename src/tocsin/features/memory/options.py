@@ -1,0 +1,57 @@
+"""Values of options, read by the rules of the model."""
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+from tocsin.core.reading.fields import seconds_in
+from tocsin.delivery.document import seconds_of
+from tocsin.terminal.text import readable
+
+T = TypeVar("T")
+
+
+def argument(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return `read` as the type of an argument: its sentence is the error."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(readable(text))
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
+def number(check: Callable[[float], float], rule: str = "") -> Callable[[str], float]:
+    """Return what reads a number and checks it; `rule` takes the place of the check's own sentence."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(f"expected {rule or 'a number'}") from None
+        try:
+            return check(value)
+        except ValueError:
+            if rule:
+                raise ValueError(f"expected {rule}") from None
+            raise
+
+    return parse
+
+
+def forever_or(read: Callable[[str], float]) -> Callable[[str], float | None]:
+    """Return what reads a number of days, or `never`."""
+    return lambda text: None if text == "never" else read(text)
+
+
+def expiry(text: str) -> Callable[[float], float]:
+    """Return what says, by the time now, when an entry expires: `text` is a time, or a duration such as `12h`."""
+    if seconds := seconds_in(text):
+        return lambda now: now + seconds
+    try:
+        at = seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a duration such as 12h or 90d, or {error}") from None
+    return lambda _: at

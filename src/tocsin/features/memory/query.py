@@ -1,0 +1,130 @@
+"""From what somebody typed to what the indexes are asked; nothing that is typed is ever an operator.
+
+Words of languages that put no spaces between them, and emoji, are found by their pieces: an index of three characters
+each, and a scan for shorter ones. All other words are found by their beginning.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tocsin.core.text.strings import normalise
+
+MAX_QUERY_CHARS = 1_000
+MAX_TERMS = 32
+PIECE = 3  # characters in the index of pieces
+SNIPPET_CHARS = 160
+_BEFORE_MATCH = 40  # characters of a snippet before its first match
+
+# Thai to Myanmar, Khmer, Hangul, kana and CJK with their extensions, and emoji.
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2600-\u27bf\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    r"\uf900-\ufaff\uff66-\uff9f\U0001f000-\U0001faff\U00020000-\U0003ffff"
+)
+_UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexQuery:
+    """What is asked of one index: `match` is in its language, every text of `scanned` must occur as well."""
+
+    pieces: bool  # of the index of pieces, else of words
+    match: str = ""
+    scanned: tuple[str, ...] = ()
+
+
+class Snippet(NamedTuple):
+    """A part of a value, and where in it the matches are: start and end in characters."""
+
+    text: str
+    matches: tuple[tuple[int, int], ...]
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text has words that only their pieces find."""
+    return _UNSPACED_CHAR.search(text) is not None
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the terms that a text has, each once; punctuation alone is none."""
+    found = [term for term in normalise(text).split() if _WORD.search(term) or is_unspaced(term)]
+    return list(dict.fromkeys(found))
+
+
+def query_of(terms: list[str]) -> IndexQuery:
+    """Return what finds the entries that have all terms."""
+    if not any(is_unspaced(term) for term in terms):
+        return IndexQuery(pieces=False, match=" AND ".join(_beginning(term) for term in terms))
+    # An entry with an unspaced term is in the index of pieces, with all that it says.
+    whole = [quoted(term) for term in terms if len(term) >= PIECE]
+    return IndexQuery(
+        pieces=True, match=" AND ".join(whole), scanned=tuple(term for term in terms if len(term) < PIECE)
+    )
+
+
+def related_query(text: str) -> IndexQuery:
+    """Return what finds the entries whose value or tags have any of a text's spaced words."""
+    words = [word for word in _words(text) if not is_unspaced(word)][:MAX_TERMS]
+    return IndexQuery(pieces=False, match=f"{{value tags}} : ({' OR '.join(map(quoted, words))})" if words else "")
+
+
+def pairs_of(text: str) -> list[str]:
+    """Return the pairs of neighbours in the unspaced words of a text: most words of these languages have two."""
+    runs = _UNSPACED_RUN.findall(normalise(text))
+    found = [run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))]
+    return list(dict.fromkeys(found))[:MAX_TERMS]
+
+
+def quoted(term: str) -> str:
+    """Return a term as a string of the index's language."""
+    return '"' + term.replace('"', '""') + '"'
+
+
+def snippet_of(value: str, terms: list[str]) -> Snippet:
+    """Return the part of a value around its first match."""
+    marked = sorted(set(_marks(value, terms)))
+    start = max(marked[0][0] - _BEFORE_MATCH, 0) if marked else 0
+    start = value.find(" ", start, marked[0][0]) + 1 or start if start else 0
+    shown = value[start : start + SNIPPET_CHARS]
+    inside = [(begin - start, min(end - start, len(shown))) for begin, end in marked if begin - start < len(shown)]
+    return Snippet(shown, tuple(_apart(inside)))
+
+
+def _beginning(term: str) -> str:
+    return f"{quoted(term)}*" if len(term) >= PIECE else quoted(term)
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(word.lower() for word in _WORD.findall(normalise(text))))
+
+
+def _marks(value: str, terms: list[str]) -> Iterator[tuple[int, int]]:
+    substrings = [term for term in terms if is_unspaced(term)]
+    for term in substrings:
+        yield from (found.span() for found in re.finditer(re.escape(term), value, re.IGNORECASE))
+    words = [(folded(word), len(word) >= PIECE) for term in terms if term not in substrings for word in _words(term)]
+    for found in _WORD.finditer(value) if words else ():
+        word = folded(found[0])
+        if any(word == sought or (begins and word.startswith(sought)) for sought, begins in words):
+            yield found.span()
+
+
+def folded(word: str) -> str:
+    """Return a word as the index of words compares it: without case and diacritics."""
+    if word.isascii():
+        return word.lower()
+    apart = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(char for char in apart if not unicodedata.combining(char))
+
+
+def _apart(marked: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield marks that do not overlap."""
+    end = 0
+    for begin, until in marked:
+        if until > end:
+            yield max(begin, end), until
+            end = until

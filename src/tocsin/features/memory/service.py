@@ -1,0 +1,294 @@
+"""Memory as the rest of the program uses it: store, find, forget, undo; each change leaves one audit entry."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.time.clock import Clock
+from tocsin.features.memory.audit_actions import MEMORY as DAILY
+from tocsin.features.memory.audit_actions import (
+    MEMORY_DECAY,
+    MEMORY_DELETE,
+    MEMORY_IMPORT,
+    MEMORY_PIN,
+    MEMORY_RESTORE,
+    MEMORY_SET,
+    MEMORY_UNPIN,
+)
+from tocsin.features.memory.model import (
+    DAY_S,
+    FADED_BELOW,
+    EntryDraft,
+    EntrySource,
+    InvalidEntryError,
+    MemoryEntry,
+    as_document,
+    checked,
+    read_half_life,
+)
+from tocsin.features.memory.query import (
+    MAX_QUERY_CHARS,
+    MAX_TERMS,
+    Snippet,
+    pairs_of,
+    query_of,
+    related_query,
+    snippet_of,
+    terms_of,
+)
+from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, EntryPage, MemoryStore, Scored
+from tocsin.features.memory.tables.rows import EntryFilter
+
+MAX_RELATED_CHARS = 4_000  # of a question
+MAX_PER_CHAT = 1_000
+EVERYTHING = EntryFilter()
+NOT_HERE = "keep it in the vault, or in the settings alone"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCaller:
+    """Who asks for a change, for the audit log; `actor` is `chat:<id>` for a chat."""
+
+    source: EntrySource
+    actor: str = ""
+
+
+class MemoryMatch(NamedTuple):
+    """An entry that a search found; the higher the score, the better it matches."""
+
+    entry: MemoryEntry
+    score: float
+    snippet: Snippet
+
+
+class SearchResult(NamedTuple):
+    """What a search found, the best first, and how long it took."""
+
+    items: tuple[MemoryMatch, ...]
+    took_ms: float
+
+
+class DecayReport(NamedTuple):
+    """What a decay did, or would do."""
+
+    dry_run: bool
+    found: Decayed
+
+    def document(self) -> dict[str, Any]:
+        """Return the public form."""
+        shown = self.found._asdict() | {"removed_keys": list(self.found.removed_keys)}
+        return {"dry_run": self.dry_run, **shown}
+
+
+class Memories:
+    """The entries of one data directory."""
+
+    def __init__(self, store: MemoryStore, audit: AuditTrail, clock: Clock, redact: Callable[[str], str]) -> None:
+        """`redact` masks the secrets of the settings: a value that has one is refused."""
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._redact = redact
+
+    def document(self, entry: MemoryEntry) -> dict[str, Any]:
+        """Return the public form of an entry, with its strength now."""
+        return as_document(entry, self._clock.now())
+
+    def search_document(self, found: SearchResult) -> dict[str, Any]:
+        """Return the public form of what a search found; matches in a snippet are `[start, end]` in characters."""
+        items = [
+            {
+                "entry": self.document(match.entry),
+                "score": round(match.score, 4),
+                "snippet": {"text": match.snippet.text, "matches": [list(span) for span in match.snippet.matches]},
+            }
+            for match in found.items
+        ]
+        return {"items": items, "took_ms": found.took_ms}
+
+    def now(self) -> float:
+        """Return the time by the clock of memory."""
+        return self._clock.now()
+
+    async def set(
+        self, draft: EntryDraft, caller: MemoryCaller, *, if_absent: bool = False
+    ) -> tuple[MemoryEntry, bool]:
+        """Store an entry; return it, and whether its key is new.
+
+        Raises InvalidEntryError, and EntryExistsError with `if_absent`.
+        """
+        entry = self._made(draft, caller.source)
+        before = await self._store.put(entry, if_absent=if_absent)
+        self._record(MEMORY_SET, "stored" if before is None else "replaced", entry, caller, created=before is None)
+        return await self._store.get(entry.key, entry.updated_at) if before else entry, before is None
+
+    async def add(self, draft: EntryDraft, caller: MemoryCaller) -> MemoryEntry:
+        """Store an entry under its key and a number of its own; raises InvalidEntryError where a chat has too many."""
+        entry = await self._store.add_numbered(self._made(draft, caller.source), MAX_PER_CHAT)
+        self._record(MEMORY_SET, "stored", entry, caller, created=True)
+        return entry
+
+    async def get(self, key: str, *, touch: bool = False) -> MemoryEntry:
+        """Return one entry; with `touch` it is as strong as new. Raises UnknownEntryError."""
+        now = self._clock.now()
+        entry = await self._store.get(key, now)
+        if not touch:
+            return entry
+        await self._store.touch([key], now)
+        return await self._store.get(key, now)
+
+    async def listing(
+        self, wanted: EntryFilter = EVERYTHING, *, sort: str = "updated_at", limit: int = 50, cursor: str = ""
+    ) -> EntryPage:
+        """Return one page of entries: the newest, the strongest, or the first by key."""
+        if sort not in SORTS:
+            raise InvalidEntryError(f"entries are sorted by one of {', '.join(SORTS)}")
+        return await self._store.listing(wanted, self._clock.now(), sort=sort, limit=limit, cursor=cursor)
+
+    async def count(self, wanted: EntryFilter = EVERYTHING) -> int:
+        """Return how many entries there are."""
+        return await self._store.count(wanted, self._clock.now())
+
+    async def search(self, query: str, wanted: EntryFilter = EVERYTHING, *, limit: int = 20) -> SearchResult:
+        """Return the entries that have all words of `query`, by bm25 times strength; raises InvalidEntryError."""
+        started = perf_counter()
+        terms = terms_of(query)
+        if not terms or len(query) > MAX_QUERY_CHARS or len(terms) > MAX_TERMS:
+            wrong = "has no word to search for" if not terms else "is too long"
+            hint = f"write 1 to {MAX_TERMS} words, at most {MAX_QUERY_CHARS:,} characters"
+            raise InvalidEntryError(f"the query {wrong}", hint=hint)
+        limit = max(1, min(limit, MAX_PAGE))
+        found = await self._store.search(query_of(terms), wanted, self._clock.now(), limit)
+        matches = [
+            MemoryMatch(entry, score, snippet_of(entry.value, terms)) for entry, score in await self._entries(found)
+        ]
+        return SearchResult(tuple(matches), round((perf_counter() - started) * 1000, 3))
+
+    async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
+        """Return the entries that have most in common with `text`, the best first; they are as strong as new."""
+        now, wanted, text = self._clock.now(), EntryFilter(scopes), text[:MAX_RELATED_CHARS]
+        by_words, pairs = related_query(text), pairs_of(text)
+        found = await self._store.search(by_words, wanted, now, limit) if by_words.match else []
+        found += await self._store.related(pairs, wanted, now, limit) if pairs else []
+        scores: dict[int, float] = {}
+        for one in found:
+            scores[one.id] = scores.get(one.id, 0.0) + one.score
+        best = sorted((Scored(*item) for item in scores.items()), key=lambda one: (-one.score, -one.id))[:limit]
+        entries = [entry for entry, _ in await self._entries(best)]
+        if entries:
+            await self._store.touch([entry.key for entry in entries], now)
+        return entries
+
+    async def delete(self, key: str, caller: MemoryCaller, scope: str = "") -> MemoryEntry:
+        """Remove an entry; `restore` brings it back. With `scope`, one of another scope is unknown."""
+        entry = await self._store.remove(key, self._clock.now(), scope)
+        self._record(MEMORY_DELETE, "deleted", entry, caller)
+        return entry
+
+    async def restore(self, key: str, caller: MemoryCaller) -> MemoryEntry:
+        """Bring back what was deleted or decayed last under a key; raises UnknownEntryError, EntryExistsError."""
+        entry = await self._store.restore(key, self._clock.now())
+        self._record(MEMORY_RESTORE, "restored", entry, caller)
+        return entry
+
+    async def pin(self, key: str, caller: MemoryCaller, *, pinned: bool) -> MemoryEntry:
+        """Keep an entry from fading, or let it fade again from now on."""
+        entry = await self._store.pin(key, self._clock.now(), pinned=pinned)
+        self._record(MEMORY_PIN if pinned else MEMORY_UNPIN, "pinned" if pinned else "unpinned", entry, caller)
+        return entry
+
+    async def decay(
+        self,
+        source: str,
+        *,
+        dry_run: bool = False,
+        threshold: float = FADED_BELOW,
+        half_life_days: float | None = None,
+    ) -> DecayReport:
+        """Remove entries weaker than `threshold`, and expired ones; `half_life_days` replaces that of each entry."""
+        if not 0 <= threshold <= 1:
+            raise InvalidEntryError("the threshold is a number from 0 to 1")
+        try:
+            half_life_days = None if half_life_days is None else read_half_life(half_life_days)
+        except ValueError as error:
+            raise InvalidEntryError(str(error)) from None
+        found = await self._store.decay(self._clock.now(), threshold, half_life_days, dry_run=dry_run)
+        assert found is not None  # noqa: S101  # only a daily decay may be too early
+        if not dry_run:
+            self._record_decay(found, threshold, source)
+        return DecayReport(dry_run, found)
+
+    async def decay_daily(self) -> None:
+        """Remove what has faded, once a day for all processes, and delete for good what can no longer be restored."""
+        now = self._clock.now()
+        await self._store.forget_removed(now)
+        found = await self._store.decay(now, FADED_BELOW, None, dry_run=False, wait_s=DAY_S)
+        if found and found.removed:
+            self._record_decay(found, FADED_BELOW, DAILY.name)
+
+    async def stats(self) -> dict[str, Any]:
+        """Return what there is, in numbers."""
+        return await self._store.stats(self._clock.now())
+
+    async def export(self) -> AsyncIterator[MemoryEntry]:
+        """Yield every entry by key."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page = await self.listing(sort="key", limit=MAX_PAGE, cursor=cursor)
+            for entry in page.items:
+                yield entry
+            cursor = page.next_cursor
+
+    async def import_all(self, entries: Sequence[MemoryEntry], source: str, *, overwrite: bool) -> tuple[int, int, int]:
+        """Store all entries or none; return how many were new, replaced, and left out because their key exists."""
+        for entry in entries:
+            self._refuse_secrets(entry.key, entry.value)
+        added, replaced, kept = await self._store.put_all(entries, self._clock.now(), overwrite=overwrite)
+        counts = {"added": added, "replaced": replaced, "kept": kept}
+        detail = f"imported: {added} new, {replaced} replaced, {kept} left as they were"
+        self._audit.record(MEMORY_IMPORT, detail, source=source, metadata=counts)
+        return added, replaced, kept
+
+    async def _entries(self, found: Sequence[Scored]) -> "list[tuple[MemoryEntry, float]]":
+        rows = await self._store.by_ids([one.id for one in found])
+        return [(rows[one.id], one.score) for one in found if one.id in rows]
+
+    def _made(self, draft: EntryDraft, source: EntrySource) -> MemoryEntry:
+        draft, now = checked(draft), self._clock.now()
+        self._refuse_secrets(draft.key, draft.value, *draft.tags)
+        return MemoryEntry(
+            key=draft.key,
+            value=draft.value,
+            type=draft.type,
+            tags=draft.tags,
+            scope=draft.scope,
+            source=source,
+            importance=draft.importance,
+            pinned=draft.pinned,
+            half_life_days=draft.half_life_days,
+            access_count=0,
+            last_accessed_at=now,
+            created_at=now,
+            updated_at=now,
+            expires_at=draft.expires_at,
+        )
+
+    def _refuse_secrets(self, key: str, *texts: str) -> None:
+        if any(self._redact(text) != text for text in texts):
+            raise InvalidEntryError(f"the entry {key} holds a secret, or what looks like a token", hint=NOT_HERE)
+
+    def _record(
+        self, action: AuditAction, done: str, entry: MemoryEntry, caller: MemoryCaller, **facts: object
+    ) -> None:
+        metadata = {"key": entry.key, "scope": entry.scope, **facts}
+        if caller.actor:
+            metadata["actor"] = caller.actor
+        self._audit.record(action, f"{done} {entry.key}", source=caller.source, metadata=metadata)
+
+    def _record_decay(self, found: Decayed, threshold: float, source: str) -> None:
+        detail = f"removed {found.removed} of {found.evaluated} entries"
+        metadata = {"removed": found.removed, "threshold": threshold}
+        self._audit.record(MEMORY_DECAY, detail, source=source, metadata=metadata)

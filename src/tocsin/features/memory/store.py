@@ -1,0 +1,327 @@
+"""Memory in the database: entries, the index of words, and the index of pieces for languages without spaces."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tocsin.core.storage.database import Database
+from tocsin.features.memory.model import (
+    DAY_S,
+    FADING_BELOW,
+    UNDO_DAYS,
+    EntryExistsError,
+    InvalidEntryError,
+    MemoryEntry,
+    UnknownEntryError,
+    half_lives_until,
+    strength_of,
+)
+from tocsin.features.memory.query import IndexQuery
+from tocsin.features.memory.tables.cursors import cursor_of, place_of
+from tocsin.features.memory.tables.rows import (
+    LIVE,
+    EntryFilter,
+    conditions_of,
+    entry_of,
+    find,
+    known,
+    like,
+    numbers,
+    put,
+    sweep,
+)
+from tocsin.features.memory.tables.stats import stats_of
+
+MAX_PAGE = 200
+MAX_KEYS_TOLD = 200
+# How many of the best by words are weighed by their strength at first.
+CANDIDATES = 200
+SORTS = ("updated_at", "strength", "key")
+
+
+class EntryPage(NamedTuple):
+    """A page of entries, and the cursor of the next one."""
+
+    items: tuple[MemoryEntry, ...]
+    next_cursor: str | None
+
+
+class Scored(NamedTuple):
+    """An entry by its row, and how well it matches."""
+
+    id: int
+    score: float
+
+
+class Decayed(NamedTuple):
+    """What a decay found."""
+
+    evaluated: int
+    fading: int
+    removed: int
+    removed_keys: tuple[str, ...]
+
+
+# How many half-lives have passed since an entry was last accessed.
+_HALFLIVES = (
+    "CASE WHEN e.pinned OR e.half_life_days IS NULL THEN 0.0 ELSE"
+    f" max(:now - e.last_accessed_at, 0.0) / {DAY_S} / (coalesce(:half_life, e.half_life_days) * (0.5 + e.importance))"
+    " END"
+)
+_ORDERS = {"updated_at": "-e.updated_at", "strength": f"({_HALFLIVES})", "key": "e.key"}
+
+
+class MemoryStore:
+    """The entries of all scopes, shared with other processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, entry: MemoryEntry, *, if_absent: bool = False) -> MemoryEntry | None:
+        """Store an entry; return the one whose place it took. Raises EntryExistsError with `if_absent`."""
+
+        def work(connection: sqlite3.Connection) -> MemoryEntry | None:
+            before = find(connection, entry.key, entry.updated_at)
+            if before and if_absent:
+                raise EntryExistsError(f"there is an entry {entry.key}", hint="choose another key, or replace it")
+            stored = replace(entry, created_at=before.created_at, access_count=before.access_count) if before else entry
+            put(connection, stored, entry.updated_at)
+            return before
+
+        return await self._database.write(work)
+
+    async def put_all(self, entries: Sequence[MemoryEntry], now: float, *, overwrite: bool) -> tuple[int, int, int]:
+        """Store all entries or none; return how many were new, replaced, and left out."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, int, int]:
+            counts = [0, 0, 0]
+            for entry in entries:
+                there = find(connection, entry.key, now) is not None
+                counts[0 if not there else 1 if overwrite else 2] += 1
+                if overwrite or not there:
+                    put(connection, entry, now)
+            return counts[0], counts[1], counts[2]
+
+        return await self._database.write(work)
+
+    async def add_numbered(self, entry: MemoryEntry, most: int) -> MemoryEntry:
+        """Store an entry under its key and the next free number; raises InvalidEntryError for more than `most`."""
+
+        def work(connection: sqlite3.Connection) -> MemoryEntry:
+            count, highest = numbers(connection, entry.key, entry.scope)
+            if count >= most:
+                raise InvalidEntryError(
+                    f"this chat has {count:,} entries, and no more fit", hint="forget some with /forget"
+                )
+            numbered = replace(entry, key=f"{entry.key}:{highest + 1}")
+            put(connection, numbered, entry.updated_at)
+            return numbered
+
+        return await self._database.write(work)
+
+    async def get(self, key: str, now: float) -> MemoryEntry:
+        """Return one entry; raises UnknownEntryError."""
+        return await self._database.read(lambda connection: known(connection, key, now))
+
+    async def touch(self, keys: Sequence[str], now: float) -> None:
+        """Record that entries were read: they are as strong as new."""
+        sql = (
+            "UPDATE memory_entries SET access_count = access_count + 1, last_accessed_at = max(last_accessed_at, ?)"
+            " WHERE key = ? AND removed_at IS NULL"
+        )
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql, [[now, key] for key in keys])
+
+        await self._database.write(work)
+
+    async def remove(self, key: str, now: float, scope: str = "") -> MemoryEntry:
+        """Remove an entry so that it can be restored; with `scope`, one of another scope is unknown."""
+
+        def work(connection: sqlite3.Connection) -> MemoryEntry:
+            entry = known(connection, key, now, scope)
+            connection.execute(
+                "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL", [now, key]
+            )
+            return entry
+
+        return await self._database.write(work)
+
+    async def restore(self, key: str, now: float) -> MemoryEntry:
+        """Bring back what was removed last under a key, as strong as new; an expired one no longer expires."""
+
+        def work(connection: sqlite3.Connection) -> MemoryEntry:
+            if find(connection, key, now):
+                raise EntryExistsError(f"there is an entry {key}", hint="delete it first, or leave it")
+            row = connection.execute(_LAST_REMOVED, [key, now - UNDO_DAYS * DAY_S]).fetchone()
+            if row is None:
+                raise UnknownEntryError(
+                    f"no entry {key[:128]!r} was removed in the last {UNDO_DAYS} days", hint="check the key"
+                )
+            sweep(connection, key, now)
+            connection.execute(_RESTORE, {"now": now, "id": row["id"]})
+            return known(connection, key, now)
+
+        return await self._database.write(work)
+
+    async def pin(self, key: str, now: float, *, pinned: bool) -> MemoryEntry:
+        """Pin an entry, or let it fade again from now on."""
+
+        def work(connection: sqlite3.Connection) -> MemoryEntry:
+            known(connection, key, now)
+            connection.execute(
+                "UPDATE memory_entries SET pinned = ?, updated_at = ?, last_accessed_at = max(last_accessed_at, ?)"
+                " WHERE key = ? AND removed_at IS NULL",
+                [pinned, now, now, key],
+            )
+            return known(connection, key, now)
+
+        return await self._database.write(work)
+
+    async def listing(self, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str) -> EntryPage:
+        """Return one page; the cursor is that of the page before. Raises InvalidEntryError for a foreign cursor."""
+        order, limit = _ORDERS[sort], max(1, min(limit, MAX_PAGE))
+        place, at, after = place_of(cursor, sort) if cursor else (None, now, 0)
+        conditions, values = conditions_of(wanted)
+        beyond = f"AND ({order}, e.id) > (:place, :after)" if cursor else ""
+        sql = (
+            f"SELECT e.*, {order} AS place FROM memory_entries e WHERE {LIVE} AND {conditions} {beyond}"  # noqa: S608  # our own words
+            f" ORDER BY {order}, e.id LIMIT :limit"
+        )
+        values |= {"now": at, "half_life": None, "place": place, "after": after, "limit": limit + 1}
+
+        def work(connection: sqlite3.Connection) -> EntryPage:
+            rows = connection.execute(sql, values).fetchall()
+            last = rows[limit - 1] if len(rows) > limit else None
+            following = cursor_of(sort, last["place"], at, last["id"]) if last else None
+            return EntryPage(tuple(map(entry_of, rows[:limit])), following)
+
+        return await self._database.read(work)
+
+    async def count(self, wanted: EntryFilter, now: float) -> int:
+        """Return how many entries there are."""
+        conditions, values = conditions_of(wanted)
+        sql = f"SELECT count(*) FROM memory_entries e WHERE {LIVE} AND {conditions}"  # noqa: S608  # our own words
+        return await self._database.read(lambda c: int(c.execute(sql, {**values, "now": now}).fetchone()[0]))
+
+    async def search(self, query: IndexQuery, wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
+        """Return the best matches by their rank in the index times their strength."""
+        conditions, values = conditions_of(wanted)
+        sql = _search_sql(query, conditions)
+        values |= {"now": now, "match": query.match}
+        values |= {f"scanned{number}": like(term) for number, term in enumerate(query.scanned)}
+
+        def work(connection: sqlite3.Connection) -> list[Scored]:
+            rows = connection.execute(sql, {**values, "most": CANDIDATES}).fetchall()
+            best = _weighed(rows, now, limit)
+            # What is not among the candidates ranks below the last of them, and strength never adds to a rank.
+            if len(rows) == CANDIDATES and (len(best) < limit or best[-1].score < rows[-1]["fit"]):
+                best = _weighed(connection.execute(sql, {**values, "most": -1}), now, limit)
+            return best
+
+        return await self._database.read(work)
+
+    async def related(self, pairs: Sequence[str], wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
+        """Return the entries with the most of the given pairs of characters, times their strength."""
+        conditions, values = conditions_of(wanted)
+        found = " + ".join(f"(instr(e.value, :pair{number}) > 0)" for number in range(len(pairs)))
+        sql = (
+            f"SELECT {_WEIGHT}, {found} AS fit FROM memory_entries e"  # noqa: S608  # our own words
+            f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {CANDIDATES}"
+        )
+        values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
+        return await self._database.read(lambda connection: _weighed(connection.execute(sql, values), now, limit))
+
+    async def by_ids(self, ids: Sequence[int]) -> dict[int, MemoryEntry]:
+        """Return the entries of these rows that are still there."""
+        sql = f"SELECT * FROM memory_entries WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+        return await self._database.read(lambda c: {row["id"]: entry_of(row) for row in c.execute(sql, list(ids))})
+
+    async def decay(
+        self, now: float, threshold: float, half_life_days: float | None, *, dry_run: bool, wait_s: float = 0.0
+    ) -> Decayed | None:
+        """Remove what has faded or expired; None where the last decay is not `wait_s` ago."""
+        values = {
+            "now": now,
+            "half_life": half_life_days,
+            "faded": half_lives_until(threshold),
+            "fading": half_lives_until(FADING_BELOW),
+        }
+
+        def look(connection: sqlite3.Connection) -> Decayed:
+            evaluated, fading, removed = connection.execute(_LOOK, values).fetchone()
+            keys = [row["key"] for row in connection.execute(f"{_FADED_KEYS} LIMIT {MAX_KEYS_TOLD}", values)]
+            return Decayed(evaluated, fading, removed, tuple(keys))
+
+        def work(connection: sqlite3.Connection) -> Decayed | None:
+            last = connection.execute("SELECT decayed_at FROM memory_decays").fetchone()
+            if last and wait_s and now - last["decayed_at"] < wait_s:
+                return None
+            seen = look(connection)
+            connection.execute(_REMOVE_FADED, values)
+            connection.execute("INSERT OR REPLACE INTO memory_decays VALUES (1, ?, ?)", [now, seen.removed])
+            return seen
+
+        return await (self._database.read(look) if dry_run else self._database.write(work))
+
+    async def forget_removed(self, now: float) -> int:
+        """Delete for good what was removed longer than the time for undoing ago; return how many."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            deleted = connection.execute("DELETE FROM memory_entries WHERE removed_at <= ?", [now - UNDO_DAYS * DAY_S])
+            return deleted.rowcount
+
+        return await self._database.write(work)
+
+    async def stats(self, now: float) -> dict[str, Any]:
+        """Return what there is, in numbers."""
+        return await self._database.read(lambda connection: stats_of(connection, now))
+
+
+_WEIGHT = "e.id, e.pinned, e.half_life_days, e.importance, e.last_accessed_at"
+_LAST_REMOVED = (
+    "SELECT id FROM memory_entries WHERE key = ? AND removed_at > ? ORDER BY removed_at DESC, id DESC LIMIT 1"
+)
+_RESTORE = """
+    UPDATE memory_entries SET removed_at = NULL, last_accessed_at = max(last_accessed_at, :now),
+        expires_at = CASE WHEN expires_at > :now THEN expires_at END
+    WHERE id = :id
+"""
+_IS_FADED = f"e.removed_at IS NULL AND (e.expires_at <= :now OR {_HALFLIVES} > :faded)"
+_LOOK = f"""
+    SELECT count(*), coalesce(sum({_HALFLIVES} > :fading AND NOT coalesce({_IS_FADED}, FALSE)), 0),
+        coalesce(sum({_IS_FADED}), 0)
+    FROM memory_entries e WHERE e.removed_at IS NULL
+"""  # noqa: S608  # our own words
+_FADED_KEYS = f"SELECT e.key FROM memory_entries e WHERE {_IS_FADED} ORDER BY e.id"  # noqa: S608  # our own words
+_REMOVE_FADED = f"UPDATE memory_entries AS e SET removed_at = :now WHERE {_IS_FADED}"  # noqa: S608  # our own words
+
+
+def _search_sql(query: IndexQuery, conditions: str) -> str:
+    scanned = "".join(
+        f" AND (e.key || ' ' || e.value || ' ' || e.tags) LIKE :scanned{number} ESCAPE '\\'"
+        for number in range(len(query.scanned))
+    )
+    if not query.match:
+        return (
+            f"SELECT {_WEIGHT}, 1.0 AS fit FROM memory_entries e"  # noqa: S608  # our own words
+            f" WHERE e.unspaced AND {LIVE} AND {conditions}{scanned} ORDER BY e.last_accessed_at DESC LIMIT :most"
+        )
+    index = "memory_pieces" if query.pieces else "memory_words"
+    return (
+        f"SELECT {_WEIGHT}, -bm25({index}) AS fit FROM {index} JOIN memory_entries e ON e.id = {index}.rowid"  # noqa: S608  # our own words
+        f" WHERE {index} MATCH :match AND {LIVE} AND {conditions}{scanned} ORDER BY fit DESC LIMIT :most"
+    )
+
+
+def _weighed(rows: Iterable[sqlite3.Row], now: float, limit: int) -> list[Scored]:
+    weighed = [
+        Scored(
+            row["id"],
+            row["fit"]
+            * strength_of(row["pinned"], row["half_life_days"], row["importance"], now - row["last_accessed_at"]),
+        )
+        for row in rows
+    ]
+    return sorted(weighed, key=lambda one: (-one.score, -one.id))[:limit]

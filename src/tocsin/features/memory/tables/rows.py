@@ -1,0 +1,128 @@
+"""Entries of memory as rows of the database."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.features.memory.model import EntrySource, EntryType, MemoryEntry, UnknownEntryError
+from tocsin.features.memory.query import is_unspaced
+
+LIVE = "e.removed_at IS NULL AND (e.expires_at IS NULL OR e.expires_at > :now)"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries are meant; an empty field does not restrict them."""
+
+    scopes: Sequence[str] = ()
+    tag: str = ""
+    type: EntryType | None = None
+    text: str = ""  # a part of key or value
+
+
+def conditions_of(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
+    """Return the conditions of a filter and their parameters."""
+    scopes = {f"scope{number}": scope for number, scope in enumerate(wanted.scopes)}
+    conditions = [f"e.scope IN ({', '.join(f':{name}' for name in scopes)})"] if scopes else []
+    values: dict[str, Any] = dict(scopes)
+    if wanted.tag:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(e.tags) WHERE json_each.value = :tag)")
+        values["tag"] = wanted.tag
+    if wanted.type:
+        conditions.append("e.type = :type")
+        values["type"] = wanted.type
+    if wanted.text:
+        conditions.append("(e.key LIKE :text ESCAPE '\\' OR e.value LIKE :text ESCAPE '\\')")
+        values["text"] = like(wanted.text)
+    return " AND ".join(conditions) or "TRUE", values
+
+
+def like(text: str) -> str:
+    """Return the pattern of what contains a text."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def numbers(connection: sqlite3.Connection, prefix: str, scope: str) -> tuple[int, int]:
+    """Return how many live entries a scope has, and the highest number behind `prefix` that was ever given."""
+    rows = connection.execute("SELECT key, removed_at FROM memory_entries WHERE scope = ?", [scope]).fetchall()
+    tails = [row["key"].removeprefix(f"{prefix}:") for row in rows]
+    numbers = [int(tail) for tail in tails if tail.isascii() and tail.isdigit() and len(tail) < 10]
+    return sum(row["removed_at"] is None for row in rows), max(numbers, default=0)
+
+
+def put(connection: sqlite3.Connection, entry: MemoryEntry, now: float) -> None:
+    """Store an entry in the place of any other of its key."""
+    sweep(connection, entry.key, now, everything=True)
+    row = row_of(entry)
+    names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO memory_entries ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
+
+
+def sweep(connection: sqlite3.Connection, key: str, now: float, *, everything: bool = False) -> None:
+    """Clear the place of a key: an entry that is replaced goes, one that has expired can still be restored."""
+    connection.execute(
+        "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL AND expires_at <= ?",
+        [now, key, now],
+    )
+    if everything:
+        connection.execute("DELETE FROM memory_entries WHERE key = ? AND removed_at IS NULL", [key])
+
+
+def find(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry | None:
+    """Return an entry; with `scope`, None for one of another scope."""
+    sql = f"SELECT * FROM memory_entries e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
+    row = connection.execute(sql, {"key": key, "now": now}).fetchone()
+    return entry_of(row) if row and scope in {"", row["scope"]} else None
+
+
+def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry:
+    """Return an entry as `find` does; raises UnknownEntryError."""
+    entry = find(connection, key, now, scope)
+    if entry is None:
+        raise UnknownEntryError(f"there is no entry {key[:128]!r}", hint="list or search the entries")
+    return entry
+
+
+def row_of(entry: MemoryEntry) -> Mapping[str, Any]:
+    """Return the columns of an entry."""
+    tags = json.dumps(entry.tags, ensure_ascii=False)
+    return {
+        "key": entry.key,
+        "type": entry.type,
+        "scope": entry.scope,
+        "source": entry.source,
+        "importance": entry.importance,
+        "pinned": entry.pinned,
+        "half_life_days": entry.half_life_days,
+        "access_count": entry.access_count,
+        "last_accessed_at": entry.last_accessed_at,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "expires_at": entry.expires_at,
+        "unspaced": is_unspaced(entry.value) or is_unspaced(tags),
+        "tags": tags,
+        "value": entry.value,
+    }
+
+
+def entry_of(row: sqlite3.Row) -> MemoryEntry:
+    """Return the entry of a row."""
+    return MemoryEntry(
+        key=row["key"],
+        value=row["value"],
+        type=EntryType(row["type"]),
+        tags=tuple(json.loads(row["tags"])),
+        scope=row["scope"],
+        source=EntrySource(row["source"]),
+        importance=row["importance"],
+        pinned=bool(row["pinned"]),
+        half_life_days=row["half_life_days"],
+        access_count=row["access_count"],
+        last_accessed_at=row["last_accessed_at"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        expires_at=row["expires_at"],
+    )

@@ -1,0 +1,62 @@
+"""`tocsin memory`, as a person at a terminal and a program see it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path, {})
+
+
+def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
+    assert cli("memory", "set", "office.wifi", "The guest network is Lighthouse", "--tag", "office").code == 0
+    found = cli("memory", "search", "guest network", "--json").json()
+    (item,) = found["items"]
+    assert item["entry"]["key"] == "office.wifi"
+    assert item["snippet"]["matches"] == [[4, 9], [10, 17]]
+    assert "The guest network" in cli("memory", "get", "office.wifi").out
+    gone = cli("memory", "delete", "office.wifi", "--yes")
+    assert (gone.code, gone.out) == (0, "deleted office.wifi\n")
+    assert "undo: tocsin memory restore office.wifi" in gone.err
+    assert cli("memory", "get", "office.wifi").code == 1
+    assert cli("memory", "restore", "office.wifi").code == 0
+    assert [entry["key"] for entry in cli("memory", "list", "--tag", "office", "--json").json()] == ["office.wifi"]
+
+
+def test_wrong_usage_is_exit_code_2_and_a_refused_entry_1(cli: Cli):
+    reserved = cli("memory", "set", "stats", "x")
+    assert (reserved.code, "the key 'stats' is reserved" in reserved.err) == (2, True)
+    assert cli("memory", "set", "a", "x", "--importance", "2").code == 2
+    assert cli("memory", "set", "a", "-", stdin=b"").code == 1
+    assert cli("memory", "set", "a", "-", stdin=b"x" * 65_537).code == 1
+    assert cli("memory", "search", "***").code == 1
+    assert cli("memory", "search", "nowhere").code == 1
+
+
+def test_a_value_comes_from_standard_input_and_goes_out_and_in_again_as_lines(cli: Cli, tmp_path: Path):
+    assert cli("memory", "set", "a", "-", "--expires", "90d", stdin="two\nlines 東京\n".encode()).code == 0
+    exported = cli("memory", "export").out
+    assert json.loads(exported)["value"] == "two\nlines 東京"
+    other = Cli(tmp_path / "other", {})
+    other.home.mkdir()
+    (other.home / "memory.jsonl").write_text(exported)
+    assert other("memory", "import", "memory.jsonl").out == "1 new, 0 replaced, 0 left as they were\n"
+    assert other("memory", "import", "-", stdin=exported.encode()).out == "0 new, 0 replaced, 1 left as they were\n"
+    assert other("memory", "export").out == exported
+
+
+def test_decay_shows_first_and_then_removes(cli: Cli):
+    for key in ("a", "b"):
+        entry = {"key": key, "value": "v", "half_life_days": 1, "last_accessed_at": "2020-01-01T00:00:00Z"}
+        cli("memory", "import", "-", stdin=json.dumps(entry).encode())
+    assert cli("memory", "pin", "b").code == 0
+    assert cli("memory", "decay", "--dry-run").out == "2 looked at, 0 fading, 1 would be removed\na\n"
+    assert cli("memory", "decay", "--json").json() == {
+        "dry_run": False, "evaluated": 2, "fading": 0, "removed": 1, "removed_keys": ["a"],
+    }  # fmt: skip
+    stats = cli("memory", "stats", "--json").json()
+    assert (stats["count"], stats["pinned"], stats["last_decay"]["removed"]) == (1, 1, 1)
