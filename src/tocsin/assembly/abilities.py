@@ -1,6 +1,6 @@
 """What features are handed by the program itself: shared parts, and abilities that are no feature's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +93,8 @@ async def _no_vault(name: str, /, *, reader: str) -> str:
     raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
 
 
-async def _no_secrets(*, reader: str) -> Mapping[str, str]:
-    return {}
+async def _no_secrets(names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+    return {name: await _no_vault(name, reader=reader) for name in names or ()}
 
 
 async def _nothing_recalled(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
-from tocsin.core.config.settings import Settings
+from tocsin.core.config.settings import LateLayer, Settings, Values
 from tocsin.core.config.variables import (
     AUDIT_REDACT,
     DELIVERY_BACKEND,
@@ -110,13 +110,31 @@ def find_installed() -> Installed:
 
 
 def load_settings(
-    *, data_dir: Path | None = None, env_file: Path | None = None, environ: Mapping[str, str] | None = None
+    *,
+    data_dir: Path | None = None,
+    env_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    late: bool = True,
 ) -> tuple[Settings, Installed]:
-    """Read the settings of the core and of every channel and feature; `environ` replaces the environment."""
+    """Read the settings of the core and of every channel and feature; `environ` replaces the environment.
+
+    Without `late`, no layer of a feature is asked for the secrets that are not set.
+    """
     installed = find_installed()
     variables = [variable for channel in installed.channels for variable in channel.spec.variables]
     variables += [variable for feature in installed.features for variable in feature.variables]
-    return Settings.load(variables, environ=environ, data_dir=data_dir, env_file=env_file), installed
+    layers = [_late_layer(feature) for feature in installed.features if feature.settings_layer and late]
+    return Settings.load(variables, environ=environ, data_dir=data_dir, env_file=env_file, late=layers), installed
+
+
+def _late_layer(feature: "Feature") -> LateLayer:
+    def read(data_dir: Path, settings: Values) -> Mapping[str, str]:
+        from tocsin.features.contract import load
+
+        values: Mapping[str, str] = load(feature.settings_layer)(data_dir, settings)
+        return values
+
+    return LateLayer(feature.name, read)
 
 
 def list_channels(settings: Settings, installed: Installed) -> list[ChannelState]:
@@ -158,15 +176,11 @@ def assemble(
     """Put the parts together; nothing is opened, started or sent."""
     # Listing channels needs none of these, and they take as long to import as everything else.
     from tocsin.assembly.features import OpenFeatures
-    from tocsin.core.audit.log import AuditLog
-    from tocsin.core.audit.trail import AuditTrail
     from tocsin.core.lazy import Lazy
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
 
-    redact = Redactor(settings.secrets())
-    path = settings.data_dir / "audit.log"
-    audit = AuditTrail(AuditLog(path, redact=redact) if settings[AUDIT_REDACT] else AuditLog(path))
+    redact, audit = settings.redact, audit_trail(settings)
     clock = clock or SystemClock()
     registry = Registry(installed.channels, settings, cache(tools))
     profiles = cache(lambda: read_profiles(settings, installed))  # reading YAML takes as long as sending
@@ -193,6 +207,15 @@ def assemble(
         monitoring=monitoring,
     )
     return app
+
+
+def audit_trail(settings: Settings) -> "AuditTrail":
+    """Return the audit trail of the data directory; nothing is opened."""
+    from tocsin.core.audit.log import AuditLog
+    from tocsin.core.audit.trail import AuditTrail
+
+    path = settings.data_dir / "audit.log"
+    return AuditTrail(AuditLog(path, redact=settings.redact) if settings[AUDIT_REDACT] else AuditLog(path))
 
 
 def _presence(app: App) -> "Presence":
@@ -241,7 +264,7 @@ async def open_app(
         def tools() -> Tools:
             http = transport()
             stack.push_async_callback(http.aclose)
-            return Tools(http, SystemClock(), Redactor(settings.secrets()), settings[MAX_PARTS])
+            return Tools(http, SystemClock(), settings.redact, settings[MAX_PARTS])
 
         storage = await open_storage(settings, installed, stack)
         app = assemble(settings, installed, tools=tools, storage=storage, monitoring=monitoring)

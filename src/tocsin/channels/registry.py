@@ -144,7 +144,9 @@ class Registry:
             needs, here = state.spec.platform, self._platform(state.spec)
             raise UnknownChannelError(f"Unknown channel: {kind} (it needs the platform {needs}, this is {here})")
         if state.missing:
-            raise UnknownChannelError(f"Unknown channel: {kind} (not configured; set {', '.join(state.missing)})")
+            reasons = " · ".join(problem.sentence() for problem in self._settings.problems)
+            sentence = f"Unknown channel: {kind} (not configured; set {', '.join(state.missing)})"
+            raise UnknownChannelError(sentence, hint=reasons)
 
     def _check_addresses(self, spec: ChannelSpec) -> None:
         """Refuse to send a token in clear over the Internet."""

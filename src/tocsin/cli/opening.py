@@ -3,14 +3,16 @@
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.program import App, Installed, load_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DELIVERY_BACKEND
-from tocsin.core.text.redaction import Redactor
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console
+
+if TYPE_CHECKING:
+    from tocsin.core.audit.trail import AuditTrail
 
 T = TypeVar("T")
 
@@ -18,25 +20,26 @@ T = TypeVar("T")
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 
-def open_settings(options: Options, out: Console) -> tuple[Settings, Installed]:
+def open_settings(options: Options, out: Console, *, late: bool = True) -> tuple[Settings, Installed]:
     """Read the settings; from here on `out` masks their secrets and shows what the program logs.
 
-    A plug-in that could not be loaded is told, and does not stop the command. A misspelt setting is told
-    by `out` should the command fail.
+    A plug-in that could not be loaded is told, and does not stop the command. A vault that could not be read and a
+    misspelt setting are told by `out` should the command fail. Without `late`, no layer of a feature is asked.
     """
-    settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
-    out.redact = Redactor(settings.secrets())
-    out.doubts = partial(_misspelt, settings)
+    settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file, late=late)
+    out.redact = settings.redact
+    out.doubts = partial(_doubts, settings)
     show_log(out, verbose=options.verbose)
     for problem in installed.problems:
         out.note(f"tocsin: {problem}")
     return settings, installed
 
 
-def _misspelt(settings: Settings) -> Iterator[tuple[str, str]]:
+def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
     from tocsin.core.config.unknown_settings import unknown_settings
 
-    return ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
+    yield from ((str(problem), problem.hint) for problem in settings.problems)
+    yield from ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
 
 
 def with_app(
@@ -70,9 +73,15 @@ class OpenerForFeature:
         self._options = options
         self._out = out
 
-    def settings(self) -> Settings:
+    def settings(self, *, late: bool = True) -> Settings:
         """Read the settings and open nothing else."""
-        return open_settings(self._options, self._out)[0]
+        return open_settings(self._options, self._out, late=late)[0]
+
+    def audit(self, settings: Settings) -> "AuditTrail":
+        """Return the audit trail alone."""
+        from tocsin.assembly.program import audit_trail
+
+        return audit_trail(settings)
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
         """Open the program and run `work` with the service of the feature."""

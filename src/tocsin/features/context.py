@@ -4,7 +4,7 @@ An ability is a plain function that one feature, or the program, provides and an
 import each other.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -194,10 +194,10 @@ class RevealSecret(Protocol):
 
 
 class RevealSecrets(Protocol):
-    """Reads all secrets that the vault injects into skills."""
+    """Reads several secrets of the vault, or all; that is one entry in the audit log."""
 
-    async def __call__(self, *, reader: str) -> Mapping[str, str]:
-        """Return values by name; empty where there is no vault."""
+    async def __call__(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+        """Return values by name; without `names` all of them, and none where there is no vault."""
         ...
 
 

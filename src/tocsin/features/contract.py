@@ -71,6 +71,10 @@ class Feature:
     audit_sources: "tuple[AuditSource, ...]" = ()
     commands: tuple[FeatureCommand, ...] = ()
 
+    # Looks up secret settings that no other place sets, and those alone: gets the data directory and the settings so
+    # far and returns values by name, or raises TocsinError. Called at every start: it takes no time where it has none.
+    settings_layer: Name = ""
+
     open: Name = ""  # returns the feature's service; closed with the program where that has an `aclose`
     checks: tuple[FeatureCheck, ...] = ()
     status: Name = ""  # async: returns lines for `/status` of the bot

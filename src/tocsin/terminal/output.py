@@ -60,6 +60,14 @@ class Console:
         if not self.as_json:
             self._write(sys.stdout, text, end, shown=visible)
 
+    def secret(self, name: str, value: str) -> None:
+        """Print a secret that a person asked for, exactly as it is: the one output that is not masked."""
+        if self.as_json:
+            import json
+
+            value = json.dumps({"name": name, "value": value}, indent=2)
+        self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str)
+
     def note(self, text: str) -> None:
         """Print a one-line note about the run on standard error, unless `--quiet` is set."""
         if not self.quiet:
@@ -132,12 +140,18 @@ class Console:
                 timer.cancel()
 
     def _write(
-        self, stream: TextIO | None, text: str, end: str = "\n", *, shown: Callable[[str], str] = one_line
+        self,
+        stream: TextIO | None,
+        text: str,
+        end: str = "\n",
+        *,
+        shown: Callable[[str], str] = one_line,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         if stream is None:  # whoever started us closed it
             return
         encoding = stream.encoding or "utf-8"
-        safe = shown(self.redact(text)).encode(encoding, errors="backslashreplace").decode(encoding)
+        safe = shown((redact or self.redact)(text)).encode(encoding, errors="backslashreplace").decode(encoding)
         try:
             stream.write(safe + end)
             stream.flush()

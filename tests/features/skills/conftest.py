@@ -1,7 +1,7 @@
 """A folder of skills, with everything that runs them."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class Workshop:
     clock: FakeClock
     environment: dict[str, str] = field(default_factory=dict)
     vault: dict[str, str] = field(default_factory=dict)
+    readers: list[str] = field(default_factory=list)
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     sandbox: Sandbox | None = None
 
@@ -64,8 +65,9 @@ class Workshop:
             can=SkillAbilities(self.secrets),
         )
 
-    async def secrets(self) -> Mapping[str, str]:
-        return self.vault
+    async def secrets(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+        self.readers.append(reader)
+        return self.vault if names is None else {name: self.vault[name] for name in names}
 
     def write(self, name: str, command: str, more: str = "") -> Path:
         """Write a skill; `more` are further lines of its manifest."""

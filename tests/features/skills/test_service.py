@@ -338,6 +338,21 @@ async def test_without_that_permission_the_vault_is_not_even_opened(workshop: Wo
     assert run.env_keys == ()
 
 
+@BOTH
+async def test_a_skill_that_names_its_secrets_gets_no_others(workshop: Workshop, mode: ExecutionMode):
+    workshop.vault = {"API_KEY": "from-the-vault", "OTHER": "not-for-it"}
+    run = await workshop.run("env", mode, more="permissions: [vault]\nvault: [API_KEY]")
+    assert "API_KEY=[secret]" in run.output.tail
+    assert "OTHER" not in run.output.tail
+    assert (run.env_keys, workshop.readers) == (("API_KEY",), ["skill:it"])
+
+
+async def test_a_skill_with_an_empty_list_of_secrets_gets_none(workshop: Workshop):
+    workshop.vault = {"API_KEY": "from-the-vault"}
+    run = await workshop.run("env", more="permissions: [vault]\nvault: []")
+    assert run.env_keys == ()
+
+
 async def test_secrets_are_masked_in_what_is_kept(workshop: Workshop):
     workshop.vault = {"API_KEY": "from-the-vault"}
     script = f'echo "$API_KEY {SECRET}"; echo "$1"'

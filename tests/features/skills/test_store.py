@@ -69,6 +69,10 @@ def test_what_a_manifest_leaves_out_is_nothing_and_five_minutes(write: Writer):
         ("timeout_seconds: 301", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 301"),
         ("timeout_seconds: 0", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 0"),
         ("permissions: [vualt]", "4:15: permissions[0]: 'vualt' is none of: network, vault (did you mean 'vault'?)"),
+        (
+            "permissions: [vault]\nvault: [A-B]",
+            "5:9: vault[0]: 'A-B' is not the name of a secret: use letters, digits and _",
+        ),
         ("permissions: vault", "4:14: permissions: expected a list, found text"),
         ("dependencies: [../tar]", "5:16: dependencies[0]: '../tar' is not the name of a program"),
         ("dependencies: ['tar zip']", "5:16: dependencies[0]: 'tar zip' is not the name of a program"),
@@ -87,6 +91,12 @@ def test_a_mistake_has_its_place_and_its_reason(write: Writer, change: str, mist
         lines.append(change)
     found = write.mistakes("\n".join(lines) + "\n")
     assert [one for one in found if one.startswith(mistake)], found
+
+
+def test_secrets_are_named_only_with_the_permission_to_have_them(write: Writer):
+    without = GOOD.replace("permissions: [network, vault, network]", "vault: [API_KEY]")
+    [mistake] = write.mistakes(without)
+    assert "vault: it counts only with the permission vault" in mistake
 
 
 def test_a_misspelled_key_is_told_with_the_likely_one(write: Writer):

@@ -31,6 +31,8 @@ def _channels(_: argparse.Namespace, options: Options, out: Console) -> int:
             [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
         )
     if any(state.missing for state in states):
+        for unread in settings.problems:
+            out.error(str(unread), unread.hint)
         for unknown in unknown_settings(settings):
             out.error(str(unknown), unknown.hint)
     return DONE

@@ -15,7 +15,6 @@ from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
 from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
-from tocsin.core.text.redaction import Redactor
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
 
@@ -69,8 +68,10 @@ def prepare_service(settings: Settings, options: Options) -> None:
     configure(
         "debug" if options.verbose else settings[LOG_LEVEL],
         settings[LOG_FORMAT],
-        Redactor(settings.secrets()),
+        settings.redact,
     )
+    for problem in settings.problems:
+        log.warning("secrets that only a layer of settings holds count as not set: %s", problem.sentence())
     for warning in validate_security(settings):
         log.warning(warning)
     for unknown in unknown_settings(settings):

@@ -1,19 +1,20 @@
 """Settings: the only reader of the environment.
 
 Order of precedence: environment, `NAME_FILE`, `.env` of the working directory, `.env` of the data
-directory. An empty value counts as not set.
+directory, and for secrets the layers of features, such as the vault. An empty value counts as not set.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tocsin.core.config.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import SHORTEST_SECRET, Redactor
 
 T = TypeVar("T")
@@ -51,6 +52,16 @@ class Layer(NamedTuple):
     lines: Mapping[str, int] = MappingProxyType({})
 
 
+class LateLayer(NamedTuple):
+    """A last place where secrets are looked up, asked only if one of them is not set elsewhere.
+
+    `read` gets the data directory and the settings found so far; it returns values by name, or raises TocsinError.
+    """
+
+    name: str
+    read: Callable[[Path, Values], Mapping[str, str]]
+
+
 class Setting(NamedTuple):
     """A value that was found, and where."""
 
@@ -65,6 +76,7 @@ class Settings(Values):
     sources: Mapping[str, str]
     layers: tuple[Layer, ...]
     data_dir: Path
+    problems: tuple[TocsinError, ...] = ()  # why late layers could not be read: what they hold counts as not set
 
     @classmethod
     def load(
@@ -74,6 +86,7 @@ class Settings(Values):
         environ: Mapping[str, str] | None = None,
         data_dir: Path | None = None,
         env_file: Path | None = None,
+        late: Iterable[LateLayer] = (),
     ) -> "Settings":
         """Read all settings; `env_file` replaces both `.env` files, `data_dir` wins over every source.
 
@@ -89,11 +102,17 @@ class Settings(Values):
         else:
             layers.extend(_usual_env_files(layers))
         found = {v.name: setting for v in table if (setting := _resolve(v, layers)) is not None}
-        values = {name: setting.value for name, setting in found.items()}
-        sources = {name: setting.source for name, setting in found.items()}
         chosen = found.get(DATA_DIR.name)
         place = Path(str(chosen.value)) if chosen else default_data_dir()
-        return cls(values, table, sources, tuple(layers), place)
+        problems = tuple(_look_up_late(found, table, place, late))
+        values = {name: setting.value for name, setting in found.items()}
+        sources = {name: setting.source for name, setting in found.items()}
+        return cls(values, table, sources, tuple(layers), place, problems)
+
+    @cached_property
+    def redact(self) -> Redactor:
+        """What masks every secret of these settings; the whole program shares it, so that it can learn further ones."""
+        return Redactor(self.secrets())
 
     def only(self, variables: Iterable[Variable[Any]]) -> Values:
         """Return the values of only these variables, for an adapter."""
@@ -173,6 +192,24 @@ def _usual_env_files(layers: list[Layer]) -> Iterator[Layer]:
     there = Path(str(base)) / ".env"
     if there != here and there.is_file():
         yield read_env_file(there)
+
+
+def _look_up_late(
+    found: dict[str, Setting], table: Iterable[Variable[Any]], data_dir: Path, late: Iterable[LateLayer]
+) -> Iterator[TocsinError]:
+    """Add to `found` the secrets that late layers hold; yield why one could not be read."""
+    table = tuple(table)
+    for name, read in late:
+        unset = [variable for variable in table if variable.secret and variable.name not in found]
+        if not unset:
+            return
+        try:
+            values = read(data_dir, Values({name: setting.value for name, setting in found.items()}, table))
+        except TocsinError as error:
+            yield error
+            continue
+        layer = Layer(name, {variable.name: values.get(variable.name, "") for variable in unset})
+        found.update({v.name: setting for v in unset if (setting := _resolve(v, [layer]))})
 
 
 def _resolve(variable: Variable[Any], layers: Iterable[Layer]) -> Setting | None:

@@ -40,8 +40,11 @@ class WriteError(TocsinError):
     code = "write-failed"
 
 
-def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+def write_atomically(path: Path, data: bytes | str, mode: int = 0o600, *, read_back: bool = False) -> None:
     """Replace the content of `path` in one step that also a power failure cannot halve.
+
+    With `read_back`, the new file is read and compared before it takes the place of the old one. Only a process that
+    is killed leaves its temporary file behind: `.tocsin-`, the name of the file, a random word and `.tmp`.
 
     A symbolic link stays and its destination is replaced. Readers see the old file or the new one.
     Raises WriteError; then nothing has changed and no temporary file is left.
@@ -49,9 +52,11 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     content = data.encode() if isinstance(data, str) else data
     try:
         place = Path(os.path.realpath(path))  # unlike Path.resolve it takes a loop of links as it is
-        temporary = place.parent / f".tocsin-{os.urandom(8).hex()}.tmp"
+        temporary = place.parent / f".tocsin-{place.name[:40]}-{os.urandom(8).hex()}.tmp"
         try:
             _write_new(temporary, content, mode)
+            if read_back:
+                _compare(temporary, content)
             temporary.replace(place)
         except BaseException:
             with suppress(OSError):
@@ -251,6 +256,11 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _compare(path: Path, content: bytes) -> None:
+    if path.read_bytes() != content:
+        raise OSError(errno.EIO, "the disk gave back other bytes than were written")
 
 
 def _sync_directory(path: Path) -> None:

@@ -41,10 +41,21 @@ class Redactor:
     """Replaces known secret values, in every form they travel in, and well-known token shapes."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
-        self._known = known | {secret.strip() for secret in known}
-        self._forms = tuple({form for secret in known for form in _forms(secret)})
-        self._base64_forms = tuple({form for secret in known for form in _base64_forms(secret)})
+        self._known: frozenset[str] = frozenset()
+        self._forms: tuple[str, ...] = ()
+        self._base64_forms: tuple[str, ...] = ()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask further values from now on; one thread alone may call this, others may mask meanwhile."""
+        new = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} - self._known
+        if not new:
+            return
+        self._known |= new | {secret.strip() for secret in new}
+        self._forms += tuple({form for secret in new for form in _forms(secret)})
+        self._base64_forms += tuple({form for secret in new for form in _base64_forms(secret)})
+        for escaped in ("_in_json", "_in_html"):  # made anew at their next use
+            self.__dict__.pop(escaped, None)
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced by `[secret]`; never raises."""

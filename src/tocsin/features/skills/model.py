@@ -55,6 +55,7 @@ class Manifest:
     permissions: tuple[Permission, ...] = ()
     dependencies: tuple[str, ...] = ()
     timeout_s: int = MAX_TIMEOUT_S
+    vault: tuple[str, ...] | None = None  # the secrets it gets with the permission `vault`; None is all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ _PROGRAM = TextType(
     pattern=r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}",
     rule="not the name of a program: write it as you would type it, without a path",
 )
+_SECRET = TextType(pattern=r"[A-Za-z_][A-Za-z0-9_]{0,127}", rule="not the name of a secret: use letters, digits and _")
 _MANIFEST = RecordType(
     (
         Field("name", TextType(), required=True, doc="The name of the folder"),
@@ -122,6 +124,7 @@ _MANIFEST = RecordType(
         Field("permissions", ListType(ChoiceType(tuple(map(str, Permission)))), default=(), doc="What it may use"),
         Field("dependencies", ListType(_PROGRAM), default=(), doc="Programs that it needs"),
         Field("timeout_seconds", IntegerType(1, MAX_TIMEOUT_S), default=MAX_TIMEOUT_S, doc="When it is ended"),
+        Field("vault", ListType(_SECRET), doc="The secrets it gets, instead of all"),
     )
 )
 
@@ -134,6 +137,9 @@ def read_manifest(node: Node, folder: str) -> Manifest:
     name = read["name"]
     if name and name != folder:
         read.given["name"].refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
+    secrets = read["vault"]
+    if secrets is not None and Permission.VAULT not in read["permissions"]:
+        read.given["vault"].refuse_key("it counts only with the permission vault: add that to permissions")
     return Manifest(
         name=name,
         description=read["description"],
@@ -141,4 +147,5 @@ def read_manifest(node: Node, folder: str) -> Manifest:
         permissions=tuple(Permission(word) for word in dict.fromkeys(read["permissions"]) if word),
         dependencies=tuple(dict.fromkeys(read["dependencies"])),
         timeout_s=read["timeout_seconds"],
+        vault=None if secrets is None else tuple(dict.fromkeys(secrets)),
     )

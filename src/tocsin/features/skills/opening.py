@@ -23,10 +23,6 @@ SNAPSHOTS_FOLDER, SCRATCH_FOLDER = "skill-snapshots", "skill-scratch"
 def open_skills(context: FeatureContext) -> Skills:
     """Return the skills of the data directory."""
     data_dir = context.data_dir
-
-    async def vault_secrets() -> Mapping[str, str]:
-        return await context.can.reveal_secrets(reader="skills")
-
     return Skills(
         SkillFolder(data_dir / SKILLS_FOLDER),
         context.runs(),
@@ -35,7 +31,7 @@ def open_skills(context: FeatureContext) -> Skills:
         environment=context.environment(),
         secrets=context.secrets(),
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
-        can=SkillAbilities(vault_secrets, context.can.list_assistants, context.can.run_assistant),
+        can=SkillAbilities(context.can.reveal_secrets, context.can.list_assistants, context.can.run_assistant),
     )
 
 

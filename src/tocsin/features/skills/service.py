@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.context import ListAssistants, RunAssistant
+from tocsin.features.context import ListAssistants, RevealSecrets, RunAssistant
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import (
     MANIFEST,
@@ -68,7 +68,7 @@ class _Plan(NamedTuple):
     redact: Callable[[str], str]
 
 
-async def _no_secrets() -> Mapping[str, str]:
+async def _no_secrets(_: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
     return {}
 
 
@@ -80,7 +80,7 @@ async def _no_assistants() -> Sequence[Mapping[str, Any]]:
 class SkillAbilities:
     """What skills need of other features; `vault_secrets` is called for skills with the permission `vault` alone."""
 
-    vault_secrets: Callable[[], Awaitable[Mapping[str, str]]] = _no_secrets
+    vault_secrets: RevealSecrets = _no_secrets
     list_assistants: ListAssistants = _no_assistants
     run_assistant: RunAssistant | None = None
 
@@ -215,6 +215,7 @@ class Skills:
             "description": skill.description,
             "enabled": skill.definition.enabled if skill.definition else True,
             "permissions": list(map(str, manifest.permissions)) if manifest else [],
+            "vault": list(manifest.vault) if manifest and manifest.vault is not None else None,
             "dependencies": [
                 {"name": d.name, "found": d.found, "path": d.path or None} for d in await self.dependencies(skill)
             ],
@@ -287,7 +288,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await self.can.vault_secrets())
+        return dict(await self.can.vault_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

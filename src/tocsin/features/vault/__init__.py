@@ -1,0 +1,1 @@
+"""The vault: secrets in one encrypted file, and how old they are."""

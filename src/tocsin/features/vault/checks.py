@@ -1,0 +1,44 @@
+"""What `tocsin doctor` looks at of the vault."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from tocsin.core.reading.value import suggestion
+from tocsin.features.vault.opening import OpenVault
+from tocsin.features.vault.rotation import RotationState
+from tocsin.features.vault.service import Vault, VaultStatus
+from tocsin.terminal.findings import Finding, failure, number_of
+
+_STATES = {RotationState.WARNING: "warning", RotationState.EXPIRED: "error"}
+
+
+async def check_vault(opened: OpenVault) -> AsyncIterator[Finding]:
+    """Check that the vault can be read, that others cannot, and how old its secrets are."""
+    vault = opened.vault
+    policies, problem = vault.policies()
+    if problem:
+        yield Finding("error", "vault", str(problem), problem.hint or "correct the file", logged=True)
+    status = await asyncio.to_thread(vault.status)
+    if status.problem:
+        yield failure("vault", status.problem)
+    elif not status.initialized:
+        yield Finding("off", "vault", "there is none", "`tocsin vault init` makes one")
+    else:
+        for finding in _ages(status):
+            yield finding
+        names = [age.name for age in status.ages]
+        for name in sorted(policies.by_name.keys() - set(names)):
+            detail = f"the vault has no secret {name}, which has a rotation policy{suggestion(name, names)}"
+            yield Finding("warning", "vault", detail, "correct the name in rotation_policies.yaml")
+        yield Finding("ok", "vault", _summary(vault, status))
+
+
+def _ages(status: VaultStatus) -> Iterator[Finding]:
+    for age in status.ages:
+        if age.state in _STATES:
+            detail = f"{age.name} is {age.state}: {age.age_days} of {age.max_age_days} days"
+            yield Finding(_STATES[age.state], "vault", detail, f"tocsin vault rotate {age.name}")
+
+
+def _summary(vault: Vault, status: VaultStatus) -> str:
+    return f"{number_of(len(status.ages), 'secret')} in {vault.store.vault}, by {vault.store.cipher.name}"

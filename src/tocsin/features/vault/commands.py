@@ -1,0 +1,289 @@
+"""vault: keep secrets, see how old they are, and say who can read them."""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.vault.model import MAX_VALUE_BYTES, VaultError, checked_name, timestamp
+from tocsin.features.vault.opening import vault_of
+from tocsin.features.vault.rotation import RotationState, SecretAge
+from tocsin.features.vault.service import Vault, age_document, generated
+from tocsin.terminal.findings import number_of
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Settings
+
+_CLI = "cli"
+_WORDS = {RotationState.OK: "ok", RotationState.WARNING: "warning", RotationState.EXPIRED: "error: expired"}
+Command = Callable[[argparse.Namespace, Console, Program], int]
+
+
+def configure_vault(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin vault`."""
+    parser.epilog = "example: tocsin vault set GATEWAY_TOKEN"
+    subcommands: dict[str, tuple[str, str, Command]] = {
+        "init": ("make a new identity and an empty vault", "init", _init),
+        "set": ("enter a value by a prompt or by standard input; an older one is replaced", "set GATEWAY_TOKEN", _set),
+        "get": ("print a value", "get GATEWAY_TOKEN", _get),
+        "delete": ("delete a secret, after a question", "delete GATEWAY_TOKEN", _delete),
+        "list": ("list the names and how old the values are", "list", _list),
+        "status": ("show whether the vault can be read, and what is old", "status", _status),
+        "rotate": ("give a secret a new value; its age starts anew", "rotate GATEWAY_TOKEN --generate", _rotate),
+        "rekey": ("encrypt the vault under a new identity, after a question", "rekey", _rekey),
+        "import": ("move the secrets of a .env file into the vault, after a question", "import", _import),
+    }
+    shown = {name: help_ for name, (help_, _, _) in subcommands.items()}
+    commands = add_subcommands(parser, {**shown, "recipients": "list, add or remove who else can read the vault"})
+    for name, (_, example, run) in subcommands.items():
+        commands[name].epilog = f"example: tocsin vault {example}"
+        commands[name].set_defaults(run=run)
+    for name in ("set", "get", "delete", "rotate"):
+        commands[name].add_argument("name", help="letters, digits and _, such as GATEWAY_TOKEN")
+    commands["rotate"].add_argument("--generate", action="store_true", help="take a random value, and do not ask")
+    commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env files that are in use")
+    for name in ("delete", "rekey", "import"):
+        _add_yes(commands[name])
+    _configure_recipients(commands["recipients"])
+
+
+def _configure_recipients(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin vault recipients list"
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list who else can read the vault",
+            "add": "encrypt the vault for a further public key, too",
+            "remove": "encrypt the vault without a public key, after a question",
+        },
+    )
+    commands["list"].epilog = "example: tocsin vault recipients list"
+    commands["list"].set_defaults(run=_list_recipients)
+    for name, run in (("add", _add_recipient), ("remove", _remove_recipient)):
+        commands[name].epilog = f"example: tocsin vault recipients {name} age1…"
+        commands[name].add_argument("key", help="a public key of age; it begins with age1")
+        commands[name].set_defaults(run=run)
+    commands["add"].add_argument("--note", default="", help="whose key it is")
+    _add_yes(commands["remove"])
+
+
+def _add_yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _opened(program: Program) -> tuple[Vault, "Settings"]:
+    """Return the vault without the rest of the program, which would take as long to open as all else takes."""
+    settings = program.settings(late=False)
+    return vault_of(settings.data_dir, settings, program.audit(settings), time.time), settings
+
+
+def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
+    """Return when a person agrees; raise ConfigError where nobody can be asked."""
+    import asyncio
+    import sys
+
+    from tocsin.terminal.output import is_terminal
+
+    if arguments.yes:
+        return
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise ConfigError("this asks for a yes, and there is no terminal to ask at", hint="add --yes")
+    if not asyncio.run(out.confirmed(question)):
+        raise VaultError("nothing was changed")
+
+
+def _name_of(arguments: argparse.Namespace) -> str:
+    return checked_name(readable(arguments.name))
+
+
+def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
+    from tocsin.core.config.settings import platform
+    from tocsin.features.vault.programs import note_identity
+
+    vault, settings = _opened(program)
+    recipient = vault.init(source=_CLI)
+    out.effect_done("the vault was made")
+    if out.as_json:
+        out.document({"recipient": recipient, "vault": str(vault.store.vault), "identity": str(vault.store.identity)})
+    out.line(f"made {vault.store.vault} and its identity {vault.store.identity}, readable by you alone")
+    out.line("keep a copy of the identity elsewhere: without it, or a further recipient, the vault is lost")
+    if vault.store.identity.parent != settings.data_dir:
+        note_identity(settings.data_dir, vault.store.identity, platform())
+    return DONE
+
+
+def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, settings = _opened(program)
+    name = _name_of(arguments)
+    vault.store.require()  # before a person types
+    value = _entered(f"Value of {name}", settings)
+    vault.set(name, value, source=_CLI)
+    return _done(out, name, f"{name} is in the vault")
+
+
+def _entered(label: str, settings: "Settings") -> str:
+    from tocsin.terminal.secret_input import secret_input
+
+    value = secret_input(label, MAX_VALUE_BYTES)
+    settings.redact.learn([value])
+    return value
+
+
+def _done(out: Console, name: str, sentence: str) -> int:
+    out.effect_done(sentence)
+    if out.as_json:
+        out.document({"name": name, "ok": True})
+    out.line(sentence)
+    return DONE
+
+
+def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    name = _name_of(arguments)
+    out.secret(name, vault.get(name, source=_CLI, reader=_CLI))
+    return DONE
+
+
+def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    name = _name_of(arguments)
+    vault.store.read().secret(name)  # before a person is asked
+    _agreed(arguments, out, f"Delete {name} from the vault?")
+    vault.delete(name, source=_CLI)
+    return _done(out, name, f"{name} is deleted")
+
+
+def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, settings = _opened(program)
+    name = _name_of(arguments)
+    vault.store.read().secret(name)
+    value = generated() if arguments.generate else _entered(f"New value of {name}", settings)
+    settings.redact.learn([value])
+    vault.rotate(name, value, source=_CLI)
+    return _done(out, name, f"{name} has a new value" + ("; `tocsin vault get` prints it" * arguments.generate))
+
+
+def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    vault.store.require()
+    _agreed(arguments, out, "Put the vault under a new identity? Copies of the old one open older backups alone.")
+    recipient = vault.rekey(source=_CLI)
+    out.effect_done("the vault has a new identity")
+    if out.as_json:
+        out.document({"recipient": recipient})
+    out.line(f"the vault has a new identity; keep a copy of {vault.store.identity} elsewhere")
+    return DONE
+
+
+def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _settings = _opened(program)
+    ages = vault.ages()
+    _tell_policies(vault, out)
+    if out.as_json:
+        moments = [(timestamp(age.created_at), timestamp(age.rotated_at)) for age in ages]
+        out.document(
+            [
+                {**age_document(age), "created_at": created, "rotated_at": rotated}
+                for age, (created, rotated) in zip(ages, moments, strict=True)
+            ]
+        )
+    elif ages:
+        out.table(("name", "state", "age", "expires"), [_row(age) for age in ages])
+    else:
+        out.note("the vault is empty; `tocsin vault set NAME` enters a secret")
+    return DONE
+
+
+def _row(age: SecretAge) -> Sequence[str]:
+    days = f"{age.age_days} of {age.max_age_days} days"
+    return age.name, _WORDS[age.state], days, timestamp(age.expires_at)[:10]
+
+
+def _tell_policies(vault: Vault, out: Console) -> None:
+    _, problem = vault.policies()
+    if problem:
+        out.error(f"the usual 90 days count for all secrets: {problem}", problem.hint or "correct the file")
+
+
+def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _settings = _opened(program)
+    document, status = vault.document(), vault.status()
+    _tell_policies(vault, out)
+    if out.as_json:
+        out.document(document)
+        return FAILED if status.problem else DONE
+    if not status.initialized:
+        out.line("there is no vault; `tocsin vault init` makes one")
+        return DONE
+    if status.problem:
+        out.failure(status.problem)
+        return FAILED
+    counts = ", ".join(f"{status.count(state)} {state}" for state in RotationState)
+    out.line(f"{number_of(len(status.ages), 'secret')}: {counts}")
+    out.line(f"vault     {vault.store.vault} (mode {document['vault_mode']}, changed {document['updated_at']})")
+    out.line(f"identity  {vault.store.identity} (mode {document['identity_mode']})")
+    out.line(f"backend   {document['backend']}")
+    due = [age for age in status.ages if age.state is not RotationState.OK]
+    if due:
+        out.table(("name", "state", "age", "expires"), [_row(age) for age in due])
+        out.note("`tocsin vault rotate NAME` takes a new value")
+    return DONE
+
+
+def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    from stat import S_IMODE
+
+    from tocsin.features.vault.env_file import read_secrets, take_out
+
+    vault, settings = _opened(program)
+    vault.store.require()
+    names = [variable.name for variable in settings.variables if variable.secret]
+    in_use = [Path(layer.name) for layer in settings.layers if layer.name not in {"environment", "--data-dir"}]
+    paths = [arguments.file] if arguments.file else in_use
+    files = [file for path in paths if (file := read_secrets(path, names)).secrets]
+    if not files:
+        where = ", ".join(map(str, paths)) or "no .env file is in use"
+        raise VaultError(f"there is no secret setting to import: {where}", hint="name the file")
+    for file in files:
+        settings.redact.learn(file.secrets.values())
+        found = ", ".join(file.secrets)
+        _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and take the values out of the file?")
+        vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
+        take_out(file, S_IMODE(file.path.stat().st_mode))
+        out.line(f"moved {found} from {file.path} into the vault")
+    if out.as_json:
+        out.document([{"file": str(file.path), "names": list(file.secrets)} for file in files])
+    return DONE
+
+
+def _list_recipients(_: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _settings = _opened(program)
+    found = vault.recipients()
+    if out.as_json:
+        out.document([{"key": other.key, "note": other.note} for other in found])
+    elif found:
+        out.table(("public key", "note"), [(other.key, other.note) for other in found])
+    else:
+        out.note("nobody but the vault's own identity can read it")
+    return DONE
+
+
+def _add_recipient(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    key = vault.add_recipient(readable(arguments.key), readable(arguments.note), source=_CLI)
+    return _done(out, key, f"{key} can read the vault from now on")
+
+
+def _remove_recipient(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    key = readable(arguments.key).strip()
+    vault.store.read().without_recipient(key)
+    _agreed(arguments, out, f"Encrypt the vault without {key}? What they have read stays known to them: rotate it.")
+    vault.remove_recipient(key, source=_CLI)
+    return _done(out, key, f"{key} cannot read the vault from now on; rotate what they have read")

@@ -1,0 +1,43 @@
+"""Secrets of a `.env` file, and taking them out of it."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import read_limited, write_atomically
+
+
+class EnvFile(NamedTuple):
+    """A `.env` file as it was read."""
+
+    path: Path
+    content: bytes
+    secrets: Mapping[str, str]  # the values of those settings that were asked for
+
+
+def read_secrets(path: Path, names: Collection[str]) -> EnvFile:
+    """Return the values that a file sets for these names; raise ConfigError for one that cannot be read."""
+    from tocsin.core.config.settings import read_env_file
+
+    content = read_limited(path)
+    values = read_env_file(path).values
+    return EnvFile(path, content, {name: values[name] for name in names if values.get(name, "").strip()})
+
+
+def take_out(file: EnvFile, mode: int) -> None:
+    """Replace each binding of the secrets by a comment without its value; raise ConfigError if the file has changed."""
+    from io import StringIO
+
+    from dotenv.parser import parse_stream
+
+    if read_limited(file.path) != file.content:
+        raise ConfigError(f"{file.path} has changed meanwhile", hint="run the import again; the vault has the values")
+    kept = []
+    for binding in parse_stream(StringIO(file.content.decode("utf-8-sig"), newline="")):
+        text = binding.original.string
+        if binding.key in file.secrets:
+            blank = text[: len(text) - len(text.lstrip())]
+            text = f"{blank}# {binding.key} is in the vault\n"
+        kept.append(text)
+    write_atomically(file.path, "".join(kept), mode)

@@ -1,0 +1,173 @@
+"""What the vault holds: secrets with their age, and who else can read the file."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+
+VERSION = 1
+MAX_NAME = 128
+MAX_VALUE_BYTES = 1024 * 1024
+MAX_NOTE = 100
+MAX_RECIPIENTS = 20
+
+_LIST = "`tocsin vault list` shows the names"
+_RECIPIENTS = "`tocsin vault recipients list` shows them"
+_ENCODE = "encode binary data first, such as with base64"
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class VaultError(TocsinError):
+    """The vault cannot be read or changed; what was in it is unchanged."""
+
+    code = "vault"
+
+
+class NoVaultError(VaultError):
+    """There is no vault in this data directory."""
+
+    code = "no-vault"
+
+
+class UnknownSecretError(VaultError):
+    """The vault has no secret of that name."""
+
+    code = "unknown-secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """One value; times in seconds since the epoch."""
+
+    value: str = field(repr=False)
+    created_at: float
+    rotated_at: float  # when the value was entered: its age counts from here
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who else can decrypt the vault: an age public key, and a word for people."""
+
+    key: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultContent:
+    """The clear text of the vault; it exists in memory only."""
+
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    recipients: tuple[Recipient, ...] = ()  # beside the own identity
+
+    def with_secret(self, name: str, value: str, now: float) -> "VaultContent":
+        """Return the content with a value that is `now` new, whether or not the name was there."""
+        known = self.secrets.get(name)
+        secret = Secret(value, known.created_at if known else now, now)
+        return replace(self, secrets={**self.secrets, name: secret})
+
+    def without(self, name: str) -> "VaultContent":
+        """Return the content without a name; raise UnknownSecretError."""
+        self.secret(name)
+        return replace(self, secrets={other: kept for other, kept in self.secrets.items() if other != name})
+
+    def with_recipient(self, key: str, note: str) -> "VaultContent":
+        """Return the content with one more recipient; raise VaultError where it is there, or there are too many."""
+        if key in {other.key for other in self.recipients}:
+            raise VaultError("this recipient can read the vault already", hint=_RECIPIENTS)
+        if len(self.recipients) >= MAX_RECIPIENTS:
+            raise VaultError(f"the vault has {MAX_RECIPIENTS} recipients already", hint="remove one first")
+        return replace(self, recipients=(*self.recipients, Recipient(key, note)))
+
+    def without_recipient(self, key: str) -> "VaultContent":
+        """Return the content without a recipient; raise VaultError where it is none."""
+        kept = tuple(other for other in self.recipients if other.key != key)
+        if len(kept) == len(self.recipients):
+            raise VaultError("this is not a further recipient of the vault", hint=_RECIPIENTS)
+        return replace(self, recipients=kept)
+
+    def secret(self, name: str) -> Secret:
+        """Return a secret; raise UnknownSecretError."""
+        if name not in self.secrets:
+            raise UnknownSecretError(f"the vault has no secret {shown(name)}", hint=_LIST)
+        return self.secrets[name]
+
+
+def checked_name(name: str) -> str:
+    """Return a name that a secret can have; raise VaultError for others."""
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+        raise VaultError(
+            f"{shown(name)} is not a name for a secret",
+            hint=f"use letters, digits and _, no digit first, at most {MAX_NAME} characters",
+        )
+    return name
+
+
+def shown(name: str) -> str:
+    """Return a name as errors quote it, however long or odd it is."""
+    return repr(name[:40] + ("…" if len(name) > 40 else ""))
+
+
+def checked_value(value: str) -> str:
+    """Return a value that the vault can hold; raise VaultError for an empty, too long or undecodable one."""
+    if not value:
+        raise VaultError("the value is empty", hint="enter one; `tocsin vault delete` removes a secret")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise VaultError("the value is not text in UTF-8", hint=_ENCODE) from None
+    if "\0" in value:
+        raise VaultError("the value holds a NUL character", hint=_ENCODE)
+    if size > MAX_VALUE_BYTES:
+        raise VaultError(f"the value has {size:,} bytes, limit {MAX_VALUE_BYTES:,}", hint="keep large data in a file")
+    return value
+
+
+def encode(content: VaultContent) -> bytes:
+    """Return the clear text as one JSON object."""
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "secrets": {
+            name: {"value": s.value, "created_at": timestamp(s.created_at), "rotated_at": timestamp(s.rotated_at)}
+            for name, s in sorted(content.secrets.items())
+        },
+    }
+    if content.recipients:
+        document["recipients"] = [{"key": other.key, "note": other.note} for other in content.recipients]
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> VaultContent:
+    """Read the clear text; raise VaultError for anything that `encode` does not write, never quoting it."""
+    try:
+        document = json.loads(data)
+        if document["version"] != VERSION:
+            raise VaultError(
+                "the vault was written by a newer version of Tocsin", hint="upgrade Tocsin on this machine"
+            )
+        secrets = {name: _secret(name, entry) for name, entry in document["secrets"].items()}
+        recipients = tuple(Recipient(str(o["key"]), str(o.get("note", ""))) for o in document.get("recipients", ()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise VaultError(
+            "the vault decrypts, but what it holds was not written by Tocsin", hint="restore the file from a backup"
+        ) from None
+    return VaultContent(secrets, recipients)
+
+
+def _secret(name: str, entry: Mapping[str, str]) -> Secret:
+    if not _NAME.fullmatch(name) or not isinstance(entry["value"], str):
+        raise ValueError("not a secret as `encode` writes it")
+    return Secret(entry["value"], _seconds(entry["created_at"]), _seconds(entry["rotated_at"]))
+
+
+def timestamp(seconds: float) -> str:
+    """Return a time as documents show it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).timestamp()

@@ -1,0 +1,134 @@
+"""The vault of a data directory, and what the rest of the program gets of it."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.core.config.settings import Values, platform
+from tocsin.core.storage.files import WatchedFile
+from tocsin.features.vault.audit_actions import VAULT
+from tocsin.features.vault.cipher import cipher_of
+from tocsin.features.vault.model import NoVaultError
+from tocsin.features.vault.programs import find_identity
+from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAge, parse_policies
+from tocsin.features.vault.service import Vault
+from tocsin.features.vault.settings import BACKEND, IDENTITY
+from tocsin.features.vault.store import IDENTITY_FILE, VaultStore
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from tocsin.core.audit.trail import AuditTrail
+    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets
+
+_KEEP_DAYS = 30
+_TOLD_NAMES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class OpenVault:
+    """The vault in a running program."""
+
+    vault: Vault
+    context: "FeatureContext"
+
+
+def store_of(data_dir: Path, settings: Values) -> VaultStore:
+    """Return the files of the vault."""
+    identity = find_identity(data_dir, settings[IDENTITY], data_dir / IDENTITY_FILE, platform())
+    return VaultStore(data_dir, cipher_of(settings[BACKEND]), identity)
+
+
+def vault_of(data_dir: Path, settings: Values, audit: "AuditTrail", now: Callable[[], float]) -> Vault:
+    """Return the vault alone, without the rest of the program."""
+    path = data_dir / FILE_NAME
+    policies = WatchedFile(path, partial(parse_policies, path=path), RotationPolicies())
+    return Vault(store_of(data_dir, settings), audit, policies.read, now)
+
+
+def open_vault(context: "FeatureContext") -> OpenVault:
+    """Return the vault of the program."""
+    return OpenVault(vault_of(context.data_dir, context.settings, context.audit, context.clock.now), context)
+
+
+def reveal_secret_of(opened: OpenVault) -> "RevealSecret":
+    """Return what reads one secret."""
+
+    async def reveal_secret(name: str, /, *, reader: str) -> str:
+        return (await _reveal(opened, (name,), reader))[name]
+
+    return reveal_secret
+
+
+def reveal_secrets_of(opened: OpenVault) -> "RevealSecrets":
+    """Return what reads several secrets, or all."""
+
+    async def reveal_secrets(names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+        try:
+            return await _reveal(opened, names, reader)
+        except NoVaultError:
+            if names:
+                raise
+            return {}
+
+    return reveal_secrets
+
+
+async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
+    values = await asyncio.to_thread(opened.vault.reveal, names, source=VAULT.name, reader=reader)
+    opened.context.redact.learn(values.values())  # from here on they are in use
+    return values
+
+
+async def status_lines(opened: OpenVault) -> list[str]:
+    """Return the line of the vault for `/status`."""
+    status = await asyncio.to_thread(opened.vault.status)
+    if not status.initialized:
+        return []
+    if status.problem:
+        return [f"vault: locked: {status.problem}"]
+    due = [f"{status.count(state)} {state}" for state in (RotationState.WARNING, RotationState.EXPIRED)]
+    return [", ".join([f"vault: {len(status.ages)} secrets", *(words for words in due if not words.startswith("0 "))])]
+
+
+async def notify_of_age(opened: OpenVault) -> None:
+    """Tell the operator of secrets that are old, once a day whichever process comes first."""
+    from tocsin.features.context import Notice, NoticeLevel
+
+    try:
+        ages = await asyncio.to_thread(opened.vault.ages)
+    except NoVaultError:
+        return
+    due = [age for age in ages if age.state is not RotationState.OK]
+    if not due or not await opened.context.database.write(partial(_claim_day, now=opened.context.clock.now())):
+        return
+    expired = any(age.state is RotationState.EXPIRED for age in due)
+    notice = Notice(
+        title="Secrets of the vault have expired" if expired else "Secrets of the vault expire soon",
+        body=told(due),
+        level=NoticeLevel.ERROR if expired else NoticeLevel.WARNING,
+        category="vault",
+        source="vault",
+        link="#/vault",
+        dedupe_key="vault.rotation",
+    )
+    await opened.context.can.notify(notice)
+
+
+def told(due: Collection[SecretAge]) -> str:
+    """Return a line for each secret that is old, the oldest first, and what to do."""
+    by_date = sorted(due, key=lambda age: age.expires_at)
+    lines = [f"{age.name}: {age.state}, {age.age_days} of {age.max_age_days} days" for age in by_date[:_TOLD_NAMES]]
+    more = [f"and {len(due) - _TOLD_NAMES} more"] if len(due) > _TOLD_NAMES else []
+    return "\n".join([*lines, *more, "Enter a new value with: tocsin vault rotate NAME"])
+
+
+def _claim_day(connection: "Connection", now: float) -> bool:
+    """Whether no process has told the operator on this day (UTC) before."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    connection.execute("DELETE FROM vault_notices WHERE day < ?", ((today - timedelta(_KEEP_DAYS)).isoformat(),))
+    return connection.execute("INSERT OR IGNORE INTO vault_notices VALUES (?)", (today.isoformat(),)).rowcount > 0

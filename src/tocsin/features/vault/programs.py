@@ -1,0 +1,82 @@
+"""Run a program of the system from code that blocks, and what the keychain of macOS keeps."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tocsin.core.errors import ProcessError
+from tocsin.features.vault.model import VaultError
+
+SECURITY_TIMEOUT_S = 10.0
+_KEYCHAIN_ITEM = "Tocsin vault identity"
+
+
+class ProgramFailedError(VaultError):
+    """A program ended with another exit code than 0; the message is the first line of what it said."""
+
+
+def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
+    """Return what a program prints on standard output; raise ProgramFailedError, or ProcessError if it cannot start."""
+    import asyncio
+    from threading import Thread
+
+    # The vault blocks: it is called from threads, also while a loop runs in this one.
+    results: list[bytes | BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(asyncio.run(_piped(argv, stdin, timeout_s)))
+        except BaseException as error:  # noqa: BLE001  # raised again by the caller
+            results.append(error)
+
+    thread = Thread(target=work, name=argv[0])
+    thread.start()
+    thread.join()
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+async def _piped(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
+    from tocsin.core.process.starting import streaming
+
+    said: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def collect(stream: str, data: bytes) -> None:
+        said[stream] += data
+
+    async with streaming(argv, collect, stdin=stdin.decode()) as child:
+        code = await child.wait(timeout_s)
+    if code is None:
+        raise ProgramFailedError(f"{argv[0]} did not end within {timeout_s:g} s", hint="try again")
+    if code != 0:
+        reason = said["stderr"].decode("utf-8", "replace").strip().splitlines()
+        raise ProgramFailedError(reason[0] if reason else f"{argv[0]} failed", hint="run `tocsin doctor`")
+    return bytes(said["stdout"])
+
+
+def find_identity(data_dir: Path, chosen: Path | None, usual: Path, platform: str) -> Path:
+    """Return the path of the identity: the setting, else the usual one, else what the keychain of macOS has noted."""
+    if chosen:
+        return chosen
+    if platform != "darwin" or usual.exists():
+        return usual
+    argv = ["security", "find-generic-password", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w"]
+    try:
+        noted = run_program(argv, b"", SECURITY_TIMEOUT_S).decode("utf-8", "replace").strip()
+    except (VaultError, ProcessError):  # there is no such item, or the keychain is locked
+        return usual
+    return Path(noted) if noted else usual
+
+
+def note_identity(data_dir: Path, identity: Path, platform: str) -> None:
+    """Have the keychain of macOS remember where the identity is; the identity itself stays in its file."""
+    if platform != "darwin":
+        return
+    item = ["-U", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w", str(identity)]
+    try:
+        run_program(["security", "add-generic-password", *item], b"", SECURITY_TIMEOUT_S)
+    except (VaultError, ProcessError) as error:
+        raise VaultError(
+            f"the keychain does not take the path of the identity: {error}", hint="set VAULT_IDENTITY in `.env`"
+        ) from None

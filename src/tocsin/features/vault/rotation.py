@@ -1,0 +1,85 @@
+"""How old a secret may become: the file of policies, and what it says of one secret."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from tocsin.features.vault.model import MAX_NAME, Secret
+
+FILE_NAME = "rotation_policies.yaml"
+DEFAULT_MAX_AGE_DAYS = 90
+WARN_SHARE = 0.8  # of the maximum age
+MAX_DAYS = 36_500
+_DAY_S = 86_400.0
+
+
+class RotationState(StrEnum):
+    """Whether a secret is due for a new value."""
+
+    OK = "ok"
+    WARNING = "warning"  # at 80 % of its maximum age
+    EXPIRED = "expired"  # at 100 %
+
+
+@dataclass(frozen=True, slots=True)
+class RotationPolicies:
+    """The maximum age of secrets in days: the usual one, and that of single names."""
+
+    default_max_age_days: int = DEFAULT_MAX_AGE_DAYS
+    by_name: Mapping[str, int] = field(default_factory=dict)
+
+    def max_age_days(self, name: str) -> int:
+        """Return the maximum age of a secret."""
+        return self.by_name.get(name, self.default_max_age_days)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretAge:
+    """How old a secret is; times in seconds since the epoch."""
+
+    name: str
+    state: RotationState
+    age_days: int  # whole days
+    max_age_days: int
+    created_at: float
+    rotated_at: float
+
+    @property
+    def warn_at(self) -> float:
+        """When it becomes a warning."""
+        return self.rotated_at + self.max_age_days * _DAY_S * WARN_SHARE
+
+    @property
+    def expires_at(self) -> float:
+        """When it expires."""
+        return self.rotated_at + self.max_age_days * _DAY_S
+
+
+def age_of(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
+    """Return how old a secret is under the policies; one from the future is new."""
+    age_s, limit = max(0.0, now - secret.rotated_at), policies.max_age_days(name)
+    share = age_s / (limit * _DAY_S)
+    state = RotationState.EXPIRED if share >= 1 else RotationState.WARNING if share >= WARN_SHARE else RotationState.OK
+    return SecretAge(name, state, int(age_s // _DAY_S), limit, secret.created_at, secret.rotated_at)
+
+
+def parse_policies(content: bytes, path: Path) -> RotationPolicies:
+    """Read the file of policies; raise ConfigError with all its mistakes."""
+    from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
+    from tocsin.core.reading.yaml_file import parse_yaml
+
+    days = IntegerType(1, MAX_DAYS)
+    secret = RecordType((Field("max_age_days", days, required=True, doc="Days after which it expires"),))
+    names = MappingType(
+        secret, rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", "not a name for a secret: use letters, digits and _"
+    )
+    policies = RecordType(
+        (
+            Field("default_max_age_days", days, default=DEFAULT_MAX_AGE_DAYS, doc="For all without an entry"),
+            Field("secrets", names, default={}, doc="By name"),
+        )
+    )
+    read = parse_yaml(content, path, policies.read)
+    by_name = {name: each["max_age_days"] for name, each in read["secrets"].items() if each}
+    return RotationPolicies(read["default_max_age_days"], by_name)

@@ -1,0 +1,218 @@
+"""The vault as commands, features and the status use it; every method blocks."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.vault import audit_actions as actions
+from tocsin.features.vault.model import (
+    MAX_NOTE,
+    NoVaultError,
+    Recipient,
+    VaultContent,
+    VaultError,
+    checked_name,
+    checked_value,
+    timestamp,
+)
+from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, age_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tocsin.core.audit.actions import AuditAction
+    from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.errors import ConfigError
+    from tocsin.features.vault.store import VaultStore
+
+# A word of 256 random bits, as long as what providers hand out.
+GENERATED_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class VaultStatus:
+    """The state of the vault; `problem` is None where it can be read."""
+
+    initialized: bool
+    problem: TocsinError | None = None
+    ages: tuple[SecretAge, ...] = ()
+
+    def count(self, state: RotationState) -> int:
+        """Return how many secrets are in a state."""
+        return sum(age.state is state for age in self.ages)
+
+
+class Vault:
+    """The vault of a data directory. What it writes to the audit log are names, never values."""
+
+    def __init__(
+        self,
+        store: "VaultStore",
+        audit: "AuditTrail",
+        policies: "Callable[[], tuple[RotationPolicies, ConfigError | None]]",
+        now: "Callable[[], float]",
+    ) -> None:
+        """`policies` returns those in force, and why the file's present content is not among them."""
+        self.store = store
+        self.policies = policies
+        self._audit = audit
+        self._now = now
+
+    def init(self, *, source: str) -> str:
+        """Make an identity and an empty vault; return the public key."""
+        recipient = self.store.init()
+        facts = {"recipient": recipient, "backend": self.store.cipher.name}
+        self._record(actions.INIT, "the vault was made", source, facts)
+        return recipient
+
+    def get(self, name: str, *, source: str, reader: str) -> str:
+        """Return a value; raise UnknownSecretError."""
+        return self.reveal((name,), source=source, reader=reader)[name]
+
+    def reveal(self, names: Collection[str] | None, *, source: str, reader: str) -> Mapping[str, str]:
+        """Return values by name, without `names` all of them; no entry is written where there are none."""
+        content = self.store.read()
+        wanted = sorted(content.secrets) if names is None else dict.fromkeys(names)
+        values = {name: content.secret(name).value for name in wanted}
+        if values:
+            shown = "all" if names is None else ", ".join(values)
+            self._record(actions.GET, f"{reader} read {shown}", source, {"names": list(values), "reader": reader})
+        return values
+
+    def set(self, name: str, value: str, *, source: str) -> None:
+        """Store a value; one that was there is replaced and its age starts anew."""
+        checked_name(name)
+        checked_value(value)
+        self.store.change(lambda content: content.with_secret(name, value, self._now()))
+        self._record(actions.SET, f"{name} was set", source, {"names": [name]})
+
+    def rotate(self, name: str, value: str, *, source: str) -> None:
+        """Give a secret that is there a new value; raise UnknownSecretError, or VaultError for the same value again."""
+        checked_value(value)
+
+        def renew(content: VaultContent) -> VaultContent:
+            if content.secret(name).value == value:
+                raise VaultError(f"{name} has this value already", hint="rotating takes a new one")
+            return content.with_secret(name, value, self._now())
+
+        self.store.change(renew)
+        self._record(actions.ROTATE, f"{name} has a new value", source, {"names": [name]})
+
+    def delete(self, name: str, *, source: str) -> None:
+        """Delete a secret; raise UnknownSecretError."""
+        self.store.change(lambda content: content.without(name))
+        self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name]})
+
+    def take_in(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
+        """Store all values of a file as one step; those that are there with the same value keep their age."""
+        for name, value in values.items():
+            checked_name(name)
+            checked_value(value)
+
+        def add(content: VaultContent) -> VaultContent:
+            for name, value in values.items():
+                if name not in content.secrets or content.secrets[name].value != value:
+                    content = content.with_secret(name, value, self._now())
+            return content
+
+        self.store.change(add)
+        names = list(values)
+        self._record(actions.SET, f"{len(names)} imported from {origin}", source, {"names": names, "from": origin})
+
+    def rekey(self, *, source: str) -> str:
+        """Encrypt everything under a new identity; return its public key."""
+        recipient = self.store.rekey()
+        self._record(actions.REKEY, "the vault has a new identity", source, {"recipient": recipient})
+        return recipient
+
+    def recipients(self) -> tuple[Recipient, ...]:
+        """Return who else can decrypt the vault."""
+        return self.store.read().recipients
+
+    def add_recipient(self, key: str, note: str, *, source: str) -> str:
+        """Let a further public key decrypt the vault; return it as it is written usually."""
+        if len(note) > MAX_NOTE or not note.isprintable():
+            raise VaultError("the note is too long, or has characters that cannot be seen", hint="use a few words")
+        checked = self.store.cipher.checked_recipient(key)
+        if checked == self.store.recipient():
+            raise VaultError("this is the public key of the vault's own identity", hint="add another one")
+        self.store.change(lambda content: content.with_recipient(checked, note))
+        self._record(actions.RECIPIENTS, "a recipient was added", source, {"recipient": checked, "change": "add"})
+        return checked
+
+    def remove_recipient(self, key: str, *, source: str) -> None:
+        """Encrypt the vault without a recipient; what they have copied before stays readable to them."""
+        self.store.change(lambda content: content.without_recipient(key))
+        self._record(actions.RECIPIENTS, "a recipient was removed", source, {"recipient": key, "change": "remove"})
+
+    def ages(self) -> tuple[SecretAge, ...]:
+        """Return how old each secret is, by name."""
+        age = partial(age_of, policies=self.policies()[0], now=self._now())
+        return tuple(age(name, secret) for name, secret in sorted(self.store.read().secrets.items()))
+
+    def status(self) -> VaultStatus:
+        """Return the state of the vault; one that cannot be read has a `problem`."""
+        try:
+            return VaultStatus(initialized=True, ages=self.ages())
+        except NoVaultError:
+            return VaultStatus(initialized=False)
+        except TocsinError as problem:
+            return VaultStatus(initialized=True, problem=problem)
+
+    def document(self) -> dict[str, object]:
+        """Return the record of the vault's status."""
+        status = self.status()
+        vault, identity = (_mode_of(file) for file in (self.store.vault, self.store.identity))
+        return {
+            "initialized": status.initialized,
+            "locked": status.problem is not None,
+            "backend": self.store.cipher.name,
+            "vault_mode": vault,
+            "identity_mode": identity,
+            "permissions_ok": {vault, identity} <= {"0600", "0400"},
+            "key_count": len(status.ages) if status.initialized and not status.problem else None,
+            "updated_at": self._updated_at(),
+            "problem": status.problem.sentence() if status.problem else None,
+            "rotation": {
+                **{str(state): status.count(state) for state in RotationState},
+                "items": [age_document(age) for age in status.ages],
+            },
+        }
+
+    def _updated_at(self) -> str | None:
+        try:
+            return timestamp(self.store.vault.stat().st_mtime)
+        except OSError:
+            return None
+
+    def _record(self, action: "AuditAction", detail: str, source: str, facts: Mapping[str, object]) -> None:
+        self._audit.record(action, detail, source=source, metadata=facts)
+
+
+def age_document(age: SecretAge) -> dict[str, object]:
+    """Return the record of how old a secret is."""
+    return {
+        "name": age.name,
+        "status": str(age.state),
+        "age_days": age.age_days,
+        "max_age_days": age.max_age_days,
+        "warn_at": timestamp(age.warn_at),
+        "expires_at": timestamp(age.expires_at),
+    }
+
+
+def generated() -> str:
+    """Return a random value."""
+    from secrets import token_urlsafe
+
+    return token_urlsafe(GENERATED_BYTES)
+
+
+def _mode_of(file: "Path") -> str | None:
+    try:
+        return f"{file.stat().st_mode & 0o7777:04o}"
+    except OSError:
+        return None

@@ -1,0 +1,208 @@
+"""The files of the vault: one encrypted, one with the identity, changed under a lock and in one step."""
+
+import errno
+import fcntl
+import os
+import shlex
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tocsin.core.storage.files import WriteError, make_directory, read_limited, write_atomically
+from tocsin.features.vault.cipher import Cipher
+from tocsin.features.vault.model import NoVaultError, VaultContent, VaultError, decode, encode
+
+VAULT_FILE, IDENTITY_FILE, LOCK_FILE = "vault.enc", "identity.txt", "vault.lock"
+MAX_VAULT_BYTES = 32 * 1024 * 1024
+LOCK_TIMEOUT_S = 30.0
+_LOOK_S = 0.02
+
+
+class VaultStore:
+    """The vault of a data directory; every method blocks, and raises VaultError with what to do."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        cipher: Cipher,
+        identity: Path | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.vault = data_dir / VAULT_FILE
+        self.identity = identity or data_dir / IDENTITY_FILE
+        self.cipher = cipher
+        self._lock = data_dir / LOCK_FILE
+        self._monotonic = monotonic
+        self._sleep = sleep
+
+    def exists(self) -> bool:
+        """Whether there is a vault, readable or not."""
+        return _is_there(self.vault) or _is_there(self.identity)
+
+    def init(self) -> str:
+        """Make a new identity and an empty vault; return the public key.
+
+        An identity without a vault, as a kill between the two leaves it, is kept.
+        """
+        make_directory(self.vault.parent)
+        with self._locked():
+            if _is_there(self.vault):
+                raise VaultError(f"there is a vault already: {self.vault}", hint="`tocsin vault status` tells about it")
+            if _is_there(self.identity):
+                refuse_readers(self.identity)
+                recipient = self.cipher.recipient_of(self.identity)
+            else:
+                pair = self.cipher.generate()
+                recipient = pair.recipient
+                self._write_identity(pair.identity, recipient)
+            self._write(VaultContent(), recipient)
+        return recipient
+
+    def read(self) -> VaultContent:
+        """Return what the vault holds."""
+        self.require()
+        data = self._encrypted()
+        while True:
+            try:
+                return decode(self.cipher.decrypt(data, self.identity))
+            except VaultError:
+                # Between the two files, another process may have put the vault under a new identity.
+                tried, data = data, self._encrypted()
+                if data == tried:
+                    raise
+
+    def recipient(self) -> str:
+        """Return the public key of the identity."""
+        self.require()
+        return self.cipher.recipient_of(self.identity)
+
+    def change(self, work: Callable[[VaultContent], VaultContent]) -> VaultContent:
+        """Replace the content by what `work` makes of it, as one step for every reader and writer."""
+        self.require()
+        with self._locked():
+            content = work(self.read())
+            self._write(content, self.cipher.recipient_of(self.identity))
+        return content
+
+    def rekey(self) -> str:
+        """Encrypt everything under a new identity, which replaces the old one; return its public key.
+
+        The vault is readable by the identity file after every step: between the two replacements it is encrypted to
+        both identities.
+        """
+        self.require()
+        with self._locked():
+            content = self.read()
+            old = self.cipher.recipient_of(self.identity)
+            pair = self.cipher.generate()
+            self._write(content, old, pair.recipient)
+            self._write_identity(pair.identity, pair.recipient)
+            self._write(content, pair.recipient)
+        return pair.recipient
+
+    def require(self) -> None:
+        """Raise VaultError unless both files are there and only this user can read them."""
+        if not self.exists():
+            raise NoVaultError("there is no vault yet", hint="`tocsin vault init` makes one")
+        if not _is_there(self.vault):
+            hint = "restore it from a backup, or make an empty one with `tocsin vault init`"
+            raise VaultError(f"{self.vault} is missing", hint=hint)
+        if not _is_there(self.identity):
+            raise VaultError(
+                f"{self.identity} is missing: without it the vault cannot be read", hint="restore it from a backup"
+            )
+        for file in (self.vault, self.identity):
+            refuse_readers(file)
+
+    def _encrypted(self) -> bytes:
+        size = _found(self.vault).st_size
+        if size > MAX_VAULT_BYTES:
+            sentence = f"{self.vault} has {size:,} bytes, more than any vault has"
+            raise VaultError(sentence, hint="restore it from a backup")
+        return read_limited(self.vault, MAX_VAULT_BYTES)
+
+    def _write(self, content: VaultContent, *own: str) -> None:
+        keys = dict.fromkeys((*own, *(other.key for other in content.recipients)))
+        data = self.cipher.encrypt(encode(content), list(keys))
+        if len(data) > MAX_VAULT_BYTES:
+            sentence = f"the vault would have {len(data):,} bytes, limit {MAX_VAULT_BYTES:,}"
+            raise VaultError(sentence, hint="delete secrets that are not used")
+        write_atomically(self.vault, data, read_back=True)
+
+    def _write_identity(self, identity: str, recipient: str) -> None:
+        write_atomically(self.identity, f"# public key: {recipient}\n{identity}\n", read_back=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of all writers; on a network file system it holds for other hosts, too, or is refused."""
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            hint = "make the directory writable"
+            raise WriteError(f"{self._lock} cannot be opened: {error.strerror}", hint=hint) from None
+        try:
+            self._take(descriptor)
+            self._remove_leftovers()
+            yield
+        finally:
+            os.close(descriptor)  # gives the lock back, as the end of a process does
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a killed writer left behind; with the lock, no other writer is at work."""
+        for file in (self.vault, self.identity):
+            place = Path(os.path.realpath(file))
+            for left in place.parent.glob(f".tocsin-{place.name}-*.tmp"):
+                with suppress(OSError):
+                    left.unlink()
+
+    def _take(self, descriptor: int) -> None:
+        give_up_at = self._monotonic() + LOCK_TIMEOUT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if self._monotonic() >= give_up_at:
+                    sentence = f"another process has been changing the vault for {LOCK_TIMEOUT_S:.0f} s"
+                    raise VaultError(sentence, hint="end it, or try again") from None
+                self._sleep(_LOOK_S)
+            except OSError as error:
+                if error.errno not in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}:
+                    raise
+                sentence = f"{self._lock} cannot be locked: its file system has no locks"
+                raise VaultError(sentence, hint="put the data directory on a file system with locks") from None
+            else:
+                return
+
+
+def refuse_readers(file: Path) -> None:
+    """Raise VaultError where somebody else than this user may read or change a file."""
+    found = _found(file)
+    quoted = shlex.quote(str(file))
+    if found.st_uid != os.geteuid():
+        hint = f"run this as the user with the number {found.st_uid}, or chown {os.geteuid()} {quoted}"
+        raise VaultError(f"{file} belongs to another user", hint=hint)
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        raise VaultError(f"others may use {file} (mode {mode})", hint=f"chmod 600 {quoted}")
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return bool(_found(file))
+    except NoVaultError:
+        return False
+
+
+def _found(file: Path) -> os.stat_result:
+    """Return the state of a file; raise NoVaultError where there is none, VaultError where that cannot be seen."""
+    try:
+        return file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NoVaultError(f"{file} is missing", hint="`tocsin vault init` makes a vault") from None
+    except OSError as error:
+        hint = "check the rights of its directories"
+        raise VaultError(f"{file} cannot be read: {error.strerror}", hint=hint) from None
