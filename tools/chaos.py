@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.chaos import faults, floods, kills, limits, redis_faults, webhook_burst
 from tests.chaos.figures import Figure
+from tests.features.vault import writers
 from tests.web import webhook_fuzz
 
 Scenario = Callable[[Path], list[Figure]]
@@ -40,6 +41,7 @@ SCENARIOS: dict[str, Scenario] = {
     "pace": lambda place: limits.keep_the_pace(place, seconds=60),
     "full-disk": _full_disk,
     "floods": lambda place: floods.survive_floods(place, idle=1_000, bodies=300, asks=1_000),
+    "vault": writers.survive_kills_and_writers,
     "webhook-burst": lambda place: webhook_burst.survive_burst(place, seconds=30, channels=2_000),
     "webhook-fuzz-teamchat": lambda place: webhook_fuzz.fuzz(place, "teamchat", calls=200_000),
     "webhook-fuzz-guildchat": lambda place: webhook_fuzz.fuzz(place, "guildchat", calls=200_000),

@@ -45,7 +45,7 @@ class Cipher(Protocol):
         ...
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Return `clear` readable by each recipient."""
+        """Return `clear`, text in UTF-8, readable by each recipient."""
         ...
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
@@ -150,7 +150,7 @@ class AgeCipher:
         try:
             return self._run(["age", "-d", "-i", str(identity_file)], _armored(data))
         except ProgramFailedError as error:
-            identity_line(identity_file)
+            self.recipient_of(identity_file)
             raise _unreadable(str(error), data) from None
 
     def _run(self, argv: Sequence[str], stdin: bytes = b"") -> bytes:

@@ -18,6 +18,7 @@ from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, Rotation
 from tocsin.features.vault.service import Vault
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.features.vault.store import IDENTITY_FILE, VaultStore
+from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -92,7 +93,11 @@ async def status_lines(opened: OpenVault) -> list[str]:
     if status.problem:
         return [f"vault: locked: {status.problem}"]
     due = [f"{status.count(state)} {state}" for state in (RotationState.WARNING, RotationState.EXPIRED)]
-    return [", ".join([f"vault: {len(status.ages)} secrets", *(words for words in due if not words.startswith("0 "))])]
+    return [
+        ", ".join(
+            [f"vault: {number_of(len(status.ages), 'secret')}", *(words for words in due if not words.startswith("0 "))]
+        )
+    ]
 
 
 async def notify_of_age(opened: OpenVault) -> None:

@@ -65,6 +65,7 @@ class VaultStore:
     def read(self) -> VaultContent:
         """Return what the vault holds."""
         self.require()
+        _leave_no_core()
         data = self._encrypted()
         while True:
             try:
@@ -206,3 +207,11 @@ def _found(file: Path) -> os.stat_result:
     except OSError as error:
         hint = "check the rights of its directories"
         raise VaultError(f"{file} cannot be read: {error.strerror}", hint=hint) from None
+
+
+def _leave_no_core() -> None:
+    """Have the kernel write no image of this process's memory should it crash: values are in it from now on."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))

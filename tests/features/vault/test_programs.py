@@ -1,0 +1,64 @@
+"""Where the identity is, and what the keychain of macOS keeps of it: a path, by a stand-in for `security`."""
+
+from pathlib import Path
+
+import pytest
+
+from tocsin.features.vault.model import VaultError
+from tocsin.features.vault.programs import ProgramFailedError, find_identity, note_identity, run_program
+
+SECURITY = """\
+#!/bin/sh
+echo "$@" >> "$0.log"
+case $1 in
+  add-generic-password) while [ "$1" != -w ]; do shift; done; echo "$2" > "$0.kept" ;;
+  find-generic-password) cat "$0.kept" ;;
+esac
+"""
+
+
+@pytest.fixture
+def security(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for the keychain's command."""
+    program = tmp_path / "bin" / "security"
+    program.parent.mkdir()
+    program.write_text(SECURITY)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    return program
+
+
+def test_on_macos_the_keychain_remembers_the_path_of_an_identity_and_never_the_key(tmp_path: Path, security: Path):
+    data_dir, elsewhere = tmp_path / "data", tmp_path / "usb disk" / "key.txt"
+    usual = data_dir / "identity.txt"
+    assert find_identity(data_dir, None, usual, "darwin") == usual  # there is no such item yet
+    note_identity(data_dir, elsewhere, "darwin")
+    assert find_identity(data_dir, None, usual, "darwin") == elsewhere
+    assert security.with_name("security.kept").read_text() == f"{elsewhere}\n"
+    assert "AGE-SECRET" not in security.with_name("security.log").read_text()
+
+
+def test_the_setting_and_a_file_in_its_usual_place_win_over_the_keychain(tmp_path: Path, security: Path):
+    usual = tmp_path / "identity.txt"
+    note_identity(tmp_path, tmp_path / "noted", "darwin")
+    assert find_identity(tmp_path, tmp_path / "chosen", usual, "darwin") == tmp_path / "chosen"
+    usual.touch()
+    assert find_identity(tmp_path, None, usual, "darwin") == usual
+
+
+def test_elsewhere_no_keychain_is_asked(tmp_path: Path, security: Path):
+    note_identity(tmp_path, tmp_path / "key", "linux")
+    assert find_identity(tmp_path, None, tmp_path / "identity.txt", "linux") == tmp_path / "identity.txt"
+    assert not security.with_name("security.log").exists()
+
+
+def test_a_keychain_that_refuses_names_the_setting_instead(tmp_path: Path, security: Path):
+    security.write_text("#!/bin/sh\necho 'User interaction is not allowed.' >&2; exit 36\n")
+    with pytest.raises(VaultError, match="User interaction is not allowed") as told:
+        note_identity(tmp_path, tmp_path / "key", "darwin")
+    assert "VAULT_IDENTITY" in told.value.hint
+
+
+def test_a_program_that_hangs_is_ended():
+    with pytest.raises(ProgramFailedError, match=r"sleep did not end within 0\.05 s"):
+        run_program(["sleep", "60"], b"", 0.05)
