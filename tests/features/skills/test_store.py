@@ -96,7 +96,7 @@ def test_a_mistake_has_its_place_and_its_reason(write: Writer, change: str, mist
 def test_secrets_are_named_only_with_the_permission_to_have_them(write: Writer):
     without = GOOD.replace("permissions: [network, vault, network]", "vault: [API_KEY]")
     [mistake] = write.mistakes(without)
-    assert "vault: it counts only with the permission vault" in mistake
+    assert mistake.startswith("4:1: `vault` counts only with the permission vault")
 
 
 def test_a_misspelled_key_is_told_with_the_likely_one(write: Writer):

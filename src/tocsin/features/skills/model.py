@@ -139,7 +139,7 @@ def read_manifest(node: Node, folder: str) -> Manifest:
         read.given["name"].refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
     secrets = read["vault"]
     if secrets is not None and Permission.VAULT not in read["permissions"]:
-        read.given["vault"].refuse_key("it counts only with the permission vault: add that to permissions")
+        read.given["vault"].refuse_key("`vault` counts only with the permission vault: add that to permissions")
     return Manifest(
         name=name,
         description=read["description"],
