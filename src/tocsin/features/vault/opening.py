@@ -1,6 +1,8 @@
-"""The vault of a data directory, and what the rest of the program gets of it."""
+"""The vault of a data directory, and what the rest of the program gets of it.
 
-import asyncio
+Commands of the vault import this module, and start without asyncio.
+"""
+
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -80,6 +82,8 @@ def reveal_secrets_of(opened: OpenVault) -> "RevealSecrets":
 
 
 async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
+    import asyncio
+
     values = await asyncio.to_thread(opened.vault.reveal, names, source=VAULT.name, reader=reader)
     opened.context.redact.learn(values.values())  # from here on they are in use
     return values
@@ -87,6 +91,8 @@ async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str)
 
 async def status_lines(opened: OpenVault) -> list[str]:
     """Return the line of the vault for `/status`."""
+    import asyncio
+
     status = await asyncio.to_thread(opened.vault.status)
     if not status.initialized:
         return []
@@ -102,6 +108,8 @@ async def status_lines(opened: OpenVault) -> list[str]:
 
 async def notify_of_age(opened: OpenVault) -> None:
     """Tell the operator of secrets that are old, once a day whichever process comes first."""
+    import asyncio
+
     from tocsin.features.context import Notice, NoticeLevel
 
     try:
