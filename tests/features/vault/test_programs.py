@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.features.vault.model import VaultError
-from tocsin.features.vault.programs import ProgramFailedError, find_identity, note_identity, run_program
+from tocsin.core.config.settings import Settings
+from tocsin.features.vault.model import ProgramFailedError, VaultError
+from tocsin.features.vault.opening import store_of
+from tocsin.features.vault.programs import find_identity, note_identity, run_program
+from tocsin.features.vault.settings import BACKEND, IDENTITY
 
 SECURITY = """\
 #!/bin/sh
@@ -31,31 +34,32 @@ def security(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_on_macos_the_keychain_remembers_the_path_of_an_identity_and_never_the_key(tmp_path: Path, security: Path):
     data_dir, elsewhere = tmp_path / "data", tmp_path / "usb disk" / "key.txt"
     usual = data_dir / "identity.txt"
-    assert find_identity(data_dir, None, usual, "darwin") == usual  # there is no such item yet
-    note_identity(data_dir, elsewhere, "darwin")
-    assert find_identity(data_dir, None, usual, "darwin") == elsewhere
+    assert find_identity(data_dir, usual) == usual  # there is no such item yet
+    note_identity(data_dir, elsewhere)
+    assert find_identity(data_dir, usual) == elsewhere
     assert security.with_name("security.kept").read_text() == f"{elsewhere}\n"
     assert "AGE-SECRET" not in security.with_name("security.log").read_text()
 
 
-def test_the_setting_and_a_file_in_its_usual_place_win_over_the_keychain(tmp_path: Path, security: Path):
+def test_a_file_in_its_usual_place_wins_over_the_keychain(tmp_path: Path, security: Path):
     usual = tmp_path / "identity.txt"
-    note_identity(tmp_path, tmp_path / "noted", "darwin")
-    assert find_identity(tmp_path, tmp_path / "chosen", usual, "darwin") == tmp_path / "chosen"
+    note_identity(tmp_path, tmp_path / "noted")
     usual.touch()
-    assert find_identity(tmp_path, None, usual, "darwin") == usual
+    assert find_identity(tmp_path, usual) == usual
 
 
-def test_elsewhere_no_keychain_is_asked(tmp_path: Path, security: Path):
-    note_identity(tmp_path, tmp_path / "key", "linux")
-    assert find_identity(tmp_path, None, tmp_path / "identity.txt", "linux") == tmp_path / "identity.txt"
+def test_elsewhere_no_keychain_is_asked_and_the_setting_names_the_identity(tmp_path: Path, security: Path):
+    variables = [BACKEND, IDENTITY]
+    chosen = Settings.load(variables, environ={"VAULT_IDENTITY": str(tmp_path / "chosen")}, data_dir=tmp_path)
+    assert store_of(tmp_path, chosen).identity == tmp_path / "chosen"
+    assert store_of(tmp_path, Settings.load(variables, environ={}, data_dir=tmp_path)).identity.name == "identity.txt"
     assert not security.with_name("security.log").exists()
 
 
 def test_a_keychain_that_refuses_names_the_setting_instead(tmp_path: Path, security: Path):
     security.write_text("#!/bin/sh\necho 'User interaction is not allowed.' >&2; exit 36\n")
     with pytest.raises(VaultError, match="User interaction is not allowed") as told:
-        note_identity(tmp_path, tmp_path / "key", "darwin")
+        note_identity(tmp_path, tmp_path / "key")
     assert "VAULT_IDENTITY" in told.value.hint
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tocsin.core.errors import ProcessError
-from tocsin.features.vault.model import VaultError
-from tocsin.features.vault.programs import ProgramFailedError, run_program
+from tocsin.features.vault.model import ProgramFailedError, VaultError
 
 # Decrypting the largest vault takes a second; a program that hangs must not hang us.
 AGE_TIMEOUT_S = 60.0
@@ -154,6 +153,8 @@ class AgeCipher:
             raise _unreadable(str(error), data) from None
 
     def _run(self, argv: Sequence[str], stdin: bytes = b"") -> bytes:
+        from tocsin.features.vault.programs import run_program
+
         try:
             return run_program(argv, stdin, AGE_TIMEOUT_S)
         except ProgramFailedError:

@@ -11,7 +11,6 @@ from tocsin.features.vault.model import MAX_VALUE_BYTES, VaultError, checked_nam
 from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
 from tocsin.features.vault.service import Vault, age_document, generated
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -104,7 +103,6 @@ def _name_of(arguments: argparse.Namespace) -> str:
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
     from tocsin.core.config.settings import platform
-    from tocsin.features.vault.programs import note_identity
 
     vault, settings = _opened(program)
     recipient = vault.init(source=_CLI)
@@ -113,8 +111,10 @@ def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
         out.document({"recipient": recipient, "vault": str(vault.store.vault), "identity": str(vault.store.identity)})
     out.line(f"made {vault.store.vault} and its identity {vault.store.identity}, readable by you alone")
     out.line("keep a copy of the identity elsewhere: without it, or a further recipient, the vault is lost")
-    if vault.store.identity.parent != settings.data_dir:
-        note_identity(settings.data_dir, vault.store.identity, platform())
+    if platform() == "darwin" and vault.store.identity.parent != settings.data_dir:
+        from tocsin.features.vault.programs import note_identity
+
+        note_identity(settings.data_dir, vault.store.identity)
     return DONE
 
 
@@ -224,6 +224,8 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     if status.problem:
         out.failure(status.problem)
         return FAILED
+    from tocsin.terminal.findings import number_of
+
     counts = ", ".join(f"{status.count(state)} {state}" for state in RotationState)
     out.line(f"{number_of(len(status.ages), 'secret')}: {counts}")
     out.line(f"vault     {vault.store.vault} (mode {document['vault_mode']}, changed {document['updated_at']})")

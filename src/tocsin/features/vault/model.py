@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 
@@ -34,46 +34,51 @@ class NoVaultError(VaultError):
     code = "no-vault"
 
 
+class ProgramFailedError(VaultError):
+    """A program ended with another exit code than 0; the message is the first line of what it said."""
+
+
 class UnknownSecretError(VaultError):
     """The vault has no secret of that name."""
 
     code = "unknown-secret"
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+# Named tuples and not dataclasses: those take ten times as long to make, and `tocsin vault get` makes them each time.
+class Secret(NamedTuple):
     """One value; times in seconds since the epoch."""
 
-    value: str = field(repr=False)
+    value: str
     created_at: float
     rotated_at: float  # when the value was entered: its age counts from here
 
+    def __repr__(self) -> str:
+        return f"Secret(created_at={self.created_at}, rotated_at={self.rotated_at})"
 
-@dataclass(frozen=True, slots=True)
-class Recipient:
+
+class Recipient(NamedTuple):
     """Who else can decrypt the vault: an age public key, and a word for people."""
 
     key: str
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VaultContent:
+class VaultContent(NamedTuple):
     """The clear text of the vault; it exists in memory only."""
 
-    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    secrets: Mapping[str, Secret] = MappingProxyType({})
     recipients: tuple[Recipient, ...] = ()  # beside the own identity
 
     def with_secret(self, name: str, value: str, now: float) -> "VaultContent":
         """Return the content with a value that is `now` new, whether or not the name was there."""
         known = self.secrets.get(name)
         secret = Secret(value, known.created_at if known else now, now)
-        return replace(self, secrets={**self.secrets, name: secret})
+        return self._replace(secrets={**self.secrets, name: secret})
 
     def without(self, name: str) -> "VaultContent":
         """Return the content without a name; raise UnknownSecretError."""
         self.secret(name)
-        return replace(self, secrets={other: kept for other, kept in self.secrets.items() if other != name})
+        return self._replace(secrets={other: kept for other, kept in self.secrets.items() if other != name})
 
     def with_recipient(self, key: str, note: str) -> "VaultContent":
         """Return the content with one more recipient; raise VaultError where it is there, or there are too many."""
@@ -81,14 +86,14 @@ class VaultContent:
             raise VaultError("this recipient can read the vault already", hint=_RECIPIENTS)
         if len(self.recipients) >= MAX_RECIPIENTS:
             raise VaultError(f"the vault has {MAX_RECIPIENTS} recipients already", hint="remove one first")
-        return replace(self, recipients=(*self.recipients, Recipient(key, note)))
+        return self._replace(recipients=(*self.recipients, Recipient(key, note)))
 
     def without_recipient(self, key: str) -> "VaultContent":
         """Return the content without a recipient; raise VaultError where it is none."""
         kept = tuple(other for other in self.recipients if other.key != key)
         if len(kept) == len(self.recipients):
             raise VaultError("this is not a further recipient of the vault", hint=_RECIPIENTS)
-        return replace(self, recipients=kept)
+        return self._replace(recipients=kept)
 
     def secret(self, name: str) -> Secret:
         """Return a secret; raise UnknownSecretError."""

@@ -4,23 +4,20 @@ Commands of the vault import this module, and start without asyncio.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.config.settings import Values, platform
 from tocsin.core.storage.files import WatchedFile
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import cipher_of
 from tocsin.features.vault.model import NoVaultError
-from tocsin.features.vault.programs import find_identity
 from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAge, parse_policies
 from tocsin.features.vault.service import Vault
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.features.vault.store import IDENTITY_FILE, VaultStore
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -32,8 +29,7 @@ _KEEP_DAYS = 30
 _TOLD_NAMES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class OpenVault:
+class OpenVault(NamedTuple):
     """The vault in a running program."""
 
     vault: Vault
@@ -42,7 +38,11 @@ class OpenVault:
 
 def store_of(data_dir: Path, settings: Values) -> VaultStore:
     """Return the files of the vault."""
-    identity = find_identity(data_dir, settings[IDENTITY], data_dir / IDENTITY_FILE, platform())
+    identity = settings[IDENTITY]
+    if identity is None and platform() == "darwin":
+        from tocsin.features.vault.programs import find_identity
+
+        identity = find_identity(data_dir, data_dir / IDENTITY_FILE)
     return VaultStore(data_dir, cipher_of(settings[BACKEND]), identity)
 
 
@@ -92,6 +92,8 @@ async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str)
 async def status_lines(opened: OpenVault) -> list[str]:
     """Return the line of the vault for `/status`."""
     import asyncio
+
+    from tocsin.terminal.findings import number_of
 
     status = await asyncio.to_thread(opened.vault.status)
     if not status.initialized:

@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tocsin.core.errors import ProcessError
-from tocsin.features.vault.model import VaultError
+from tocsin.features.vault.model import ProgramFailedError, VaultError
 
 SECURITY_TIMEOUT_S = 10.0
 _KEYCHAIN_ITEM = "Tocsin vault identity"
-
-
-class ProgramFailedError(VaultError):
-    """A program ended with another exit code than 0; the message is the first line of what it said."""
 
 
 def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
@@ -55,11 +51,9 @@ async def _piped(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
     return bytes(said["stdout"])
 
 
-def find_identity(data_dir: Path, chosen: Path | None, usual: Path, platform: str) -> Path:
-    """Return the path of the identity: the setting, else the usual one, else what the keychain of macOS has noted."""
-    if chosen:
-        return chosen
-    if platform != "darwin" or usual.exists():
+def find_identity(data_dir: Path, usual: Path) -> Path:
+    """Return the path of the identity on macOS: the usual one if it is there, else what the keychain has noted."""
+    if usual.exists():
         return usual
     argv = ["security", "find-generic-password", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w"]
     try:
@@ -69,10 +63,8 @@ def find_identity(data_dir: Path, chosen: Path | None, usual: Path, platform: st
     return Path(noted) if noted else usual
 
 
-def note_identity(data_dir: Path, identity: Path, platform: str) -> None:
+def note_identity(data_dir: Path, identity: Path) -> None:
     """Have the keychain of macOS remember where the identity is; the identity itself stays in its file."""
-    if platform != "darwin":
-        return
     item = ["-U", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w", str(identity)]
     try:
         run_program(["security", "add-generic-password", *item], b"", SECURITY_TIMEOUT_S)

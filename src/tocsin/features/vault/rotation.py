@@ -1,9 +1,10 @@
 """How old a secret may become: the file of policies, and what it says of one secret."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from tocsin.features.vault.model import MAX_NAME, Secret
 
@@ -22,20 +23,18 @@ class RotationState(StrEnum):
     EXPIRED = "expired"  # at 100 %
 
 
-@dataclass(frozen=True, slots=True)
-class RotationPolicies:
+class RotationPolicies(NamedTuple):
     """The maximum age of secrets in days: the usual one, and that of single names."""
 
     default_max_age_days: int = DEFAULT_MAX_AGE_DAYS
-    by_name: Mapping[str, int] = field(default_factory=dict)
+    by_name: Mapping[str, int] = MappingProxyType({})
 
     def max_age_days(self, name: str) -> int:
         """Return the maximum age of a secret."""
         return self.by_name.get(name, self.default_max_age_days)
 
 
-@dataclass(frozen=True, slots=True)
-class SecretAge:
+class SecretAge(NamedTuple):
     """How old a secret is; times in seconds since the epoch."""
 
     name: str

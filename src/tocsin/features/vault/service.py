@@ -1,9 +1,8 @@
 """The vault as commands, features and the status use it; every method blocks."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.vault import audit_actions as actions
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 GENERATED_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class VaultStatus:
+class VaultStatus(NamedTuple):
     """The state of the vault; `problem` is None where it can be read."""
 
     initialized: bool
