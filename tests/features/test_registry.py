@@ -35,7 +35,7 @@ def names_in(feature: Feature) -> list[str]:
     named = [feature.open, feature.status, feature.on_start, feature.hourly]
     named += [feature.gateway_routes, feature.dashboard_routes]
     named += [command.configure for command in feature.commands] + [check.find for check in feature.checks]
-    named += [*feature.services, *feature.handlers, *feature.last_handlers]
+    named += [*feature.services, *feature.schedulers, *feature.handlers, *feature.last_handlers]
     named += [*feature.provides.values(), *feature.starts.values(), *feature.subsystems.values()]
     return [name for name in named if name]
 

@@ -16,6 +16,7 @@ from tocsin.features.context import (
     SkillInfo,
 )
 from tocsin.messaging.inbound.indicator import indicating
+from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
@@ -32,6 +33,7 @@ def context_of(app: "App") -> FeatureContext:
         audit=app.audit,
         database=app.database,
         messenger=app.messenger,
+        output=OutputRouter(app.outbox, app.profiles),
         runs=app.runs,
         redact=app.redact,
         secrets=lambda: tuple(app.settings.secrets()),

@@ -79,6 +79,10 @@ class OpenFeatures:
         """Return what runs until it is told to stop."""
         return list(self._each(lambda feature: feature.services))
 
+    def schedulers(self) -> list[Any]:
+        """Return what runs until it is told to stop in processes that keep schedules."""
+        return list(self._each(lambda feature: feature.schedulers))
+
     def gateway_routes(self) -> list[Any]:
         """Return the routes of the gateway that features have."""
         return [route for routes in self._each(lambda feature: _some(feature.gateway_routes)) for route in routes]

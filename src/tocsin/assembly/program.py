@@ -317,6 +317,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     from tocsin.messaging.inbound import schema as inbox_schema
     from tocsin.messaging.outbound import idempotency
     from tocsin.runs import schema as runs_schema
+    from tocsin.scheduling import schema as scheduling_schema
 
     return {
         "delivery": sqlite_schema.MIGRATIONS,
@@ -324,6 +325,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
         "inbox": inbox_schema.MIGRATIONS,
         "presence": presence.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
+        "scheduling": scheduling_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
         **{component: scripts for feature in features for component, scripts in feature.tables.items()},
     }

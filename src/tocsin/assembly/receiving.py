@@ -226,7 +226,7 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
 async def _status_lines(app: App) -> list[str]:
     counts = await app.outbox.store.counts()
     waiting = sum(counts.get(status, 0) for status in counts if str(status) in {"queued", "retry_wait"})
-    return [f"Queue: {waiting} waiting", "Cron jobs: none", *await app.features.status_lines()]
+    return [f"Queue: {waiting} waiting", *await app.features.status_lines()]
 
 
 async def is_redis_there(app: App) -> bool:

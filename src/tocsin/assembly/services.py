@@ -65,6 +65,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
             of_features = app.features.services()
+            of_features += app.features.schedulers() if "scheduler" in parts else []
             working = (bus, receiving.source, *of_features, receiving.inbox, _dispatcher(app))
             running = [part for part in working if part]
             for part in running:

@@ -19,6 +19,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
@@ -273,6 +274,7 @@ class FeatureContext:
     audit: AuditTrail
     database: Database
     messenger: Messenger
+    output: OutputRouter  # queues texts for a channel and target, or for a profile
     runs: Callable[[], Runs]
     redact: Redactor
     secrets: Callable[[], tuple[str, ...]]  # the values of all secret settings, to mask them

@@ -80,6 +80,7 @@ class Feature:
     status: Name = ""  # async: returns lines for `/status` of the bot
     subsystems: Mapping[str, Name] = field(default_factory=dict)  # by subsystem, such as cron: a `SubsystemStatus`
     services: tuple[Name, ...] = ()  # each returns a `Service`: it runs beside the others until it is told to stop
+    schedulers: tuple[Name, ...] = ()  # the same, only where schedules are kept: in `up` and the dashboard
     on_start: Name = ""  # async: called once when services start, beside them
     hourly: Name = ""  # async: called once an hour in processes that run services, such as to prune
     handlers: tuple[Name, ...] = ()  # each returns a `MessageHandler`: asked before the chat model is

@@ -33,7 +33,8 @@ class Recovery:
     async def recover(self) -> list[Run]:
         """End the runs of all processes that have ended, and return them."""
         orphans = await self._store.active()
-        gone = await self._presence.gone({orphan.owner for orphan in orphans})
+        # A queued run without an owner belongs to whichever process schedules its kind.
+        gone = await self._presence.gone({orphan.owner for orphan in orphans if orphan.owner})
         left = [orphan for orphan in orphans if orphan.owner in gone]
         return [await self._take_over(orphan) for orphan in left if not self._may_be_adopted(orphan)]
 

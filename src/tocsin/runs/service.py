@@ -135,6 +135,28 @@ class Runs:
         finally:
             self._release(run.id)
 
+    async def start_taken(
+        self,
+        run: Run,
+        work: Work,
+        *,
+        log_max_bytes: int = LOG_MAX_BYTES,
+        redact: Callable[[str], str] | None = None,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> ActiveRun:
+        """Start the work of a run that is recorded as running by this process already (`runs/queue.py`)."""
+
+        async def enter() -> Run:
+            return run
+
+        return await self._launch(self._prepare(run, log_max_bytes, redact, watch, on_end), work, enter)
+
+    @property
+    def owner(self) -> str:
+        """How this process is named as the owner of its runs."""
+        return self._presence.identity
+
     async def adopt(self, kind: RunKind) -> list[Run]:
         """Take over the queued runs of a kind that processes left behind which have ended, and return them.
 

@@ -95,6 +95,17 @@ def choice(*accepted: str) -> Callable[[str], str]:
     return parse
 
 
+def time_zone(value: str) -> str:
+    """Read a time zone; what is not an IANA name, which other programs accept in TZ, counts as not set."""
+    from zoneinfo import ZoneInfo
+
+    name = value.strip().removeprefix(":")
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, KeyError):
+        return ""
+
+
 def directory(value: str) -> Path:
     """Read a path; `~` is the home directory, a relative path starts at the working directory."""
     try:
@@ -326,6 +337,9 @@ VOICE_MODEL_URL = Variable(
     "Where `tocsin voice install` gets the speech model; the file must be the same.",
     shown_default="the repository of whisper.cpp",
 )
+TIME_ZONE = Variable(
+    "TZ", time_zone, "", "Time zone of schedules that name none.", shown_default="the system's time zone"
+)
 LOG_LEVEL = Variable(
     "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
 )
@@ -375,6 +389,7 @@ CORE_VARIABLES: tuple[Variable[Any], ...] = (
     OPENAI_API_KEY,
     OPENAI_BASE_URL,
     VOICE_MODEL_URL,
+    TIME_ZONE,
     LOG_LEVEL,
     LOG_FORMAT,
 )

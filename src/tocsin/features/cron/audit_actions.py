@@ -1,0 +1,27 @@
+"""The audit entries of cron jobs."""
+
+from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
+
+_JOB = AuditField("job", "the ID of the job")
+_NAME = AuditField("name", "the name of the job")
+_FIELDS = AuditField("fields", "the names of the fields that were changed")
+_FILE = AuditField("file", "the name of the file in `cron.d` that defines the job")
+_TRIGGER = AuditField("trigger", "what started the run")
+_EXIT_CODE = AuditField("exit_code", "of the process, `null` if it has none")
+_SCHEDULED_FOR = AuditField("scheduled_for", "when the run was due, `null` for one that was started by hand")
+_TYPE = AuditField("type", "`shell`, `workflow`, `skill`, `prompt` or `message`")
+
+CRON_ADD = AuditAction("cron.add", "A job was added.", (_JOB, _NAME, _TYPE), (_FILE,), "never its command")
+CRON_EDIT = AuditAction("cron.edit", "The definition of a job was changed.", (_JOB, _NAME, _FIELDS), (_FILE,))
+CRON_REMOVE = AuditAction("cron.remove", "A job was removed.", (_JOB, _NAME), (_FILE,))
+CRON_ENABLE = AuditAction("cron.enable", "A job was enabled.", (_JOB, _NAME))
+CRON_DISABLE = AuditAction("cron.disable", "A job was disabled, by a person or after failures.", (_JOB, _NAME, REASON))
+CRON_EXECUTE = AuditAction(
+    "cron.execute",
+    "A job has run.",
+    (_JOB, _NAME, RUN, _TRIGGER, ACTOR, STATUS, OK, _EXIT_CODE, DURATION_MS, _SCHEDULED_FOR),
+    (),
+    "never its output",
+)
+
+CRON = AuditSource("cron", "the scheduler of cron jobs", (RUN,))

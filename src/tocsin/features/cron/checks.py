@@ -1,0 +1,38 @@
+"""What `tocsin doctor` looks at of cron jobs."""
+
+from collections.abc import AsyncIterator
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.cron.model import CronJob, JobState
+from tocsin.features.cron.service import CronJobs
+from tocsin.terminal.findings import Finding, number_of
+
+
+async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
+    """Check the definition of each job, and whether its output has a destination."""
+    found = await jobs.all()
+    for job in found:
+        for finding in _check_job(jobs, job):
+            yield finding
+    for trouble in await jobs.troubles():
+        yield Finding("warning", "cron", trouble.detail, "check the clock of the machine, and that `tocsin up` runs")
+    if found:
+        scheduled = sum(job.next_at is not None for job in found)
+        yield Finding("ok", "cron", f"{number_of(len(found), 'job')}, {scheduled} scheduled, zone {jobs.zone}")
+
+
+def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
+    findings = []
+    if job.problem:
+        findings.append(Finding("error", "cron", f"{job.name}: {job.problem}", f"correct {job.file}"))
+    elif job.state(jobs.now(), is_running=False) is JobState.INVALID:
+        findings.append(Finding("error", "cron", f"{job.name} is never run", "see `tocsin cron show`"))
+    if job.state(jobs.now(), is_running=False) is JobState.AUTO_DISABLED:
+        said = f"{job.name} is disabled: {job.paused_reason}"
+        findings.append(Finding("warning", "cron", said, f"tocsin cron enable {job.name}"))
+    if job.definition and job.definition.output:
+        try:
+            jobs.check_output(job.definition.output)
+        except TocsinError as error:
+            findings.append(Finding("warning", "cron", f"the output of {job.name} goes nowhere: {error}", error.hint))
+    return findings

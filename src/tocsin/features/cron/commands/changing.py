@@ -1,0 +1,193 @@
+"""cron add, edit, enable, disable, run, remove."""
+
+import argparse
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from tocsin.delivery.document import seconds_of
+from tocsin.features.cron.commands.fields import add_fields, fields_of
+from tocsin.features.cron.model import CronJob
+from tocsin.features.cron.records import job_record, local_time
+from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Line, Run
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+CALLER = Actor("cli")
+
+
+def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """Add the arguments of the subcommands that change or run something."""
+    _configure_add(commands["add"])
+    _configure_edit(commands["edit"])
+    for name in ("enable", "disable", "run", "remove"):
+        commands[name].add_argument("job", help="its name or ID; `tocsin cron list` shows them")
+    commands["enable"].epilog = "example: tocsin cron enable backup"
+    commands["enable"].set_defaults(run=_enable)
+    commands["disable"].epilog = 'example: tocsin cron disable backup --until 2026-12-01T09:00Z --reason "move"'
+    commands["disable"].add_argument("--reason", default="", help="why, for `tocsin cron show`")
+    commands["disable"].add_argument("--until", type=_time, metavar="TIME", help="from then on it runs again")
+    commands["disable"].set_defaults(run=_disable)
+    commands["run"].epilog = "example: tocsin cron run backup\n\nexit code 0: it succeeded, 1: it did not"
+    commands["run"].add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of this run")
+    commands["run"].add_argument("--force", action="store_true", help="also while it is running")
+    commands["run"].set_defaults(run=_run)
+    commands["remove"].epilog = "example: tocsin cron remove backup --yes"
+    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask")
+    commands["remove"].add_argument("--force", action="store_true", help="also while it is running, which is cancelled")
+    commands["remove"].set_defaults(run=_remove)
+
+
+def _configure_add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        'example: tocsin cron add backup "0 3 * * *" "./backup.sh" --timezone Europe/Berlin --output oncall\n\n'
+        "SCHEDULE: five fields as in crontab, @hourly to @yearly, `every 15m`, or `at 2026-12-01T09:00`"
+    )
+    parser.add_argument("name_", nargs="?", metavar="NAME", help="a new name: letters, digits, '.', '_', '-'")
+    parser.add_argument("schedule_", nargs="?", metavar="SCHEDULE", help="when it runs")
+    parser.add_argument("command_", nargs="?", metavar="COMMAND", help="what it runs, see --type")
+    add_fields(parser)
+    parser.add_argument("--dry-run", action="store_true", help="check it and show its next runs; nothing is stored")
+    parser.set_defaults(run=_add, free_text="command_")
+
+
+def _configure_edit(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = 'example: tocsin cron edit backup --schedule "30 4 * * *" --output-on failure,recovery'
+    parser.add_argument("job", help="its name or ID; `tocsin cron list` shows them")
+    add_fields(parser)
+    parser.set_defaults(run=_edit)
+
+
+def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    fields = fields_of(arguments)
+    for name in ("name", "schedule", "command"):
+        given = getattr(arguments, f"{name}_")
+        if given is not None and name in fields:
+            arguments.parser.error(f"the {name} is given twice")
+        if given is not None:
+            fields[name] = readable(given)
+        if name not in fields:
+            arguments.parser.error(f"the {name} is missing")
+    if arguments.dry_run:
+        return _preview(fields, out, program)
+
+    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any]]:
+        job = await jobs.add(fields, CALLER)
+        return job, await job_record(jobs, job)
+
+    job, record = program.run(work, writes=True)
+    out.effect_done("the job was added")
+    if out.as_json:
+        out.document(record)
+    else:
+        out.line(f"added {job.name}: {record['schedule_text']}")
+        _tell_next(job, out)
+        out.note("It runs while `tocsin up` runs.")
+    return DONE
+
+
+def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> dict[str, Any]:
+        definition = jobs.read(fields)
+        words, upcoming = jobs.next_of(definition.schedule, definition.timezone, 5)
+        runs = [{"at": each.local.isoformat(), "note": each.note or None} for each in upcoming]
+        return {**definition.document(), "schedule_text": words, "next_runs": runs}
+
+    record = program.run(work)
+    if out.as_json:
+        out.document(record)
+        return DONE
+    out.line(record["schedule_text"])
+    for run in record["next_runs"]:
+        out.line(f"  {run['at']}{'  ' + run['note'] if run['note'] else ''}")
+    return DONE
+
+
+def _edit(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    changes = fields_of(arguments)
+    if not changes:
+        arguments.parser.error("nothing to change: give at least one option")
+    return _changed(lambda jobs: jobs.edit(readable(arguments.job), changes, CALLER), "changed", out, program)
+
+
+def _enable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    return _changed(lambda jobs: jobs.enable(readable(arguments.job), CALLER), "enabled", out, program)
+
+
+def _disable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    reason, until = readable(arguments.reason), arguments.until
+    return _changed(lambda jobs: jobs.disable(readable(arguments.job), CALLER, reason, until), "disabled", out, program)
+
+
+def _changed(change: Any, done: str, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any]]:
+        made: Coroutine[Any, Any, CronJob] = change(jobs)
+        job = await made
+        return job, await job_record(jobs, job)
+
+    job, record = program.run(work, writes=True)
+    out.effect_done(f"the job was {done}")
+    if out.as_json:
+        out.document(record)
+    else:
+        out.line(f"{done} {job.name}")
+        _tell_next(job, out)
+    return DONE
+
+
+def _tell_next(job: CronJob, out: Console) -> None:
+    if job.next_at is not None:
+        out.line(f"next run: {local_time(job, job.next_at)}")
+
+
+def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    params = dict(_pair(arguments, each) for each in arguments.param)
+
+    def show(line: Line) -> None:
+        (out.aside if line.stream == "stderr" else out.text)(line.text)
+
+    async def work(jobs: CronJobs) -> Run:
+        out.effect_done("the job was run")
+        return await jobs.start(readable(arguments.job), CALLER, params, force=arguments.force, watch=show)
+
+    run = program.run(work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    elif not run.ok:
+        out.error(f"{run.subject_name}: {run.status}: {run.reason}")
+    return DONE if run.ok else FAILED
+
+
+def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> CronJob | None:
+        job = await jobs.get(readable(arguments.job))
+        if not arguments.yes and not await out.confirmed(f"Remove the job {job.name}?"):
+            return None
+        return await jobs.remove(job.id, CALLER, force=arguments.force)
+
+    job = program.run(work, writes=True)
+    if job is None:
+        out.note("nothing was removed")
+        return FAILED
+    out.effect_done("the job was removed")
+    if out.as_json:
+        out.document({"id": job.id, "name": job.name, "removed": True})
+    else:
+        out.line(f"removed {job.name}")
+    return DONE
+
+
+def _pair(arguments: argparse.Namespace, text: str) -> tuple[str, str]:
+    name, equals, value = readable(text).partition("=")
+    if not (name and equals):
+        arguments.parser.error(f"--param {text}: write NAME=VALUE")
+    return name, value
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None

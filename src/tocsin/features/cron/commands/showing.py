@@ -1,0 +1,188 @@
+"""cron list, show, logs, next, upcoming."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.cron.model import CronJob
+from tocsin.features.cron.records import job_record, local_time, upcoming_record
+from tocsin.features.cron.service import CronJobs, Upcoming
+from tocsin.runs.document import as_document, log_document
+from tocsin.runs.log_file import LogPage
+from tocsin.runs.model import Run, RunStatus
+from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+_USUAL_HOURS, _MAX_UPCOMING = 24, 1_000
+
+
+def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """Add the arguments of the subcommands that only show something."""
+    commands["list"].epilog = "example: tocsin cron list --tag backup"
+    commands["list"].add_argument("--tag", help="only jobs with this tag")
+    commands["list"].add_argument("--state", help="only jobs in this state, such as paused")
+    commands["list"].set_defaults(run=_list)
+    commands["show"].epilog = "example: tocsin cron show backup"
+    commands["show"].add_argument("job", help="its name or ID")
+    commands["show"].set_defaults(run=_show)
+    commands["logs"].epilog = "example: tocsin cron logs backup -n 20"
+    commands["logs"].add_argument("job", help="its name or ID")
+    commands["logs"].add_argument("--run", dest="run_id", help="the output of this run instead of the newest one")
+    commands["logs"].add_argument("--status", choices=[str(status) for status in RunStatus], help="only such runs")
+    commands["logs"].add_argument("-n", "--limit", type=_count, default=10, metavar="N", help="at most N runs (10)")
+    commands["logs"].set_defaults(run=_logs)
+    commands["next"].epilog = 'example: tocsin cron next "30 2 * * *" --timezone Europe/Berlin'
+    commands["next"].add_argument("schedule", metavar="SCHEDULE|JOB", help="a schedule, or the name or ID of a job")
+    commands["next"].add_argument("--timezone", "--zone", default="", metavar="ZONE", help="an IANA name")
+    commands["next"].add_argument("-n", "--limit", type=_count, default=5, metavar="N", help="how many (5)")
+    commands["next"].set_defaults(run=_next)
+    commands["upcoming"].epilog = "example: tocsin cron upcoming --hours 48"
+    commands["upcoming"].add_argument("--hours", type=_count, default=_USUAL_HOURS, metavar="N", help="within N (24)")
+    commands["upcoming"].set_defaults(run=_upcoming)
+
+
+def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> list[tuple[CronJob, dict[str, Any]]]:
+        found = [(job, await job_record(jobs, job, detailed=False)) for job in await jobs.all()]
+        return [
+            (job, record)
+            for job, record in found
+            if arguments.tag in {None, *record.get("tags", ())} and arguments.state in {None, record["state"]}
+        ]
+
+    found = program.run(work)
+    if out.as_json:
+        out.document([record for _, record in found])
+    elif not found:
+        out.note("no jobs; add one with `tocsin cron add`")
+    else:
+        out.table(("name", "schedule", "state", "next run", "last run"), [_row(*each) for each in found])
+        for job, _ in found:
+            if job.problem:
+                out.error(job.problem, "its last good version stays in force" if job.definition else "")
+    return DONE
+
+
+def _row(job: CronJob, record: Mapping[str, Any]) -> tuple[str, ...]:
+    last = record["last_run"]
+    ended = (
+        f"{last['status']} {(last['started_at'] or last['scheduled_for'] or '')[:16].replace('T', ' ')}" if last else ""
+    )
+    return job.name, record.get("schedule", ""), record["state"], local_time(job, job.next_at), ended
+
+
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> dict[str, Any]:
+        return await job_record(jobs, await jobs.get(readable(arguments.job)))
+
+    record = program.run(work)
+    if out.as_json:
+        out.document(record)
+        return DONE
+    hidden = {"next_runs", "recent", "last_run", "next_run_at"}
+    rows = [
+        (name, _text(value)) for name, value in record.items() if name not in hidden and value not in (None, "", [], {})
+    ]
+    rows += [("next run", _upcoming_text(each)) for each in record["next_runs"]]
+    if last := record["last_run"]:
+        rows.append(("last run", f"{last['status']} {last['started_at'] or ''} {last['reason'] or ''}".strip()))
+        rows.append(("delivery", last["delivery"]["status"]))
+    out.table(("field", "value"), rows)
+    return DONE
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _upcoming_text(each: Mapping[str, Any]) -> str:
+    return f"{each['local']}  {each['note']}" if each["note"] else str(each["local"])
+
+
+def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> tuple[Sequence[Run], Run | None, LogPage | None]:
+        job = await jobs.get(readable(arguments.job))
+        status = [RunStatus(arguments.status)] if arguments.status else []
+        runs = await jobs.runs_of(job, status, arguments.limit)
+        if arguments.run_id:
+            chosen: Run | None = await jobs.runs().get(arguments.run_id)
+        else:
+            chosen = next((run for run in runs if run.started_at is not None), None)
+        return runs, chosen, await jobs.runs().log(chosen.id) if chosen else None
+
+    runs, chosen, page = program.run(work)
+    if out.as_json:
+        log = {"run_id": chosen.id, **log_document(page)} if chosen and page else None
+        out.document({"items": [as_document(run) for run in runs], "log": log})
+        return DONE
+    if not runs:
+        out.note("it has not run yet")
+    out.table(("run", "status", "due", "started", "took", "delivery", "reason"), [_run_row(run) for run in runs])
+    if chosen and page:
+        out.note(f"output of {chosen.id}:")
+        for line in page.lines:
+            out.text(line.text)
+    return DONE
+
+
+def _run_row(run: Run) -> tuple[str, ...]:
+    document = as_document(run)
+    due, started = (str(document[name] or "")[:19].replace("T", " ") for name in ("scheduled_for", "started_at"))
+    took = "" if run.duration_ms is None or run.started_at is None else f"{run.duration_ms} ms"
+    return run.id, str(run.status), due, started, took, str(run.delivery.status), run.reason or ""
+
+
+def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> tuple[str, str, list[Upcoming]]:
+        text = readable(arguments.schedule)
+        try:
+            job = await jobs.get(text)
+        except TocsinError:
+            zone = readable(arguments.timezone) or jobs.zone
+            return text, *jobs.next_of(text, zone, arguments.limit)
+        schedule, zone = job.schedule(), job.valid().timezone
+        return job.name, schedule.words(), jobs.preview(schedule, zone, arguments.limit, job=job)
+
+    of, words, found = program.run(work)
+    if out.as_json:
+        out.document({"schedule": of, "schedule_text": words, "next_runs": [upcoming_record(each) for each in found]})
+        return DONE
+    out.line(words)
+    for each in found:
+        out.line(f"  {each.local:%a %Y-%m-%d %H:%M:%S %z}{'  ' + each.note if each.note else ''}")
+    if not found:
+        out.note("it is not due any more")
+    return DONE
+
+
+def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(jobs: CronJobs) -> list[tuple[CronJob, Upcoming]]:
+        until = jobs.now() + 3600 * arguments.hours
+        found = []
+        for job in await jobs.all():
+            if job.next_at is None or job.definition is None:
+                continue
+            each = jobs.preview(job.schedule(), job.definition.timezone, _MAX_UPCOMING, job=job)
+            found += [(job, upcoming) for upcoming in each if upcoming.at <= until]
+        return sorted(found, key=lambda pair: pair[1].at)[:_MAX_UPCOMING]
+
+    found = program.run(work)
+    if out.as_json:
+        out.document([{"job_id": job.id, "name": job.name, **upcoming_record(each)} for job, each in found])
+        return DONE
+    rows = [(f"{each.local:%Y-%m-%d %H:%M:%S}", each.local.tzname() or "", job.name, each.note) for job, each in found]
+    if not rows:
+        out.note(f"no job is due within {arguments.hours} h")
+    else:
+        out.table(("when", "zone", "job", "note"), rows)
+    return DONE
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text)):
+        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 9999")
+    return int(text)

@@ -1,0 +1,31 @@
+"""What cron is to the rest of the program."""
+
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.cron.audit_actions import (
+    CRON,
+    CRON_ADD,
+    CRON_DISABLE,
+    CRON_EDIT,
+    CRON_ENABLE,
+    CRON_EXECUTE,
+    CRON_REMOVE,
+)
+from tocsin.features.cron.schema import MIGRATIONS
+
+FEATURE = Feature(
+    name="cron",
+    summary="jobs that run at times, each run recorded, its output sent where it belongs",
+    page="cron.md",
+    tables={"cron": MIGRATIONS},
+    audit_actions=(CRON_ADD, CRON_EDIT, CRON_REMOVE, CRON_ENABLE, CRON_DISABLE, CRON_EXECUTE),
+    audit_sources=(CRON,),
+    commands=(
+        FeatureCommand(
+            "cron", "add, list, run and follow jobs that run at times", "tocsin.features.cron.commands:configure_cron"
+        ),
+    ),
+    open="tocsin.features.cron.opening:open_cron",
+    checks=(FeatureCheck("tocsin.features.cron.checks:check_cron", at_start=True),),
+    status="tocsin.features.cron.opening:status_of",
+    schedulers=("tocsin.features.cron.opening:scheduler_of",),
+)

@@ -1,0 +1,175 @@
+"""Jobs as files: each `cron.d/*.yaml` of the data directory is one job. What stands there wins over every door.
+
+The last good version of each is kept in the database and stays in force while the file has mistakes. Whether a job is
+enabled is kept in the database, too.
+"""
+
+import logging
+from asyncio import to_thread
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import ConfigError
+from tocsin.core.ids import new_id
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.core.time.clock import Clock
+from tocsin.features.cron.audit_actions import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
+from tocsin.features.cron.model import CronJob, JobConflictError, JobDefinition, JobSource, read_definition
+from tocsin.features.cron.store import JobStore
+
+log = logging.getLogger(__name__)
+
+FOLDER = "cron.d"
+MAX_FILES = 10_000
+GONE_AFTER_S = 2.0  # editors that replace a file leave it away for milliseconds
+
+
+class _Stamp(NamedTuple):
+    modified_ns: int
+    changed_ns: int
+    size: int
+    inode: int
+
+
+class _Read(NamedTuple):
+    """A file as it is now: its definition, or what is wrong with it."""
+
+    definition: JobDefinition | None
+    problem: str
+
+
+class JobFiles:
+    """Brings the jobs of a folder into the database."""
+
+    def __init__(self, folder: Path, store: JobStore, audit: AuditTrail, clock: Clock, zone: str) -> None:
+        """`zone` is that of jobs that name none."""
+        self.folder = folder
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._zone = zone
+        self._stamps: dict[str, _Stamp] | None = None  # of what was read last; None before the first look
+        self._gone_since: dict[str, float] = {}
+
+    async def sync(self, *, at_once: bool = False) -> None:
+        """Take over what has changed; a file that is gone counts after two seconds, or `at_once`."""
+        stamps = await to_thread(self._look)
+        if stamps == self._stamps and not self._gone_since:
+            return
+        known = {job.file: job for job in await self._store.all() if job.source is JobSource.FILE}
+        for name, stamp in stamps.items():
+            if name not in known or (self._stamps or {}).get(name) != stamp:
+                await self._take(name, known.get(name), await to_thread(self._read, name))
+        for name in known.keys() - stamps.keys():
+            await self._miss(known[name], at_once=at_once)
+        self._gone_since = {name: at for name, at in self._gone_since.items() if name not in stamps}
+        self._stamps = stamps
+
+    def _look(self) -> dict[str, _Stamp]:
+        stamps = {}
+        try:
+            found = sorted(path for path in self.folder.iterdir() if path.suffix == ".yaml")[:MAX_FILES]
+        except OSError:
+            return {}
+        for path in found:
+            try:
+                stat = path.stat()
+            except OSError:
+                continue
+            if not path.name.startswith("."):
+                stamps[path.name] = _Stamp(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+        return stamps
+
+    def _read(self, name: str) -> _Read:
+        path = self.folder / name
+        try:
+            refuse_others(self.folder)
+            refuse_others(path)
+            read = partial(read_definition, zone=self._zone, usual_name=path.stem)
+            return _Read(parse_yaml(read_limited(path), path, read), "")
+        except ConfigError as error:
+            return _Read(None, error.sentence())
+        except OSError as error:
+            return _Read(None, f"{path} cannot be read: {error.strerror}")
+
+    async def _take(self, name: str, known: CronJob | None, read: _Read) -> None:
+        try:
+            if known is None:
+                await self._add(name, read)
+            else:
+                await self._change(known, read)
+        except JobConflictError as error:
+            log.warning("a file of cron.d is not used: %s: %s", name, error.sentence())
+            if known is not None:
+                problem = error.sentence()
+                await self._store.change(known.id, lambda job: replace(job, problem=problem))
+
+    async def _add(self, name: str, read: _Read) -> None:
+        now, definition = self._clock.now(), read.definition
+        job = CronJob(
+            id=new_id(),
+            name=definition.name if definition else Path(name).stem,
+            source=JobSource.FILE,
+            definition=definition,
+            file=name,
+            problem=read.problem,
+            enabled=definition.enabled if definition else True,
+            paused_until=definition.paused_until if definition else None,
+            failures_since=now,
+            anchor=now,
+            cursor=now,
+            created_at=now,
+            updated_at=now,
+            created_by="file",
+        )
+        await self._store.add(replace(job, next_at=job.next_due()))
+        if definition:
+            facts = {"job": job.id, "name": job.name, "type": definition.type, "file": name}
+            self._audit.record(CRON_ADD, f"{job.name} from {name}", source=CRON.name, metadata=facts)
+
+    async def _change(self, known: CronJob, read: _Read) -> None:
+        now, definition = self._clock.now(), read.definition
+        if definition is None:
+            if read.problem != known.problem:
+                log.warning("a file of cron.d is not used: %s", read.problem)
+            await self._store.change(known.id, lambda job: replace(job, problem=read.problem))
+            return
+        fields = changed_fields(known.definition, definition)
+        await self._store.change(known.id, lambda job: edited(replace(job, problem=""), definition, now))
+        if fields:
+            facts = {"job": known.id, "name": definition.name, "fields": fields, "file": known.file}
+            detail = f"{definition.name}: {', '.join(fields)}"
+            self._audit.record(CRON_EDIT, detail, source=CRON.name, metadata=facts)
+
+    async def _miss(self, job: CronJob, *, at_once: bool) -> None:
+        since = self._gone_since.setdefault(job.file, self._clock.monotonic())
+        if not at_once and self._clock.monotonic() - since < GONE_AFTER_S:
+            return
+        del self._gone_since[job.file]
+        await self._store.remove(job.id)
+        facts = {"job": job.id, "name": job.name, "file": job.file}
+        self._audit.record(CRON_REMOVE, f"{job.name}: {job.file} is gone", source=CRON.name, metadata=facts)
+
+
+def changed_fields(before: JobDefinition | None, after: JobDefinition) -> list[str]:
+    """Return the names of the fields that differ."""
+    old, new = before.document() if before else {}, after.document()
+    return [name for name, value in new.items() if old.get(name) != value]
+
+
+def edited(job: CronJob, definition: JobDefinition, now: float) -> CronJob:
+    """Return a job with another definition, which is in force from the next instant after `now`."""
+    before = job.definition
+    changed = before is None or any(
+        getattr(before, name) != getattr(definition, name) for name in ("schedule", "timezone")
+    )
+    moved: dict[str, Any] = {"cursor": max(job.cursor, now), "anchor": now} if changed else {}
+    if before is None or before.paused_until != definition.paused_until:
+        moved["paused_until"] = definition.paused_until
+    if before is None or before.enabled != definition.enabled:
+        moved |= {"enabled": definition.enabled, "auto_disabled": False, "paused_reason": ""}
+    return replace(job, name=definition.name, definition=definition, updated_at=now, **moved)

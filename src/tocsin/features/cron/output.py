@@ -1,0 +1,38 @@
+"""After a run: whether its output is sent, and as which text."""
+
+from collections.abc import Sequence
+
+from tocsin.features.cron.model import OutputOn
+from tocsin.runs.model import Run, RunStatus
+from tocsin.scheduling.schedule import duration_words
+
+MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
+_MARKS = {RunStatus.SUCCEEDED: "✅", RunStatus.CANCELLED: "⏹", RunStatus.INTERRUPTED: "⚠"}
+
+
+def is_wanted(on: Sequence[str], run: Run, before: Run | None, *, changed: bool) -> bool:
+    """Whether the output of a run is sent; `before` is the last run of the job that had ended by then."""
+    met = {
+        OutputOn.ALWAYS: True,
+        OutputOn.SUCCESS: run.ok,
+        OutputOn.FAILURE: not run.ok and run.status is not RunStatus.CANCELLED,
+        OutputOn.RECOVERY: run.ok and before is not None and not before.ok,
+        OutputOn.CHANGE: before is None or changed or run.status is not before.status,
+    }
+    return any(met[OutputOn(word)] for word in on)
+
+
+def text_of(run: Run, output: str) -> str:
+    """Return the message: how it ended, why, and the end of the output."""
+    took = "" if run.duration_ms is None else f" after {_took(run.duration_ms)}"
+    lines = [f"{_MARKS.get(run.status, '❌')} {run.subject_name}: {run.status.replace('_', ' ')}{took}"]
+    if run.reason:
+        lines.append(run.reason)
+    shown = output.strip()
+    if len(shown) > MAX_CHARS:
+        shown = f"…{shown[-MAX_CHARS:]}"
+    return "\n".join([*lines, "", shown]) if shown else "\n".join(lines)
+
+
+def _took(duration_ms: int) -> str:
+    return f"{duration_ms} ms" if duration_ms < 1000 else duration_words(duration_ms / 1000)

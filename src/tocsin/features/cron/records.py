@@ -1,0 +1,98 @@
+"""A job in its public form: with `--json`, and in the dashboard."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import ceil
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import timestamp
+from tocsin.features.cron.model import CronJob
+from tocsin.features.cron.running import count_failures
+from tocsin.features.cron.service import CronJobs, Upcoming
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Run
+from tocsin.scheduling.zones import zone_of
+
+SHOWN_RUNS, NEXT_RUNS = 30, 5
+_MONTH_S = 30 * 86_400
+
+
+async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> dict[str, Any]:
+    """Return a job; `next_runs` only where it is `detailed`."""
+    runs = await jobs.newest_runs(job, 200)
+    ran = [run for run in runs if run.started_at is not None]
+    now, definition = jobs.now(), job.definition
+    running = any(run.finished_at is None for run in ran)
+    record: dict[str, Any] = {
+        "id": job.id,
+        **(definition.document() if definition else {"name": job.name}),
+        "enabled": job.enabled,
+        "paused_until": timestamp(job.paused_until),
+        "source": str(job.source),
+        "file": job.file or None,
+        "problem": job.problem or None,
+        "state": str(job.state(now, is_running=running)),
+        "schedule_text": _words(job),
+        "next_run_at": timestamp(job.next_at),
+        "last_run": as_document(runs[0]) if runs else None,
+        "recent": [_brief(run) for run in ran[:SHOWN_RUNS]],
+        "consecutive_failures": count_failures([run for run in ran if run.finished_at], job.failures_since),
+        **_figures([run for run in ran if run.finished_at and run.queued_at > now - _MONTH_S]),
+        "paused_reason": job.paused_reason or None,
+        "created_at": timestamp(job.created_at),
+        "updated_at": timestamp(job.updated_at),
+        "created_by": job.created_by,
+    }
+    return {**record, "next_runs": next_runs(jobs, job, NEXT_RUNS)} if detailed else record
+
+
+def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[dict[str, Any]]:
+    """Return the next runs of a job, none where it has none."""
+    if job.next_at is None or job.definition is None:
+        return []
+    return [upcoming_record(each) for each in jobs.preview(job.schedule(), job.definition.timezone, count, job=job)]
+
+
+def upcoming_record(each: Upcoming) -> dict[str, Any]:
+    """Return an instant to come."""
+    return {"at": timestamp(each.at), "local": each.local.isoformat(timespec="seconds"), "note": each.note or None}
+
+
+def local_time(job: CronJob, at: float | None) -> str:
+    """Return a time in the zone of a job, with that zone."""
+    if at is None or job.definition is None:
+        return ""
+    zone = zone_of(job.definition.timezone)
+    return f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M} {zone.key}"
+
+
+def _words(job: CronJob) -> str | None:
+    try:
+        words = job.schedule().words()
+    except TocsinError:
+        return None
+    jitter = f", {job.offset} s later" if job.offset else ""
+    return words + jitter
+
+
+def _brief(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "status": str(run.status),
+        "started_at": timestamp(run.started_at),
+        "duration_ms": run.duration_ms,
+    }
+
+
+def _figures(ended: Sequence[Run]) -> dict[str, float | int | None]:
+    durations = sorted(run.duration_ms or 0 for run in ended)
+    return {
+        "success_rate_30d": round(sum(run.ok for run in ended) / len(ended), 4) if ended else None,
+        "duration_p50_ms": _share(durations, 0.5),
+        "duration_p95_ms": _share(durations, 0.95),
+    }
+
+
+def _share(durations: Sequence[int], share: float) -> int | None:
+    return durations[ceil(share * len(durations)) - 1] if durations else None

@@ -1,0 +1,209 @@
+"""Run a job that was taken, and do what follows from the end of a run: its output, a retry, disabling the job."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tocsin.channels.contract import SendResult
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
+from tocsin.features.cron.execution import ExecutionParts, JobExecution
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobType, restored
+from tocsin.features.cron.output import is_wanted, text_of
+from tocsin.features.cron.store import JobStore, enqueue, settle
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs import queue
+from tocsin.runs.model import Line, OutputDelivery, OutputDeliveryStatus, Run, RunSpec, RunStatus, RunTrigger, new_run
+
+log = logging.getLogger(__name__)
+
+_COMPARED_CHARS = 1_000_000
+_RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
+# Who asked, as the audit log has it; all else is the scheduler.
+_SOURCES = {RunTrigger.MANUAL: "cli", RunTrigger.API: "dashboard", RunTrigger.BOT: "bot"}
+
+
+class JobRunner:
+    """Carries out runs in this process."""
+
+    def __init__(self, context: FeatureContext, store: JobStore) -> None:
+        self._context = context
+        self._store = store
+        self._parts = ExecutionParts(context.can, context.environment, context.data_dir, context.redact)
+
+    async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> Run:
+        """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
+        definition = definition_of(run)
+        execution = JobExecution(run, definition, self._parts)
+        running = await self._context.runs().start_taken(
+            run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
+        )
+        try:
+            ended = await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        try:
+            await self.settle(ended)
+        except StoreUnavailableError as error:  # the scheduler settles it later
+            log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
+        return await self._context.runs().get(run.id)
+
+    async def settle(self, run: Run) -> None:
+        """Queue the output of a run that has ended, then note all else that follows; by whichever process comes first.
+
+        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
+        """
+        definition = definition_of(run)
+        again = self._retry(run, definition)
+        not_before = self._context.clock.now() + definition.retry.delay_s(run.attempt)
+        delivery = OutputDelivery() if again else await self._send_output(run, definition)
+
+        def work(connection: sqlite3.Connection) -> bool:
+            first = settle(connection, run.id)
+            if first:
+                queue.note_delivery(connection, run.id, delivery)
+            if first and again:
+                enqueue(connection, again, not_before)
+            return first
+
+        if not await self._context.database.write(work):
+            return
+        if run.started_at is not None:
+            self._record(run)
+        if not again and not run.ok:
+            await self._disable_after_failures(run)
+
+    async def follow(self, runs: Sequence[Run]) -> None:
+        """Record what became of the messages of these runs."""
+        for run in runs:
+            delivery = await self._followed(run.delivery)
+            if delivery != run.delivery:
+                await self._context.runs().set_delivery(run.id, delivery)
+
+    def _retry(self, run: Run, definition: JobDefinition) -> Run | None:
+        """Return the run that follows a failed one, or None."""
+        rule = definition.retry
+        wanted = not rule.on_exit_codes or run.exit_code in rule.on_exit_codes
+        if run.status not in _RETRIED or run.attempt >= rule.max_attempts or not wanted:
+            return None
+        order = RunSpec(
+            KIND,
+            run.subject_id,
+            run.subject_name,
+            RunTrigger.RETRY,
+            run.actor,
+            params=run.params,
+            env_keys=run.env_keys,
+            retry_of=run.id,
+            attempt=run.attempt + 1,
+            max_attempts=run.max_attempts,
+            scheduled_for=run.scheduled_for,
+            snapshot=run.snapshot,
+            history_limit=run.history_limit,
+            history_days=run.history_days,
+        )
+        return new_run(order, RunStatus.QUEUED, self._context.clock.now())
+
+    async def _send_output(self, run: Run, definition: JobDefinition) -> OutputDelivery:
+        if not definition.output or run.started_at is None:
+            return OutputDelivery()
+        if definition.type == JobType.MESSAGE:
+            wanted, text = run.ok, definition.command
+        else:
+            before = next(iter(await self._newest(run, 1)), None)
+            output = await self._context.runs().text(run.id, _COMPARED_CHARS)
+            changed = before is not None and output != await self._context.runs().text(before.id, _COMPARED_CHARS)
+            wanted = is_wanted(definition.output_on, run, before, changed=changed)
+            text = text_of(run, output or run.output.tail)
+        if not wanted:
+            return OutputDelivery()
+        caller = Caller(CRON.name, {"run": run.id})
+        queued = await self._context.output.queue(definition.output, text, caller, f"cron:{run.id}")
+        return delivery_of(queued.refused, queued.deliveries)
+
+    async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
+        outcomes = {id_: await self._context.output.outcome(id_) for id_ in delivery.queued}
+        results = [result for result in outcomes.values() if result is not None]
+        left = [id_ for id_, result in outcomes.items() if result is None]
+        return delivery_of([*delivery.results, *results], left)
+
+    async def _newest(self, run: Run, limit: int) -> list[Run]:
+        """Return the runs before this one, the newest first."""
+        return await self._context.database.read(lambda c: queue.newest(c, KIND, run.subject_id, limit, run.id))
+
+    async def _disable_after_failures(self, run: Run) -> None:
+        job = await self._store.find(run.subject_id)
+        limit = job.definition.auto_disable_after if job and job.definition else 0
+        if job is None or not limit or not job.enabled:
+            return
+        runs = [run, *await self._newest(run, 5 * limit)]
+        failures = count_failures(runs, job.failures_since)
+        if failures < limit:
+            return
+        reason = f"{failures} runs in a row have failed"
+
+        def disabled(job: CronJob) -> CronJob:
+            return replace(job, enabled=False, auto_disabled=True, paused_reason=reason)
+
+        await self._store.change(job.id, disabled)
+        facts = {"job": job.id, "name": job.name, "reason": reason}
+        self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
+        await self._context.can.notify(
+            Notice(
+                f"The job {job.name} was disabled",
+                f"{reason}, most recently: {run.reason or run.status}",
+                NoticeLevel.ERROR,
+                "cron",
+                job.name,
+                f"#/cron/{job.id}",
+                f"cron-disabled-{job.id}",
+            )
+        )
+
+    def _record(self, run: Run) -> None:
+        facts = {
+            "job": run.subject_id,
+            "name": run.subject_name,
+            "run": run.id,
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "exit_code": run.exit_code,
+            "duration_ms": run.duration_ms,
+            "scheduled_for": timestamp(run.scheduled_for),
+        }
+        source = _SOURCES.get(run.trigger, CRON.name)
+        self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
+
+
+def definition_of(run: Run) -> JobDefinition:
+    """Return the definition that a run has, whatever became of its job meanwhile."""
+    return restored(run.snapshot or {})
+
+
+def count_failures(runs: Sequence[Run], since: float) -> int:
+    """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
+    repeated, failures = {run.retry_of for run in runs}, 0
+    for run in runs:
+        if run.ok or run.queued_at < since:
+            break
+        failures += run.status is not RunStatus.CANCELLED and run.id not in repeated
+    return failures
+
+
+def delivery_of(results: Sequence[SendResult], queued: Sequence[str]) -> OutputDelivery:
+    """Return how far messages came: those that ended with `results`, and those that are in the queue."""
+    sent = sum(result.ok for result in results)
+    if queued:
+        status = OutputDeliveryStatus.PENDING
+    elif sent == len(results):
+        status = OutputDeliveryStatus.DELIVERED if results else OutputDeliveryStatus.NONE
+    else:
+        status = OutputDeliveryStatus.PARTIAL if sent else OutputDeliveryStatus.FAILED
+    return OutputDelivery(status, tuple(results), tuple(queued))

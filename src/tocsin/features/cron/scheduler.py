@@ -1,0 +1,292 @@
+"""The scheduler: one process of all that run it records what is due, and starts it.
+
+Each step is a transaction that confirms the lease, records every due instant as a run and advances the cursor of its
+job; what was recorded is then started, or ended as skipped. A crash at any point loses no instant and runs none twice.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections import Counter, defaultdict
+from dataclasses import asdict, replace
+from typing import NamedTuple
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.service import ServiceLoop, StopEvent
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.cron.job_files import JobFiles
+from tocsin.features.cron.model import KIND, CronJob
+from tocsin.features.cron.running import JobRunner, definition_of
+from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, unsettled, waits
+from tocsin.runs import queue
+from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.store import RunEndedError, RunStore
+from tocsin.scheduling.expression import ScheduleError
+from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease
+from tocsin.scheduling.missed import LATE_S, CatchUp, PlannedInstant, plan_instants
+from tocsin.scheduling.overlap import Admission, Running, admit
+from tocsin.scheduling.schedule import duration_words
+from tocsin.scheduling.zones import zone_of
+
+log = logging.getLogger(__name__)
+
+DRAIN_S = 30.0  # for what runs when the program is stopped
+LONGEST_SLEEP_S = 30.0
+CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
+FOLLOW_EVERY_S = 5.0
+JUMP_S = 60.0
+_BATCH = 500
+
+
+class _Look(NamedTuple):
+    """What there is to do."""
+
+    has_queued: bool
+    unsettled: list[Run]
+
+
+class Scheduler:
+    """Plans, starts and settles the runs of all jobs while this process holds the lease."""
+
+    def __init__(
+        self, context: FeatureContext, store: JobStore, runner: JobRunner, files: JobFiles, lease: Lease
+    ) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._store = store
+        self._runner = runner
+        self._files = files
+        self.lease = lease
+        self._stop = StopEvent()
+        self._loop = ServiceLoop("the scheduler", self.step, self._clock, drain_s=DRAIN_S, stop=self._stop)
+        self._term = 0  # the token of the lease under which the takeover was done
+        self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
+        self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
+        self._followed_at = float("-inf")
+        self._has_queued = False
+
+    def stop(self) -> None:
+        """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
+        self._loop.stop()
+
+    async def run(self) -> None:
+        """Schedule until `stop`; another process may take over at once, while runs of this one still end."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._loop.run())
+            await self._stop.wait()
+            try:
+                await self.lease.release()
+            except TocsinError as error:  # its silence tells the others
+                log.warning("the lease of the scheduler is not given back", extra={"reason": error.sentence()})
+
+    async def step(self) -> float:
+        """Do what is due, and return for how many seconds there is no more."""
+        if not await self.lease.keep():
+            self._seen = None
+            return LOOK_S
+        if self._term != self.lease.token:
+            await self._take_over()
+            self._term = self.lease.token
+        await self._files.sync()
+        await self._watch_clock()
+        await self._plan()
+        await self._start()
+        return await self._seconds_to_next()
+
+    async def _take_over(self) -> None:
+        """End runs of processes that are gone, and see to what is queued since long ago."""
+        await self._context.runs().recover()
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> None:
+            self.lease.confirm(connection)
+            for run in queue.queued(connection, KIND):
+                _look_at_leftover(connection, run, now)
+
+        await self._context.database.write(work)
+
+    async def _watch_clock(self) -> None:
+        now, passed = self._clock.now(), self._clock.monotonic()
+        before, self._seen = self._seen, (now, passed)
+        if before is not None and abs(jump := (now - before[0]) - (passed - before[1])) > JUMP_S:
+            way = "forward" if jump > 0 else "back"
+            said = f"the clock jumped {way} by {duration_words(abs(jump))}, or the machine slept"
+            await self._tell("clock-jump", said)
+        if ahead := await self._store.ahead_of(now + JUMP_S):
+            await self._set_back(ahead, now)
+        earliest = await self._store.earliest()
+        if earliest is not None and now - earliest > LATE_S:
+            said = f"jobs were due for {duration_words(now - earliest)} while no scheduler looked at them"
+            await self._tell("late", said)
+
+    async def _set_back(self, ahead: list[CronJob], now: float) -> None:
+        """Go on from the present time after the clock was ahead; what ran in that future is not run again."""
+        furthest = max(job.cursor for job in ahead) - now
+        said = f"the clock is {duration_words(furthest)} behind the last instant that was planned"
+        await self._tell("clock-behind", f"{said}; schedules go on from now")
+
+        def work(connection: sqlite3.Connection) -> None:
+            self.lease.confirm(connection)
+            for job in ahead:
+                advance(connection, job, now)
+
+        await self._context.database.write(work)
+
+    async def _tell(self, name: str, detail: str) -> None:
+        await self._store.note(Trouble(name, detail, self._clock.now()))
+        notice = Notice("Cron schedules were disturbed", detail, NoticeLevel.WARNING, "cron", "cron", "#/cron", name)
+        await self._context.can.notify(notice)
+
+    async def _plan(self) -> None:
+        """Record each instant that is due, and advance the cursors."""
+        while True:
+            now = self._clock.now()
+            jobs = await self._store.due(now, _BATCH)
+            planned = [(job, now - job.offset, self._runs_of(job, now - job.offset)) for job in jobs]
+
+            def work(connection: sqlite3.Connection, planned: list[tuple[CronJob, float, list[Run]]] = planned) -> None:
+                self.lease.confirm(connection)
+                for job, cursor, runs in planned:
+                    if advance(connection, job, cursor):
+                        for run in runs:
+                            enqueue(connection, run)
+
+            if planned:
+                await self._context.database.write(work)
+            if len(jobs) < _BATCH:
+                return
+
+    def _runs_of(self, job: CronJob, until: float) -> list[Run]:
+        definition = job.valid()
+        last = until if definition.end_at is None else min(until, definition.end_at)
+        try:
+            instants = plan_instants(
+                job.schedule(),
+                job.begins_after,
+                last,
+                CatchUp(definition.catchup),
+                definition.catchup_window_seconds,
+                zone_of(definition.timezone),
+            )
+        except ScheduleError:  # its time zone is gone; the job is shown as invalid
+            return []
+        return [self._run_of(job, planned) for planned in instants]
+
+    def _run_of(self, job: CronJob, planned: PlannedInstant) -> Run:
+        order = order_of(job, RunTrigger.CATCHUP if planned.caught_up else RunTrigger.SCHEDULE, "scheduler")
+        order = replace(order, scheduled_for=planned.instant + job.offset)
+        run = new_run(order, RunStatus.MISSED if planned.missed else RunStatus.QUEUED, self._clock.now())
+        return replace(run, reason=planned.missed or None)
+
+    async def _start(self) -> None:
+        """Start, skip or leave what is queued; settle what has ended."""
+        now = self._clock.now()
+        look = await self._context.database.read(self._look)
+        for run in look.unsettled:
+            await self._runner.settle(run)
+        if self._clock.monotonic() - self._followed_at >= FOLLOW_EVERY_S:
+            self._followed_at = self._clock.monotonic()
+            await self._runner.follow(await RunStore(self._context.database).undelivered())
+        self._has_queued = look.has_queued or bool(look.unsettled)
+        if not self._has_queued or self._loop.stopping:
+            return
+        taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
+        for run in taken:
+            self._loop.start(self._carry_out(run), name=f"cron {run.subject_name}")
+        for run_id in replaced:
+            try:
+                await self._context.runs().cancel(run_id, "a newer run replaces it")
+            except RunEndedError:
+                continue
+
+    def _look(self, connection: sqlite3.Connection) -> _Look:
+        return _Look(
+            bool(queue.queued(connection, KIND)),
+            unsettled(connection, _BATCH),
+        )
+
+    def _dispatch(self, connection: sqlite3.Connection, now: float) -> tuple[list[Run], list[str]]:
+        """Take what may start, in one transaction; return it, and the runs that it replaces."""
+        self.lease.confirm(connection)
+        running: dict[str, list[Running]] = defaultdict(list)
+        ending = set()
+        for row in queue.active(connection, KIND):
+            running[row.subject_id].append(Running(row.id, row.started_at))
+            if row.is_cancelling:
+                ending.add(row.id)
+        ahead: Counter[str] = Counter()
+        taken, replaced, not_before = [], [], waits(connection)
+        for run in queue.queued(connection, KIND):
+            if not_before.get(run.id, now) > now:
+                continue
+            admission = self._admit(run, running[run.subject_id], ahead[run.subject_id], now)
+            if admission.reason:
+                queue.end_unstarted(connection, run.id, RunResult(RunStatus.SKIPPED, admission.reason), now)
+                settle(connection, run.id)
+            elif not admission.start:
+                ahead[run.subject_id] += 1
+                replaced += [run_id for run_id in admission.replaces if run_id not in ending]
+            elif queue.take(connection, run, self._context.runs().owner, now):
+                running[run.subject_id].append(Running(run.id, now))
+                taken.append(replace(run, status=RunStatus.RUNNING, started_at=now))
+        return taken, replaced
+
+    def _admit(self, run: Run, running: list[Running], ahead: int, now: float) -> Admission:
+        definition = definition_of(run)
+        is_catchup = run.trigger is RunTrigger.CATCHUP
+        patient = is_catchup or definition.catchup == CatchUp.ALL
+        admission = admit(definition.overlap_rules, running, ahead, now, patient=patient)
+        if not (admission.start and is_catchup):
+            return admission
+        passed = self._clock.monotonic()
+        self._catchups = [at for at in self._catchups if passed - at < CATCHUPS_EVERY_S]
+        if len(self._catchups) >= CATCHUPS_AT_ONCE:
+            return Admission(start=False)
+        self._catchups.append(passed)
+        return admission
+
+    async def _carry_out(self, run: Run) -> None:
+        try:
+            await self._runner.carry_out(run)
+        except TocsinError as error:  # its record is corrected when its process has ended
+            log.warning("a run of a job is not recorded to its end", extra={"run": run.id, "reason": error.sentence()})
+
+    async def _seconds_to_next(self) -> float:
+        earliest = await self._store.earliest()
+        usual = LOOK_S if self._has_queued else min(BEAT_S, LONGEST_SLEEP_S)
+        return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
+
+
+def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
+    """Return what is run for a job, with the definition as it is now."""
+    definition = job.valid()
+    return RunSpec(
+        KIND,
+        job.id,
+        job.name,
+        trigger,
+        actor,
+        params=definition.params,
+        env_keys=tuple(sorted(definition.env)),
+        max_attempts=definition.retry.max_attempts,
+        snapshot=asdict(definition),
+        history_limit=definition.history_limit,
+        history_days=definition.history_days,
+        log_max_bytes=definition.log_max_bytes,
+    )
+
+
+def _look_at_leftover(connection: sqlite3.Connection, run: Run, now: float) -> None:
+    """Treat a run that an earlier scheduler has queued and not started as an instant that was missed."""
+    if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
+        return
+    definition, away = definition_of(run), "the scheduler ended before it could start the run"
+    if definition.catchup == CatchUp.NONE:
+        reason = f"{away}, and the job catches up none"
+    elif now - run.scheduled_for > definition.catchup_window_seconds:
+        reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
+    else:
+        queue.catch_up(connection, run.id)
+        return
+    queue.end_unstarted(connection, run.id, RunResult(RunStatus.MISSED, reason), now)
+    settle(connection, run.id)

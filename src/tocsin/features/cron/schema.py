@@ -1,0 +1,39 @@
+"""The tables of cron jobs. A released migration is never edited; a new one is added."""
+
+MIGRATIONS = (
+    # `cursor` is the instant up to which everything is decided, `next_at` when the scheduler has to look again.
+    # `cron_unsettled` names runs of which something is still to be done: to begin, or after their end.
+    """
+    CREATE TABLE cron_jobs (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        source TEXT NOT NULL,
+        file TEXT NOT NULL DEFAULT '',
+        definition TEXT,
+        problem TEXT NOT NULL DEFAULT '',
+        enabled INTEGER NOT NULL,
+        auto_disabled INTEGER NOT NULL DEFAULT 0,
+        paused_until REAL,
+        paused_reason TEXT NOT NULL DEFAULT '',
+        failures_since REAL NOT NULL,
+        anchor REAL NOT NULL,
+        cursor REAL NOT NULL,
+        next_at REAL,
+        version INTEGER NOT NULL DEFAULT 1,
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        created_by TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX cron_jobs_next ON cron_jobs (next_at) WHERE next_at IS NOT NULL;
+    CREATE INDEX cron_jobs_cursor ON cron_jobs (cursor);
+    CREATE TABLE cron_unsettled (
+        run_id TEXT PRIMARY KEY,
+        not_before REAL
+    ) WITHOUT ROWID;
+    CREATE TABLE cron_troubles (
+        name TEXT PRIMARY KEY,
+        detail TEXT NOT NULL,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)

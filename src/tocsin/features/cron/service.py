@@ -1,0 +1,301 @@
+"""Cron jobs as people see and change them."""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tocsin.core.config.variables import TIME_ZONE
+from tocsin.core.ids import new_id
+from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
+from tocsin.features.context import FeatureContext
+from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
+from tocsin.features.cron.job_files import FOLDER, JobFiles, changed_fields, edited
+from tocsin.features.cron.model import (
+    KIND,
+    CronJob,
+    InvalidJobError,
+    JobConflictError,
+    JobDefinition,
+    JobSource,
+    read_definition,
+)
+from tocsin.features.cron.running import JobRunner
+from tocsin.features.cron.scheduler import Scheduler, order_of
+from tocsin.features.cron.store import JobStore, Trouble, add_running
+from tocsin.runs import queue
+from tocsin.runs.model import Line, Run, RunStatus, RunTrigger, new_run
+from tocsin.scheduling.lease import Lease
+from tocsin.scheduling.overlap import Running, admit
+from tocsin.scheduling.schedule import OnceSchedule, Schedule, read_schedule
+from tocsin.scheduling.zones import system_zone, zone_of
+
+TROUBLES_S = 3600.0  # for how long a disturbed clock counts
+LEASE = "scheduler"
+
+
+class Upcoming(NamedTuple):
+    """An instant to come, jitter included; `note` says what a clock change does to it."""
+
+    at: float
+    local: datetime
+    note: str
+
+
+class Actor(NamedTuple):
+    """Who asks, and through which door."""
+
+    source: str
+    name: str | None = None
+
+
+class CronJobs:
+    """The jobs of the data directory."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self.zone = context.settings[TIME_ZONE] or system_zone()
+        self.runs = context.runs
+        self._context = context
+        self._clock = context.clock
+        self._audit = context.audit
+        self.store = JobStore(context.database)
+        self.runner = JobRunner(context, self.store)
+        self.files = JobFiles(context.data_dir / FOLDER, self.store, context.audit, context.clock, self.zone)
+
+    def scheduler(self, holder: str = "") -> Scheduler:
+        """Return what runs the jobs beside the other services."""
+        lease = Lease(self._context.database, LEASE, self._clock, holder)
+        return Scheduler(self._context, self.store, self.runner, self.files, lease)
+
+    def now(self) -> float:
+        """Return the present time."""
+        return self._clock.now()
+
+    async def all(self) -> list[CronJob]:
+        """Return all jobs by name, those of files as they are now."""
+        await self.files.sync()
+        return await self.store.all()
+
+    async def get(self, name_or_id: str) -> CronJob:
+        """Return one job; raises UnknownJobError."""
+        await self.files.sync()
+        return await self.store.get(name_or_id)
+
+    def read(self, fields: Mapping[str, Any]) -> JobDefinition:
+        """Return the definition that fields make; raises InvalidJobError with all mistakes."""
+        definition, issues = read_fields(fields, self.zone)
+        if issues:
+            raise InvalidJobError("; ".join(map(str, issues)), hint="see `tocsin cron add --help`")
+        if definition.output:
+            self._context.output.check(definition.output)
+        return definition
+
+    async def add(self, fields: Mapping[str, Any], actor: Actor) -> CronJob:
+        """Add a job; raises InvalidJobError, JobConflictError, ChannelError and UnknownProfileError."""
+        definition, now = self.read(fields), self._clock.now()
+        self._refuse_past(definition)
+        job = CronJob(
+            id=new_id(),
+            name=definition.name,
+            source=JobSource.DATABASE,
+            definition=definition,
+            enabled=definition.enabled,
+            paused_until=definition.paused_until,
+            failures_since=now,
+            anchor=now,
+            cursor=now,
+            created_at=now,
+            updated_at=now,
+            created_by=actor.name or actor.source,
+        )
+        job = replace(job, next_at=job.next_due())
+        await self.files.sync()
+        await self.store.add(job)
+        facts = {"job": job.id, "name": job.name, "type": definition.type}
+        self._audit.record(CRON_ADD, f"{job.name}: {definition.schedule}", source=actor.source, metadata=facts)
+        return job
+
+    async def edit(self, name_or_id: str, changes: Mapping[str, Any], actor: Actor) -> CronJob:
+        """Change fields of a job, from its next instant on; None means its default. Raises like `add`."""
+        job = await self.get(name_or_id)
+        self._refuse_file(job)
+        fields = {**job.valid().document(), **changes}
+        definition = self.read({name: value for name, value in fields.items() if value is not None})
+        changed = changed_fields(job.definition, definition)
+        if not changed:
+            return job
+        if "schedule" in changed or "timezone" in changed:
+            self._refuse_past(definition)
+        now = self._clock.now()
+        job = await self.store.change(job.id, lambda before: edited(before, definition, now))
+        facts = {"job": job.id, "name": job.name, "fields": changed}
+        self._audit.record(CRON_EDIT, f"{job.name}: {', '.join(changed)}", source=actor.source, metadata=facts)
+        return job
+
+    async def enable(self, name_or_id: str, actor: Actor) -> CronJob:
+        """Let a job run at its times from now on; its failures count anew."""
+        job, now = await self.get(name_or_id), self._clock.now()
+
+        def enabled(before: CronJob) -> CronJob:
+            return _with_switch(
+                replace(before, auto_disabled=False, failures_since=now, cursor=max(before.cursor, now)), enabled=True
+            )
+
+        job = await self.store.change(job.id, enabled)
+        self._record(CRON_ENABLE, job, actor)
+        return job
+
+    async def disable(self, name_or_id: str, actor: Actor, reason: str = "", until: float | None = None) -> CronJob:
+        """Let a job not run at its times, for good or until a time; instants meanwhile are not missed."""
+        job = await self.get(name_or_id)
+        if until is not None and until <= self._clock.now():
+            raise InvalidJobError("the time until which it is disabled is over", hint="give one to come")
+
+        def disabled(before: CronJob) -> CronJob:
+            changed = replace(before, auto_disabled=False, paused_until=until, paused_reason=reason)
+            return _with_switch(changed, enabled=until is not None, paused_until=until, paused_reason=reason)
+
+        job = await self.store.change(job.id, disabled)
+        facts = {"job": job.id, "name": job.name, "reason": reason or None}
+        self._audit.record(CRON_DISABLE, job.name, source=actor.source, metadata=facts)
+        return job
+
+    async def remove(self, name_or_id: str, actor: Actor, *, force: bool = False) -> CronJob:
+        """Delete a job, but not its runs; with `force` also while it runs, which is cancelled."""
+        job = await self.get(name_or_id)
+        self._refuse_file(job)
+        running = await self._running(job)
+        if running and not force:
+            raise JobConflictError(f"the job {job.name} is running", hint="wait for its end, or use --force")
+        await self.store.remove(job.id)
+        for run_id in [*running, *await self._queued(job)]:
+            await self.runs().cancel(run_id, "its job was removed")
+        self._record(CRON_REMOVE, job, actor)
+        return job
+
+    async def start(
+        self,
+        name_or_id: str,
+        actor: Actor,
+        params: Mapping[str, str] | None = None,
+        *,
+        trigger: RunTrigger = RunTrigger.MANUAL,
+        force: bool = False,
+        watch: Callable[[Line], None] | None = None,
+    ) -> Run:
+        """Run a job now to its end in this process, also while it is disabled; its schedule does not change.
+
+        Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
+        """
+        job = await self.get(name_or_id)
+        order = order_of(job, trigger, actor.name)
+        order = replace(order, params={**order.params, **(params or {})})
+        rules, now = job.valid().overlap_rules, self._clock.now()
+        run = new_run(order, RunStatus.RUNNING, now)
+
+        def work(connection: sqlite3.Connection) -> None:
+            rows = [row for row in queue.active(connection, KIND) if row.subject_id == job.id]
+            admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, now)
+            if not (admission.start or force):
+                said = admission.reason or f"run {rows[0].id} is still running"
+                raise JobConflictError(f"{job.name}: {said}", hint="wait for its end, or use --force")
+            add_running(connection, run, self.runs().owner)
+
+        await self._context.database.write(work)
+        return await self.runner.carry_out(run, watch=watch)
+
+    def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
+        """Return the next instants of a schedule, or of a job with its limits and jitter."""
+        after = max(self._clock.now(), job.begins_after) if job else self._clock.now()
+        end_at = job.definition.end_at if job and job.definition else None
+        found: list[Upcoming] = []
+        offset = job.offset if job else 0
+        while len(found) < count and (instant := schedule.after(after)) is not None:
+            if end_at is not None and instant > end_at:
+                break
+            local = datetime.fromtimestamp(instant + offset, zone_of(zone))
+            found.append(Upcoming(instant + offset, local, schedule.note(instant)))
+            after = instant
+        return found
+
+    def next_of(self, text: str, zone: str, count: int) -> tuple[str, list[Upcoming]]:
+        """Return a schedule in words and its next instants; raises ScheduleError."""
+        schedule = read_schedule(text, zone, self._clock.now())
+        return schedule.words(), self.preview(schedule, zone, count)
+
+    async def troubles(self) -> list[Trouble]:
+        """Return what disturbed the schedules within the last hour."""
+        return await self.store.troubles(self._clock.now() - TROUBLES_S)
+
+    def check_output(self, destination: str) -> None:
+        """Raise TocsinError where output could not be sent."""
+        self._context.output.check(destination)
+
+    async def failing(self) -> int:
+        """Return how many jobs failed the last time."""
+        sql = """
+            SELECT COUNT(*) FROM cron_jobs JOIN runs ON runs.id = (
+                SELECT MAX(id) FROM runs WHERE kind = ? AND subject_id = cron_jobs.id
+                    AND started_at IS NOT NULL AND finished_at IS NOT NULL
+            ) WHERE runs.status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded')
+        """
+        return await self._context.database.read(lambda c: int(c.execute(sql, [KIND]).fetchone()[0]))
+
+    async def running_ids(self) -> set[str]:
+        """Return the IDs of the jobs that are running."""
+        rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
+        return {row.subject_id for row in rows}
+
+    async def newest_runs(self, job: CronJob, limit: int) -> Sequence[Run]:
+        """Return the newest runs of a job, also those that never started."""
+        return (await self.runs().search(KIND, job.id, limit=limit)).items
+
+    async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int) -> Sequence[Run]:
+        """Return the newest runs of a job in these states, or in all of them."""
+        return (await self.runs().search(KIND, job.id, status, limit=limit)).items
+
+    async def _running(self, job: CronJob) -> list[str]:
+        rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
+        return [row.id for row in rows if row.subject_id == job.id]
+
+    async def _queued(self, job: CronJob) -> list[str]:
+        found = await self.runs().search(KIND, job.id, [RunStatus.QUEUED], limit=200)
+        return [run.id for run in found.items]
+
+    def _refuse_past(self, definition: JobDefinition) -> None:
+        schedule = read_schedule(definition.schedule, definition.timezone, self._clock.now())
+        if schedule.after(self._clock.now()) is None:
+            what = "this time is over" if isinstance(schedule, OnceSchedule) else "no instant follows"
+            raise InvalidJobError(f"schedule: {what}: {definition.schedule}", hint="give a time to come")
+
+    def _refuse_file(self, job: CronJob) -> None:
+        if job.source is JobSource.FILE:
+            raise JobConflictError(
+                f"the job {job.name} is defined in {FOLDER}/{job.file}",
+                hint=f"edit or remove {self.files.folder / job.file}",
+            )
+
+    def _record(self, action: Any, job: CronJob, actor: Actor) -> None:
+        self._audit.record(action, job.name, source=actor.source, metadata={"job": job.id, "name": job.name})
+
+
+def read_fields(fields: Mapping[str, Any], zone: str) -> tuple[JobDefinition, list[JsonIssue]]:
+    """Return the definition that fields make, and what is wrong with them."""
+    issues = JsonIssues()
+    return read_definition(JsonValue(_members(fields), issues), zone), issues.shown
+
+
+def _members(value: Any) -> Any:
+    """Return a value in the form of decoded JSON: mappings as tuples of members."""
+    if isinstance(value, Mapping):
+        return tuple((name, _members(member)) for name, member in value.items())
+    return [_members(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _with_switch(job: CronJob, *, enabled: bool, paused_until: float | None = None, paused_reason: str = "") -> CronJob:
+    """Return a job that is enabled or not; a definition in the database says so, too."""
+    definition = job.definition
+    if definition is not None and job.source is JobSource.DATABASE:
+        definition = replace(definition, enabled=enabled, paused_until=paused_until)
+    return replace(job, enabled=enabled, definition=definition, paused_until=paused_until, paused_reason=paused_reason)

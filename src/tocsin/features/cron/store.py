@@ -1,0 +1,205 @@
+"""Jobs in the database: definitions, states, and the cursor of each. Each change of a job raises its version."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.storage.database import Database
+from tocsin.features.cron.model import CronJob, JobConflictError, JobSource, UnknownJobError, restored
+from tocsin.runs import queue, rows
+from tocsin.runs.model import Run, RunStatus
+
+_DUE = "SELECT * FROM cron_jobs WHERE next_at <= ? ORDER BY next_at LIMIT ?"
+_ADVANCE = "UPDATE cron_jobs SET cursor = ?, next_at = ? WHERE id = ? AND version = ?"
+
+
+class Trouble(NamedTuple):
+    """Something about the scheduler that people shall know, and when it was seen."""
+
+    name: str
+    detail: str
+    at: float
+
+
+class JobStore:
+    """The table of jobs, shared with other processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def all(self) -> list[CronJob]:
+        """Return all jobs by name."""
+
+        def work(connection: sqlite3.Connection) -> list[CronJob]:
+            return [_job(row) for row in connection.execute("SELECT * FROM cron_jobs ORDER BY name")]
+
+        return await self._database.read(work)
+
+    async def get(self, name_or_id: str) -> CronJob:
+        """Return one job; raises UnknownJobError."""
+
+        def work(connection: sqlite3.Connection) -> CronJob:
+            return find_job(connection, name_or_id)
+
+        return await self._database.read(work)
+
+    async def find(self, job_id: str) -> CronJob | None:
+        """Return the job of an ID, or None if it was removed."""
+
+        def work(connection: sqlite3.Connection) -> CronJob | None:
+            row = connection.execute("SELECT * FROM cron_jobs WHERE id = ?", [job_id]).fetchone()
+            return _job(row) if row else None
+
+        return await self._database.read(work)
+
+    async def add(self, job: CronJob) -> None:
+        """Add a job; raises JobConflictError where its name is taken."""
+        row = _row(job)
+        names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+
+        def work(connection: sqlite3.Connection) -> None:
+            _refuse_taken(connection, job)
+            connection.execute(f"INSERT INTO cron_jobs ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
+
+        await self._database.write(work)
+
+    async def change(self, job_id: str, edit: Callable[[CronJob], CronJob]) -> CronJob:
+        """Replace a job by what `edit` makes of it, in one transaction; raises UnknownJobError, JobConflictError."""
+
+        def work(connection: sqlite3.Connection) -> CronJob:
+            before = find_job(connection, job_id)
+            job = edit(before)
+            if job == before:
+                return before
+            job = replace(job, next_at=job.next_due(), version=before.version + 1)
+            _refuse_taken(connection, job)
+            row = _row(job)
+            sets = ", ".join(f"{name} = :{name}" for name in row)
+            connection.execute(f"UPDATE cron_jobs SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
+            return job
+
+        return await self._database.write(work)
+
+    async def remove(self, job_id: str) -> None:
+        """Delete a job; its runs stay."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
+
+        await self._database.write(work)
+
+    async def due(self, now: float, limit: int) -> list[CronJob]:
+        """Return jobs that the scheduler has to look at."""
+
+        def work(connection: sqlite3.Connection) -> list[CronJob]:
+            return [_job(row) for row in connection.execute(_DUE, [now, limit])]
+
+        return await self._database.read(work)
+
+    async def earliest(self) -> float | None:
+        """Return when the next job is due."""
+
+        def work(connection: sqlite3.Connection) -> float | None:
+            found: float | None = connection.execute("SELECT MIN(next_at) FROM cron_jobs").fetchone()[0]
+            return found
+
+        return await self._database.read(work)
+
+    async def ahead_of(self, now: float) -> list[CronJob]:
+        """Return the jobs whose cursor is later than `now`: the clock was set back."""
+
+        def work(connection: sqlite3.Connection) -> list[CronJob]:
+            return [_job(row) for row in connection.execute("SELECT * FROM cron_jobs WHERE cursor > ?", [now])]
+
+        return await self._database.read(work)
+
+    async def note(self, trouble: Trouble) -> None:
+        """Record a trouble, in place of the earlier one of its name."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO cron_troubles VALUES (?, ?, ?)", trouble)
+
+        await self._database.write(work)
+
+    async def troubles(self, since: float) -> list[Trouble]:
+        """Return the troubles seen since a time."""
+        sql = "SELECT * FROM cron_troubles WHERE at >= ? ORDER BY at"
+
+        def work(connection: sqlite3.Connection) -> list[Trouble]:
+            return [Trouble(*row) for row in connection.execute(sql, [since])]
+
+        return await self._database.read(work)
+
+
+def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> None:
+    """Record a run that is queued or ended unstarted; a queued one is unsettled until `settle`."""
+    if queue.enqueue(connection, run) and run.status is RunStatus.QUEUED:
+        connection.execute("INSERT INTO cron_unsettled VALUES (?, ?)", [run.id, not_before])
+
+
+def add_running(connection: sqlite3.Connection, run: Run, owner: str) -> None:
+    """Record a run that `owner` starts now."""
+    rows.insert(connection, run, owner)
+    connection.execute("INSERT INTO cron_unsettled VALUES (?, NULL)", [run.id])
+
+
+def settle(connection: sqlite3.Connection, run_id: str) -> bool:
+    """Note that all that follows from the end of a run is done; return False if another process did it."""
+    return connection.execute("DELETE FROM cron_unsettled WHERE run_id = ?", [run_id]).rowcount == 1
+
+
+def unsettled(connection: sqlite3.Connection, limit: int) -> list[Run]:
+    """Return runs that have ended, and about whose end something has still to be done."""
+    sql = """
+        SELECT runs.* FROM cron_unsettled JOIN runs ON runs.id = run_id
+        WHERE finished_at IS NOT NULL ORDER BY run_id LIMIT ?
+    """
+    return [rows.run_of(row) for row in connection.execute(sql, [limit])]
+
+
+def waits(connection: sqlite3.Connection) -> dict[str, float]:
+    """Return the runs that are not to be started before a time."""
+    found = connection.execute("SELECT run_id, not_before FROM cron_unsettled WHERE not_before IS NOT NULL")
+    return {row["run_id"]: row["not_before"] for row in found}
+
+
+def advance(connection: sqlite3.Connection, job: CronJob, cursor: float) -> bool:
+    """Set the cursor of a job that was read before; return False if it was changed meanwhile."""
+    next_at = replace(job, cursor=cursor).next_due()
+    return connection.execute(_ADVANCE, [cursor, next_at, job.id, job.version]).rowcount == 1
+
+
+def find_job(connection: sqlite3.Connection, name_or_id: str) -> CronJob:
+    """Return one job; raises UnknownJobError."""
+    sql = "SELECT * FROM cron_jobs WHERE id = ? OR name = ? ORDER BY id != ? LIMIT 1"
+    row = connection.execute(sql, [name_or_id] * 3).fetchone()
+    if row is not None:
+        return _job(row)
+    names = [row["name"] for row in connection.execute("SELECT name FROM cron_jobs ORDER BY name LIMIT 1000")]
+    hint = "add one with `tocsin cron add`" if not names else "`tocsin cron list` shows them"
+    raise UnknownJobError(f"there is no job {shorten(name_or_id)!r}{suggestion(name_or_id, names)}", hint=hint)
+
+
+def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
+    row = connection.execute("SELECT id FROM cron_jobs WHERE name = ? AND id != ?", [job.name, job.id]).fetchone()
+    if row is not None:
+        raise JobConflictError(f"there is a job {job.name} already", hint="choose another name, or edit that one")
+
+
+def _row(job: CronJob) -> dict[str, Any]:
+    definition = None if job.definition is None else json.dumps(asdict(job.definition))
+    plain: Sequence[str] = (
+        "id", "name", "source", "file", "problem", "enabled", "auto_disabled", "paused_until", "paused_reason",
+        "failures_since", "anchor", "cursor", "next_at", "version", "created_at", "updated_at", "created_by",
+    )  # fmt: skip
+    return {**{name: getattr(job, name) for name in plain}, "definition": definition}
+
+
+def _job(row: sqlite3.Row) -> CronJob:
+    found = dict(row)
+    definition = None if found["definition"] is None else restored(json.loads(found["definition"]))
+    flags = {name: bool(found[name]) for name in ("enabled", "auto_disabled")}
+    return CronJob(**{**found, **flags, "definition": definition, "source": JobSource(found["source"])})

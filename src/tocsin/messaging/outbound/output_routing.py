@@ -1,0 +1,87 @@
+"""Where the output of a job goes: `<channel>:<target>` or the name of a profile, through the durable queue."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tocsin.channels.contract import PLAIN, SendResult
+from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.delivery.model import OPEN, DeliveryStatus
+from tocsin.delivery.store import UnknownDeliveryError
+from tocsin.messaging.inbound.handling import Reply
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.profiles import Profiles
+
+
+class QueuedOutput(NamedTuple):
+    """A failed result for each target that was refused, and the deliveries of the others."""
+
+    refused: tuple[SendResult, ...]
+    deliveries: tuple[str, ...]
+
+
+class _Target(NamedTuple):
+    channel: str
+    target: str
+    place: str = ""  # of its mistake in the file of profiles
+
+
+class OutputRouter:
+    """Queues texts for a destination, and follows what becomes of them."""
+
+    def __init__(self, outbox: Outbox, profiles: Callable[[], Profiles]) -> None:
+        self._outbox = outbox
+        self._profiles = profiles
+
+    def check(self, destination: str) -> None:
+        """Raise TocsinError where a message to a destination would be refused."""
+        for target in self._targets(destination):
+            self._outbox.prepare(target.channel, target.target, "a text", "cron")
+
+    async def queue(self, destination: str, text: str, caller: Caller, key: str) -> QueuedOutput:
+        """Queue a text for each target, once for a `key`.
+
+        A target that is refused, or a destination that is unknown, is a failed result. Raises StoreUnavailableError.
+        """
+        try:
+            targets = self._targets(destination)
+        except StoreUnavailableError:
+            raise
+        except TocsinError as error:
+            return QueuedOutput((SendResult(False, "", destination, error=error.sentence()),), ())
+        made = [await self._queue(target, text, caller, f"{key}:{n}") for n, target in enumerate(targets)]
+        refused = tuple(each for each in made if isinstance(each, SendResult))
+        return QueuedOutput(refused, tuple(each for each in made if isinstance(each, str)))
+
+    async def outcome(self, delivery_id: str) -> SendResult | None:
+        """Return how a queued message ended, None while it has not."""
+        try:
+            delivery = await self._outbox.get(delivery_id)
+        except UnknownDeliveryError:
+            return SendResult(False, "", "", error=f"the delivery {delivery_id} was deleted")
+        if delivery.status in OPEN:
+            return None
+        ok = delivery.status is DeliveryStatus.SENT
+        error = "" if ok else delivery.error or f"the message is {delivery.status}"
+        note = f"delivery={delivery.id}" if ok else ""
+        return SendResult(ok, delivery.channel, delivery.target, note, error)
+
+    def _targets(self, destination: str) -> list[_Target]:
+        channel, colon, target = destination.partition(":")
+        if colon:
+            return [_Target(channel.strip(), target.strip())]
+        profiles = self._profiles()
+        entries = profiles.get(destination).entries
+        return [_Target(entry.channel, entry.target, profiles.place(entry)) for entry in entries]
+
+    async def _queue(self, target: _Target, text: str, caller: Caller, key: str) -> SendResult | str:
+        """Return the ID of the delivery, or why there is none."""
+        try:
+            replies = [Reply(text, PLAIN)]
+            [delivery] = await self._outbox.queue_replies(target.channel, target.target, replies, key, caller)
+        except StoreUnavailableError:
+            raise
+        except TocsinError as error:
+            kind = self._outbox.kind_of(target.channel)
+            return SendResult(False, kind, target.target, error=f"{target.place}{error.sentence()}")
+        return delivery.id

@@ -1,0 +1,92 @@
+"""Queued runs as parts of the transactions of those who schedule.
+
+Each function works on the connection of `Database.write` or `Database.read`: a scheduler records what is due, advances
+its own cursor and confirms its lease in one transaction. A run that is queued so has no owner: it belongs to whichever
+process schedules its kind.
+"""
+
+import sqlite3
+from typing import NamedTuple
+
+from tocsin.runs import rows
+from tocsin.runs.model import AT_WORK, TERMINAL, OutputDelivery, Run, RunKind, RunResult, RunStatus, RunTrigger
+
+_NEVER_RAN = (RunStatus.MISSED, RunStatus.SKIPPED)
+_ENDED = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+
+
+class ActiveRow(NamedTuple):
+    """An active run of a subject."""
+
+    subject_id: str
+    id: str
+    started_at: float
+    is_cancelling: bool
+
+
+def enqueue(connection: sqlite3.Connection, run: Run) -> bool:
+    """Record a run that is queued, or that ended unstarted; return False if its instant has run already.
+
+    A record of the same instant that never ran is replaced: the clock was ahead, and was set back.
+    """
+    try:
+        rows.insert(connection, run, "")
+    except rows.InstantRecordedError:
+        sql = "SELECT id FROM runs WHERE kind = ? AND subject_id = ? AND scheduled_for = ? AND status IN (?, ?)"
+        found = connection.execute(sql, [run.kind, run.subject_id, run.scheduled_for, *_NEVER_RAN]).fetchone()
+        if found is None:
+            return False
+        rows.forget(connection, [found["id"]])
+        rows.insert(connection, run, "")
+    return True
+
+
+def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
+    """Return the queued runs of a kind in the order in which they are due."""
+    sql = "SELECT * FROM runs WHERE status = ? AND kind = ? ORDER BY COALESCE(scheduled_for, queued_at), id"
+    return [rows.run_of(row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
+
+
+def active(connection: sqlite3.Connection, kind: RunKind) -> list[ActiveRow]:
+    """Return the runs of a kind that have begun and not ended."""
+    sql = "SELECT subject_id, id, started_at, status FROM runs WHERE status IN (?, ?, ?) AND kind = ?"
+    found = connection.execute(sql, [*sorted(AT_WORK), kind])
+    return [
+        ActiveRow(row["subject_id"], row["id"], row["started_at"], row["status"] == RunStatus.CANCELLING)
+        for row in found
+    ]
+
+
+def take(connection: sqlite3.Connection, run: Run, owner: str, now: float) -> bool:
+    """Let a queued run begin with `owner`; return False if it is not queued any more."""
+    sql = "UPDATE runs SET status = ?, owner = ?, started_at = ? WHERE id = ? AND status = ?"
+    return connection.execute(sql, [RunStatus.RUNNING, owner, now, run.id, RunStatus.QUEUED]).rowcount == 1
+
+
+def end_unstarted(connection: sqlite3.Connection, run_id: str, ended: RunResult, now: float) -> bool:
+    """End a queued run as skipped or missed; return False if it is not queued any more."""
+    sql = "UPDATE runs SET status = ?, reason = ?, finished_at = ? WHERE id = ? AND status = ?"
+    values = [ended.status, ended.reason, now, run_id, RunStatus.QUEUED]
+    return connection.execute(sql, values).rowcount == 1
+
+
+def catch_up(connection: sqlite3.Connection, run_id: str) -> None:
+    """Note that a queued run is started late."""
+    connection.execute("UPDATE runs SET triggered_by = ? WHERE id = ?", [RunTrigger.CATCHUP, run_id])
+
+
+def note_delivery(connection: sqlite3.Connection, run_id: str, delivery: OutputDelivery) -> None:
+    """Record how far the messages with the output of a run came."""
+    columns = rows.delivery_columns(delivery)
+    sets = ", ".join(f"{name} = :{name}" for name in columns)
+    connection.execute(f"UPDATE runs SET {sets} WHERE id = :id", {**columns, "id": run_id})  # noqa: S608  # our own names
+
+
+def newest(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int, before: str = "") -> list[Run]:
+    """Return the newest runs of a subject that ran and have ended; with `before`, those older than that run."""
+    sql = f"""
+        SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND status IN ({_ENDED}) AND started_at IS NOT NULL
+            AND (id < ? OR ? = '')
+        ORDER BY id DESC LIMIT ?
+    """  # noqa: S608  # our own words
+    return [rows.run_of(row) for row in connection.execute(sql, [kind, subject, before, before, limit])]

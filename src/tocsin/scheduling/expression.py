@@ -1,0 +1,154 @@
+"""Cron expressions: what is wrong with one in a sentence, and the minutes and days that a valid one names."""
+
+from datetime import UTC, date, datetime
+from typing import ClassVar, NamedTuple
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.value import shorten, suggestion
+
+ALIASES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+
+class ScheduleError(TocsinError):
+    """A schedule or time zone that cannot be used; `field` is the part of a cron expression that is wrong."""
+
+    code: ClassVar[str] = "bad-schedule"
+
+    def __init__(self, message: str, *, hint: str = "", field: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
+
+
+class _FieldRule(NamedTuple):
+    name: str
+    lowest: int
+    highest: int
+    words: tuple[str, ...] = ()
+    first_word: int = 0  # what the first of the words stands for
+
+
+_RULES = (
+    _FieldRule("minute", 0, 59),
+    _FieldRule("hour", 0, 23),
+    _FieldRule("day of month", 1, 31),
+    _FieldRule("month", 1, 12, _MONTHS, 1),
+    _FieldRule("day of week", 0, 7, _DAYS),
+)
+
+
+class CronExpression:
+    """A valid expression of five fields."""
+
+    def __init__(self, text: str) -> None:
+        """Raise ScheduleError for an expression that is wrong, or never due."""
+        # Costs 12 ms to import; commands that look at no job do without it.
+        from cronsim import CronSim, CronSimError
+
+        self.text = ALIASES.get(text.lower(), text)
+        _check(self.text)
+        try:
+            self._fields = CronSim(self.text, datetime(2024, 1, 1, tzinfo=UTC))
+        except CronSimError as error:
+            detail = _impossible(self.text) or str(error)
+            raise ScheduleError(f"{shorten(text)!r} is never due: {detail}", field="day of month") from None
+        self.minutes = sorted(self._fields.minutes)
+        self.hours = sorted(self._fields.hours)
+        self.months = frozenset(self._fields.months)
+        minute, hour, *_ = self.text.split()
+        # As Debian's cron has it: such a job follows the time that passes, all others the clock on the wall.
+        self.is_rolling = minute.startswith("*") or hour.startswith("*")
+
+    def matches(self, day: date) -> bool:
+        """Whether a day is one of those that the expression names."""
+        return day.month in self.months and bool(self._fields.match_day(day))
+
+    def words(self) -> str:
+        """Return the expression in words, such as `At 09:00 on Monday through Friday`."""
+        said = str(self._fields.explain())
+        if self._fields.day_and:
+            return said
+        return said.replace(" and on ", " or on ", 1)  # either day field is enough where neither begins with a star
+
+
+def _check(text: str) -> None:
+    if text.startswith("@"):
+        hint = "@reboot is not a time" if text.lower() == "@reboot" else ""
+        names = ", ".join(ALIASES)
+        raise ScheduleError(
+            f"there is no schedule {shorten(text)!r}{suggestion(text.lower(), ALIASES)}", hint=hint or f"use {names}"
+        )
+    fields = text.split()
+    if len(fields) != len(_RULES):
+        raise ScheduleError(
+            f"a cron expression has 5 fields (minute, hour, day of month, month, day of week), this has {len(fields)}",
+            hint="seconds and years are not supported" if len(fields) in {6, 7} else "such as `0 9 * * 1-5`",
+        )
+    for rule, field in zip(_RULES, fields, strict=True):
+        for item in field.upper().split(","):
+            _check_item(rule, item)
+
+
+def _check_item(rule: _FieldRule, item: str) -> None:
+    base, slash, step = item.partition("/")
+    if slash and not (step.isascii() and step.isdigit() and 0 < int(step[:9]) <= rule.highest):
+        raise _wrong(rule, f"step {shorten(step)!r} is not a number from 1 to {rule.highest}")
+    if base == "*" or _is_special(rule, base, slash):
+        return
+    first, dash, last = base.partition("-")
+    lowest = _value(rule, first)
+    if not dash:
+        return
+    highest = _value(rule, last)
+    if highest < lowest:
+        both = f"{first}-{rule.highest},{rule.lowest}-{last}"
+        raise _wrong(rule, f"{base} runs backwards", hint=f"write {both}")
+
+
+def _is_special(rule: _FieldRule, base: str, slash: str) -> bool:
+    """Whether it is the last day or weekday of a month, or the n-th of one kind; these take no step."""
+    if slash:
+        return False
+    if rule.name == "day of month":
+        return base in {"L", "LW"}
+    if rule.name != "day of week":
+        return False
+    day, mark, nth = base.partition("#")
+    if mark and nth not in {"1", "2", "3", "4", "5"}:
+        raise _wrong(rule, f"{base} names no week of a month", hint="write 5#1 to 5#5")
+    if base.endswith("L") and base[:-1].isdigit():
+        _value(rule, base[:-1])
+        return True
+    if mark:
+        _value(rule, day)
+    return bool(mark)
+
+
+def _value(rule: _FieldRule, word: str) -> int:
+    if word in rule.words:
+        return rule.words.index(word) + rule.first_word
+    if not (word.isascii() and word.isdigit()):
+        hint = "write *" if word == "?" else ""
+        names = suggestion(word, rule.words) if rule.words else ""
+        raise _wrong(rule, f"{shorten(word)!r} is not a number{names}", hint=hint)
+    if len(word) > 4 or not rule.lowest <= int(word) <= rule.highest:
+        raise _wrong(rule, f"{shorten(word)} is outside {rule.lowest}-{rule.highest}")
+    return int(word)
+
+
+def _wrong(rule: _FieldRule, detail: str, hint: str = "") -> ScheduleError:
+    return ScheduleError(f"{rule.name} {detail}", hint=hint, field=rule.name)
+
+
+def _impossible(text: str) -> str:
+    _, _, day, month, _ = text.split()
+    return f"there is no day {day} in the month {month}"

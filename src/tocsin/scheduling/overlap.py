@@ -1,0 +1,72 @@
+"""What to do with a run that is due while an earlier one of the same subject is still running."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tocsin.scheduling.schedule import duration_words
+
+
+class Overlap(StrEnum):
+    """The policy."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    PARALLEL = "parallel"
+    REPLACE = "replace"
+
+
+class OverlapRules(NamedTuple):
+    """The policy and its limits."""
+
+    policy: Overlap
+    max_queued: int = 1
+    max_parallel: int = 1
+
+
+class Running(NamedTuple):
+    """A run that is active."""
+
+    id: str
+    started_at: float
+
+
+class Admission(NamedTuple):
+    """`start` it, or leave it in the queue where there is no `reason`; else skip it. `replaces` are to be cancelled."""
+
+    start: bool
+    reason: str = ""
+    replaces: tuple[str, ...] = ()
+
+
+def admit(
+    rules: OverlapRules, running: Sequence[Running], ahead: int, now: float, *, patient: bool = False
+) -> Admission:
+    """Decide about the run whose turn it is; `ahead` runs of the same subject wait before it.
+
+    A patient one, such as a catch-up or a replacement whose predecessor still ends, waits whatever the policy says.
+    """
+    if not running and not ahead:
+        return Admission(start=True)
+    if patient:
+        return Admission(start=False)
+    match rules.policy:
+        case Overlap.PARALLEL if len(running) + ahead < rules.max_parallel:
+            return Admission(start=True)
+        case Overlap.PARALLEL:
+            return Admission(start=False, reason=f"{len(running)} runs are running, as many as it may have")
+        case Overlap.QUEUE if ahead < rules.max_queued:
+            return Admission(start=False)
+        case Overlap.QUEUE:
+            return Admission(start=False, reason=f"{ahead} runs wait already: {_told(running, now)}")
+        case Overlap.REPLACE:
+            return Admission(start=False, replaces=tuple(run.id for run in running))
+        case _:
+            return Admission(start=False, reason=_told(running, now))
+
+
+def _told(running: Sequence[Running], now: float) -> str:
+    if not running:
+        return "an earlier run waits"
+    oldest = min(running, key=lambda run: run.started_at)
+    return f"previous run {oldest.id} still running for {duration_words(max(0.0, now - oldest.started_at))}"

@@ -1,0 +1,49 @@
+"""Time zones by their IANA names."""
+
+from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.value import shorten, suggestion
+from tocsin.scheduling.expression import ScheduleError
+
+_LINK, _FILE = Path("/etc/localtime"), Path("/etc/timezone")
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Return a time zone; raises ScheduleError."""
+    try:
+        return _zone(name)
+    except (ValueError, OSError, KeyError):  # the last one: ZoneInfoNotFoundError
+        from zoneinfo import available_timezones
+
+        near = suggestion(name, available_timezones())
+        hint = "use an IANA name such as Europe/Berlin"
+        raise ScheduleError(f"there is no time zone {shorten(name)!r}{near}", hint=hint) from None
+
+
+@cache
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+@cache
+def system_zone() -> str:
+    """Return the name of the system's time zone, UTC where it does not tell."""
+    for find in (_linked, _written):
+        try:
+            name = find()
+            zone_of(name)
+        except (OSError, TocsinError):
+            continue
+        return name
+    return "UTC"
+
+
+def _linked() -> str:
+    return str(_LINK.resolve(strict=True)).partition("zoneinfo/")[2]
+
+
+def _written() -> str:
+    return _FILE.read_text(encoding="utf-8").strip()
