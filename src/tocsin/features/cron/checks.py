@@ -10,6 +10,8 @@ from tocsin.terminal.findings import Finding, number_of
 
 async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
     """Check the definition of each job, and whether its output has a destination."""
+    if not jobs.are_kept:
+        return
     found = await jobs.all()
     for job in found:
         for finding in _check_job(jobs, job):
@@ -26,7 +28,7 @@ def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
     if job.problem:
         findings.append(Finding("error", "cron", f"{job.name}: {job.problem}", f"correct {job.file}"))
     elif job.state(jobs.now(), is_running=False) is JobState.INVALID:
-        findings.append(Finding("error", "cron", f"{job.name} is never run", "see `tocsin cron show`"))
+        findings.append(Finding("error", "cron", f"{job.name} is never run", f"tocsin cron show {job.name}"))
     if job.state(jobs.now(), is_running=False) is JobState.AUTO_DISABLED:
         said = f"{job.name} is disabled: {job.paused_reason}"
         findings.append(Finding("warning", "cron", said, f"tocsin cron enable {job.name}"))

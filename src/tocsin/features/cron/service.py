@@ -68,6 +68,11 @@ class CronJobs:
         lease = Lease(self._context.database, LEASE, self._clock, holder)
         return Scheduler(self._context, self.store, self.runner, self.files, lease)
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether there may be jobs; asking for them would make the database."""
+        return self._context.database.path.exists() or self.files.folder.exists()
+
     def now(self) -> float:
         """Return the present time."""
         return self._clock.now()

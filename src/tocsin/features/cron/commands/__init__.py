@@ -3,7 +3,7 @@
 import argparse
 
 from tocsin.features.cron.commands.changing import configure_changes
-from tocsin.features.cron.commands.showing import configure_views
+from tocsin.features.cron.commands.views import configure_views
 from tocsin.terminal.options import add_subcommands
 
 

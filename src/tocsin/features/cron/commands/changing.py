@@ -27,7 +27,7 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     commands["enable"].epilog = "example: tocsin cron enable backup"
     commands["enable"].set_defaults(run=_enable)
     commands["disable"].epilog = 'example: tocsin cron disable backup --until 2026-12-01T09:00Z --reason "move"'
-    commands["disable"].add_argument("--reason", default="", help="why, for `tocsin cron show`")
+    commands["disable"].add_argument("--reason", default="", help="why; it is shown with the job")
     commands["disable"].add_argument("--until", type=_time, metavar="TIME", help="from then on it runs again")
     commands["disable"].set_defaults(run=_disable)
     commands["run"].epilog = "example: tocsin cron run backup\n\nexit code 0: it succeeded, 1: it did not"
