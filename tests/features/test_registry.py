@@ -21,7 +21,13 @@ FOLDER = Path(__file__).parents[2] / "src" / "tocsin" / "features"
 DOCS = Path(__file__).parents[2] / "docs"
 EACH = pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 # What `feature.py` may import beside modules that hold only text.
-LIGHT = {"tocsin.core.audit", "tocsin.core.audit.actions", "tocsin.features.contract"}
+LIGHT = {
+    "tocsin.core.audit",
+    "tocsin.core.audit.actions",
+    "tocsin.core.config",
+    "tocsin.core.config.variables",
+    "tocsin.features.contract",
+}
 PROBE = """
 import json, sys
 import tocsin.features.registry
