@@ -43,6 +43,7 @@ def names_in(feature: Feature) -> list[str]:
     named += [command.configure for command in feature.commands] + [check.find for check in feature.checks]
     named += [*feature.services, *feature.schedulers, *feature.handlers, *feature.last_handlers]
     named += [*feature.provides.values(), *feature.starts.values(), *feature.subsystems.values()]
+    named += [*feature.subjects.values()]
     return [name for name in named if name]
 
 

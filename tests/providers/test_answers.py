@@ -148,3 +148,9 @@ async def test_calls_at_the_same_time_do_not_mix(chat, model):
 
     answers = await asyncio.gather(*(chat.ask(question(f"number {n}")) for n in range(8)))
     assert [f"> number {n}" in answer.text for n, answer in enumerate(answers)] == [True] * 8
+
+
+async def test_a_question_may_limit_the_answer_and_set_its_temperature(chat, desk):
+    await chat.ask(Question((Turn("user", "What is new?"),), max_tokens=7, temperature=0.5))
+    [asked] = desk.asked()
+    assert (asked["max_tokens"], asked["temperature"]) == (7, 0.5)

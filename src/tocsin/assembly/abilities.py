@@ -43,8 +43,8 @@ def context_of(app: "App") -> FeatureContext:
 
 
 def _own_abilities(app: "App") -> Abilities:
-    async def ask(prompt: str, message: str = "", /) -> str:
-        return await app.models().ask(prompt, message)
+    async def ask(prompt: str, message: str = "", /, **options: Any) -> str:
+        return await app.models().ask(prompt, message, **options)
 
     def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
         return indicating(app.registry.receiver(message.channel), app.clock, message)
@@ -63,9 +63,11 @@ def _own_abilities(app: "App") -> Abilities:
         tell_operator=tell_operator_once(app),
         reveal_secret=_no_vault,
         reveal_secrets=_no_secrets,
+        secret_names=_no_secret_names,
         start_run=_no_runs,
         recall=_nothing_recalled,
         remember=_no_memory,
+        list_subjects=_no_subjects,
         indicate=indicate,
         cause_of=cause_of,
     )
@@ -109,3 +111,11 @@ async def _no_memory(chat_id: str, text: str, /) -> str:
 
 async def _no_runs(kind: RunKind, subject: str, **_: Any) -> ActiveRun:
     raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
+
+
+async def _no_secret_names() -> Sequence[str] | None:
+    return None
+
+
+async def _no_subjects(kind: RunKind, /) -> Sequence[str] | None:
+    raise AbilityMissingError(f"no feature starts runs of the kind {kind}")

@@ -51,13 +51,27 @@ class ChatModels:
             raise
         return self._opened[0]
 
-    async def ask(self, prompt: str, message: str = "", /) -> str:
+    async def ask(
+        self,
+        prompt: str,
+        message: str = "",
+        /,
+        *,
+        system: str = "",
+        model: str = "",
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> str:
         """Return the answer to a prompt, with the message behind it unless the prompt quotes it."""
-        model = await self.find()
-        if model is None:
-            raise ProviderError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
         text = prompt if message in prompt else f"{prompt}\n\n{message}"
-        return (await model.ask(Question((Turn("user", text),)))).text
+        question = Question((Turn("user", text),), system, max_tokens, temperature)
+        if not model:
+            return (await _configured(await self.find()).ask(question)).text
+        other = _configured(open_chat(self._settings, self._clock, self._redact, model=model))
+        try:
+            return (await other.ask(question)).text
+        finally:
+            await other.aclose()
 
     async def aclose(self) -> None:
         """Close the model's client."""
@@ -65,3 +79,9 @@ class ChatModels:
             if model is not None:
                 await model.aclose()
         self._opened.clear()
+
+
+def _configured(model: ChatProvider | None) -> ChatProvider:
+    if model is None:
+        raise ProviderError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+    return model

@@ -13,7 +13,7 @@ from tocsin.features.contract import Feature, load
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import Abilities, FeatureContext, StartRun, SubsystemStatus
+    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, StartRun, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.model import RunKind
@@ -167,6 +167,7 @@ class OpenFeatures:
             }
             if any(feature.starts for feature in self.known.values()):
                 provided["start_run"] = partial(self._start_run, own.can.start_run)
+            provided["list_subjects"] = partial(self._list_subjects, own.can.list_subjects)
             self._shared = replace(own, can=replace(own.can, **provided))
         return self._shared
 
@@ -183,6 +184,15 @@ class OpenFeatures:
                 started: ActiveRun = await load(name)(self.opened(feature.name))(subject, **named)
                 return started
         return await otherwise(kind, subject, **named)
+
+    async def _list_subjects(self, otherwise: "ListSubjects", kind: "RunKind", /) -> "Sequence[str] | None":
+        for feature in self.known.values():
+            if kind in feature.starts:
+                if name := feature.subjects.get(kind):
+                    names: Sequence[str] = await load(name)(self.opened(feature.name))
+                    return names
+                return None
+        return await otherwise(kind)
 
 
 def _some(name: str) -> tuple[str, ...]:

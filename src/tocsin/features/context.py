@@ -141,8 +141,21 @@ class AssistantRun:
 class Ask(Protocol):
     """Asks the chat model; raises TocsinError where none answers."""
 
-    async def __call__(self, prompt: str, message: str = "", /) -> str:
-        """Return the answer to `prompt`, which `message` follows unless the prompt quotes it."""
+    async def __call__(
+        self,
+        prompt: str,
+        message: str = "",
+        /,
+        *,
+        system: str = "",
+        model: str = "",
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> str:
+        """Return the answer to `prompt`, which `message` follows unless the prompt quotes it.
+
+        `system` are instructions, `model` is another model of the provider than CHAT_MODEL.
+        """
         ...
 
 
@@ -233,6 +246,22 @@ class Remember(Protocol):
         ...
 
 
+class ListSubjects(Protocol):
+    """Lists what runs of a kind can be started with, such as the names of workflows."""
+
+    async def __call__(self, kind: RunKind, /) -> Sequence[str] | None:
+        """Return the names, None where they are not known; raises AbilityMissingError where no feature starts them."""
+        ...
+
+
+class SecretNames(Protocol):
+    """Lists the names of the vault's secrets, never a value."""
+
+    async def __call__(self) -> Sequence[str] | None:
+        """Return the names; None where there is no vault, or where it cannot be read."""
+        ...
+
+
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 UnreadNotices = Callable[[], Awaitable[int]]
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
@@ -257,7 +286,9 @@ class Abilities:
     tell_operator: TellOperator
     reveal_secret: RevealSecret
     reveal_secrets: RevealSecrets
+    secret_names: SecretNames
     start_run: StartRun
+    list_subjects: ListSubjects
     indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
     recall: Recall
     remember: Remember

@@ -90,6 +90,7 @@ class Feature:
     dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
     starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
+    subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started
 
     @property
     def label(self) -> str:

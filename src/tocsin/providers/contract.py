@@ -42,6 +42,8 @@ class Question:
 
     turns: tuple[Turn, ...]
     instructions: str = ""
+    max_tokens: int | None = None  # of the answer; None: as many as the model gives
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

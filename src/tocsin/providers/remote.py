@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.core.errors import FailureKind
@@ -171,7 +172,7 @@ def askable(question: Question) -> Question:
             turns.append(turn)
     if not turns or turns[-1].role != "user":
         raise ProviderError("there is no question to answer", hint="write something", provider_code="no-question")
-    return Question(tuple(turns), question.instructions)
+    return replace(question, turns=tuple(turns))
 
 
 def _joined(first: Turn, second: Turn) -> Turn:

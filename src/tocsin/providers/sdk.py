@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model as SdkModel
+from pydantic_ai.settings import ModelSettings
 
 from tocsin.providers.contract import Completion, ProviderError, Question, Turn
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
@@ -141,7 +142,9 @@ class Model:
         length = 0
         ending = _StreamEnd()
         _STREAM_END.set(ending)
-        async with model_request_stream(self._model, messages_of(question)) as stream:
+        async with model_request_stream(
+            self._model, messages_of(question), model_settings=_settings(question)
+        ) as stream:
             async for event in stream:
                 patience.reschedule(clock() + self._limits.between_pieces_s)
                 if piece := _text_of(event):
@@ -176,6 +179,15 @@ class Model:
         if relay.failure is error:
             return error
         return failure_of(error, self._endpoint, self._redact)
+
+
+def _settings(question: Question) -> ModelSettings | None:
+    settings = ModelSettings()
+    if question.max_tokens is not None:
+        settings["max_tokens"] = question.max_tokens
+    if question.temperature is not None:
+        settings["temperature"] = question.temperature
+    return settings or None
 
 
 def messages_of(question: Question) -> list[ModelMessage]:

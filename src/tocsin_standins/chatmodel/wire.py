@@ -35,6 +35,8 @@ class Prompt:
     wants_usage: bool
     tool: str  # the function that the model must call
     schema: Mapping[str, Any] | None  # of that function's arguments, or of the requested JSON text
+    max_tokens: int | None = None
+    temperature: float | None = None
 
     @property
     def text(self) -> str:
@@ -54,6 +56,8 @@ class Prompt:
             "images": self.images,
             "stream": self.stream,
             "tool": self.tool,
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
         }
 
 
@@ -127,6 +131,8 @@ class OpenAi:
             wants_usage=bool((body.get("stream_options") or {}).get("include_usage")),
             tool=tool,
             schema=schema,
+            max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
+            temperature=body.get("temperature"),
         )
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:
@@ -231,6 +237,8 @@ class Anthropic:
             wants_usage=True,
             tool=tool,
             schema=schema,
+            max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
+            temperature=body.get("temperature"),
         )
 
     def document(self, prompt: Prompt, answer: ModelReply) -> dict[str, Any]:

@@ -412,6 +412,20 @@ async def test_a_name_that_cannot_exist_was_not_sent(transport: Transport, host:
     check_not_sent(await failure(transport, f"http://{host}/"))
 
 
+async def test_an_address_that_is_refused_is_not_connected_to():
+    checked: list[str] = []
+
+    def refuse(address: str) -> None:
+        checked.append(address)
+        raise RemoteError("not this one")
+
+    async with serving(answers(OK)) as server:
+        transport = DirectTransport(check_address=refuse)
+        error = await failure(transport, server.url())
+        await transport.aclose()
+    assert (str(error), checked, server.connections) == ("not this one", ["127.0.0.1"], 0)
+
+
 async def test_a_connection_that_does_not_come_about_in_time_was_not_sent(transport: Transport):
     async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await forever()  # never answers the TLS hello

@@ -22,6 +22,7 @@ from tocsin.features.vault.opening import (
     notify_of_age,
     reveal_secret_of,
     reveal_secrets_of,
+    secret_names_of,
     status_lines,
 )
 from tocsin.features.vault.service import generated
@@ -219,6 +220,15 @@ async def test_an_unknown_name_stops_the_run_and_a_locked_vault_too(around: Arou
     around.strongroom.store.vault.write_bytes(b"broken")
     with pytest.raises(VaultError, match="not an age file"):
         await reveal_secrets_of(around.opened())(reader="skill:x")
+
+
+async def test_names_are_listed_without_reading_a_value_and_not_known_while_the_vault_is_locked(around: Around):
+    around.strongroom.vault.set("B", "b-value", source="cli")
+    before = len(around.strongroom.audit())
+    assert await secret_names_of(around.opened())() == ["B", "TOKEN"]
+    assert len(around.strongroom.audit()) == before
+    around.strongroom.store.vault.write_bytes(b"broken")
+    assert await secret_names_of(around.opened())() is None
 
 
 def test_generated_values_differ_and_have_256_bits():

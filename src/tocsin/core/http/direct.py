@@ -7,7 +7,7 @@ time a call (docs/decisions/0003); it still serves where the environment asks fo
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
@@ -53,8 +53,15 @@ class RequestTarget(NamedTuple):
 class DirectTransport:
     """Carries out calls over kept connections; behind a proxy, hands over to aiohttp."""
 
-    def __init__(self, *, connect_timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        *,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        check_address: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`check_address` gets every address before it is connected to, and raises for one that must not be."""
         self._connect_timeout_s = connect_timeout_s
+        self._check_address = check_address
         self._idle: dict[str, list[Connection]] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._proxied: Transport | None = None
@@ -126,7 +133,7 @@ class DirectTransport:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(limit_s):
-                sock = await _open_socket(place.host, place.port)
+                sock = await _open_socket(place.host, place.port, self._check_address)
                 _, connection = await loop.create_connection(
                     Connection,
                     sock=sock,
@@ -343,10 +350,12 @@ def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length:
     return f"{head}\r\n\r\n".encode()
 
 
-async def _open_socket(host: str, port: int) -> socket.socket:
+async def _open_socket(host: str, port: int, check_address: Callable[[str], None]) -> socket.socket:
     """Connect to the first address of `host` that answers, both families side by side."""
     from aiohappyeyeballs import start_connection
 
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host.encode("idna") if not host.isascii() else host, port, type=socket.SOCK_STREAM)
+    for *_, address in found:
+        check_address(str(address[0]))
     return await start_connection(found, happy_eyeballs_delay=NEXT_ADDRESS_S)

@@ -28,5 +28,6 @@ FEATURE = Feature(
     provides={
         "reveal_secret": "tocsin.features.vault.opening:reveal_secret_of",
         "reveal_secrets": "tocsin.features.vault.opening:reveal_secrets_of",
+        "secret_names": "tocsin.features.vault.opening:secret_names_of",
     },
 )

@@ -3,13 +3,14 @@
 Commands of the vault import this module, and start without asyncio.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.config.settings import Values, platform
+from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import WatchedFile
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import cipher_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets
+    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets, SecretNames
 
 _KEEP_DAYS = 30
 _TOLD_NAMES = 10
@@ -79,6 +80,22 @@ def reveal_secrets_of(opened: OpenVault) -> "RevealSecrets":
             return {}
 
     return reveal_secrets
+
+
+def secret_names_of(opened: OpenVault) -> "SecretNames":
+    """Return what lists the names of the secrets."""
+
+    async def secret_names() -> Sequence[str] | None:
+        import asyncio
+
+        try:
+            return [age.name for age in await asyncio.to_thread(opened.vault.ages)]
+        except NoVaultError:
+            return ()
+        except TocsinError:  # the vault itself says why where it is looked at
+            return None
+
+    return secret_names
 
 
 async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str) -> Mapping[str, str]:

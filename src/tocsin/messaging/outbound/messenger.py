@@ -88,6 +88,15 @@ class Messenger:
         self._observers = observers
         self._running: set[Task[Any]] = set()
 
+    def profile_names(self) -> tuple[str, ...]:
+        """Return the names of the notification profiles."""
+        return tuple(profile.name for profile in self._profiles().all())
+
+    def channel_names(self) -> tuple[str, ...]:
+        """Return the kinds of all channels and their aliases, configured or not."""
+        kinds = self._registry.kinds()
+        return (*kinds, *(alias for kind in kinds for alias in self._registry.spec(kind).aliases))
+
     async def send(
         self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
     ) -> Receipt:
