@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.config.settings import Settings, default_data_dir, read_env_file
+from tocsin.core.config.settings import LateLayer, Settings, Values, default_data_dir, read_env_file
 from tocsin.core.config.variables import (
     CORE_VARIABLES,
     DASHBOARD_PASS,
@@ -28,7 +28,7 @@ from tocsin.core.config.variables import (
     text,
     token,
 )
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
 
 API_URL = Variable("SAMPLE_API_URL", base_url, "https://api.example", "Where the sample lives.")
 API_TOKEN = Variable("SAMPLE_TOKEN", token, "", "The sample's token.", secret=True, required=True)
@@ -378,3 +378,48 @@ def test_every_core_variable_is_in_the_table_once_with_a_default_its_parser_acce
         if isinstance(variable.default, int | str) and variable.default != "":
             assert variable.parse(str(variable.default)) == variable.default
     assert TRUSTED_PROXIES.default == ()
+
+
+class Late:
+    """A layer that counts how often it is asked."""
+
+    def __init__(self, values: dict[str, str] | TocsinError) -> None:
+        self.values = values
+        self.asked = 0
+
+    def read(self, data_dir: Path, settings: Values) -> dict[str, str]:
+        self.asked += 1
+        if isinstance(self.values, TocsinError):
+            raise self.values
+        return self.values
+
+
+def load_late(place: Path, late: Late, **environ: str) -> Settings:
+    return Settings.load([API_TOKEN], environ=environ, data_dir=place, late=[LateLayer("safe", late.read)])
+
+
+def test_a_late_layer_sets_secrets_that_no_other_place_sets_and_nothing_else(place: Path):
+    late = Late({"SAMPLE_TOKEN": "late", "GATEWAY_TOKEN": "later", "GATEWAY_PORT": "1", "OTHER": "x"})
+    settings = load_late(place, late, SAMPLE_TOKEN="early")
+    assert (settings[API_TOKEN], settings[GATEWAY_TOKEN], settings[GATEWAY_PORT]) == ("early", "later", 8100)
+    assert settings.sources["GATEWAY_TOKEN"] == "safe"
+    assert settings.redact("later") == "[secret]"
+
+
+def test_a_late_layer_is_not_asked_where_every_secret_is_set(place: Path):
+    late = Late({})
+    names = [variable.name for variable in (*CORE_VARIABLES, API_TOKEN) if variable.secret]
+    load_late(place, late, **dict.fromkeys(names, "a-token-of-ours"))
+    assert late.asked == 0
+
+
+def test_a_late_layer_that_cannot_be_read_is_a_problem_and_stops_nothing(place: Path):
+    settings = load_late(place, Late(TocsinError("it is locked", hint="open it")), SAMPLE_TOKEN="early")
+    assert settings[API_TOKEN] == "early"
+    assert [problem.sentence() for problem in settings.problems] == ["it is locked: open it"]
+
+
+def test_a_malformed_value_of_a_late_layer_names_the_layer_and_not_the_value(place: Path):
+    with pytest.raises(ConfigError, match="GATEWAY_TOKEN is set to a value in safe") as told:
+        load_late(place, Late({"GATEWAY_TOKEN": "two words"}))
+    assert "two words" not in told.value.sentence()

@@ -174,3 +174,13 @@ def test_ordinary_text_stays_as_it_is(text: str):
 def test_a_long_text_of_repeated_pieces_is_redacted(piece: str):
     redact = Redactor(["aaaa", "\\\\\\\\", "a" * 30 + "b", "\\" * 40 + "b", "&" * 40 + "b", "&amp;" * 9 + "b"])
     redact(piece * 200_000)  # a cost that grew with the square would not come to an end
+
+
+def test_a_value_that_is_learned_later_is_masked_in_every_form_from_then_on():
+    redact = Redactor(["first-secret"])
+    assert redact('a \\"quoted\\" one') == 'a \\"quoted\\" one'  # compiles what it knows so far
+    redact.learn(['a "quoted" one', "abc"])
+    redact.learn(['a "quoted" one'])
+    assert redact('first-secret, a \\"quoted\\" one, a &quot;quoted&quot; one, abc') == (
+        "[secret], [secret], [secret], abc"
+    )

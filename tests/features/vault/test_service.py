@@ -24,6 +24,7 @@ from tocsin.features.vault.opening import (
     reveal_secrets_of,
     secret_names_of,
     status_lines,
+    subsystem_status,
 )
 from tocsin.features.vault.service import generated
 
@@ -295,3 +296,16 @@ async def test_the_bots_status_has_one_line(around: Around, tmp_path: Path):
     around.strongroom.store.vault.write_bytes(b"")
     assert await status_lines(around.opened()) == ["vault: locked: the vault is an empty file"]
     assert await status_lines(Around(Strongroom(tmp_path / "none"), around.database).opened()) == []
+
+
+async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_path: Path):
+    assert (await subsystem_status(around.opened())).summary == "1 secret"
+    around.strongroom.days(91)
+    status = await subsystem_status(around.opened())
+    assert (str(status.state), status.summary) == ("degraded", "1 secret, 1 expired")
+    assert [item.message for item in status.attention] == ["TOKEN is 91 of 90 days old"]
+    around.strongroom.store.vault.chmod(0o644)
+    status = await subsystem_status(around.opened())
+    assert (str(status.state), "chmod 600" in status.attention[0].message) == ("error", True)
+    none = await subsystem_status(Around(Strongroom(tmp_path / "none"), around.database).opened())
+    assert str(none.state) == "unconfigured"

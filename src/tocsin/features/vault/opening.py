@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets, SecretNames
+    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets, SecretNames, SubsystemStatus
 
 _KEEP_DAYS = 30
 _TOLD_NAMES = 10
@@ -123,6 +123,35 @@ async def status_lines(opened: OpenVault) -> list[str]:
             [f"vault: {number_of(len(status.ages), 'secret')}", *(words for words in due if not words.startswith("0 "))]
         )
     ]
+
+
+async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
+    """Return the state of the vault for the overall status."""
+    import asyncio
+
+    from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+    from tocsin.terminal.findings import number_of
+
+    status = await asyncio.to_thread(opened.vault.status)
+    if not status.initialized:
+        return SubsystemStatus(SubsystemState.UNCONFIGURED, "no vault")
+    if status.problem:
+        item = AttentionItem(NoticeLevel.ERROR, f"the vault is locked: {status.problem.sentence()}", "#/vault")
+        return SubsystemStatus(SubsystemState.ERROR, "locked", attention=[item])
+    levels = {RotationState.EXPIRED: NoticeLevel.ERROR, RotationState.WARNING: NoticeLevel.WARNING}
+    due = [age for age in status.ages if age.state in levels]
+    counts = {"secrets": len(status.ages), **{str(state): status.count(state) for state in RotationState}}
+    many = [f"{counts[state]} {state}" for state in levels if counts[state]]
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if due else SubsystemState.OK,
+        ", ".join([number_of(len(status.ages), "secret"), *many]),
+        counts,
+        max((age.rotated_at for age in status.ages), default=None),
+        attention=[
+            AttentionItem(levels[age.state], f"{age.name} is {age.age_days} of {age.max_age_days} days old", "#/vault")
+            for age in due
+        ],
+    )
 
 
 async def notify_of_age(opened: OpenVault) -> None:
