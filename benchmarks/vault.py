@@ -42,7 +42,7 @@ def measure() -> list[Row]:
             ]
         )
     return [
-        at_most("`tocsin vault get`, start to exit", get, channels, 1.4, "ms", "`tocsin channels`"),
+        at_most("`tocsin vault get NAME`, start to exit", get, channels, 1.4, "ms", "`tocsin channels`"),
         Row("… beside the program `age`", f"{get:.3g} ms", f"`age -d` {age:.3g} ms", f"{get / age:.1f}×", "", met=True),
         at_most("`tocsin vault list` of 1,000 secrets", listing, channels, 1.5, "ms", "`tocsin channels`"),
     ]

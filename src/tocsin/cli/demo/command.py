@@ -152,7 +152,7 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
         f"{tocsin} skills run {GREET} Alice",
         *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
         f"{tocsin} vault init",
-        f"echo a-secret | {tocsin} vault set DEMO_TOKEN",
+        f"head -c 18 /dev/urandom | base64 | {tocsin} vault set DEMO_TOKEN",
         f"{tocsin} vault status",
         f"{tocsin} bot access list",
         f"{tocsin} audit tail",
