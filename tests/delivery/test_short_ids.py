@@ -5,7 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from tocsin.delivery.short_ids import AmbiguousDeliveryError, shortened, whole_id
+from tocsin.core.short_ids import AmbiguousIdError
+from tocsin.delivery.short_ids import shortened, whole_id
 from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 
 ONE = "01a1f8c8-9631-7eb0-9cca-a4186d41631b"
@@ -45,7 +46,7 @@ async def test_a_unique_beginning_stands_for_the_whole_id(text: str):
 
 @pytest.mark.parametrize("text", ["a4186d41", "01a1f8c8-96", ""])
 async def test_a_beginning_of_several_or_of_nothing_is_an_error(text: str):
-    with pytest.raises((AmbiguousDeliveryError, UnknownDeliveryError)) as raised:
+    with pytest.raises((AmbiguousIdError, UnknownDeliveryError)) as raised:
         await whole_id(shelf(ONE, TWO, THREE), text)
     assert (ONE in str(raised.value) and TWO in str(raised.value)) is bool(text)
 

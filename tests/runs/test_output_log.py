@@ -155,12 +155,59 @@ def test_the_end_of_a_long_log_is_in_the_file_while_it_grows(log: Log):
     log.capture.feed("stdout", b"".join(b"line %d\n" % n for n in range(3000)))
     log.capture.refresh()
     assert log.texts()[-1] == "line 2999"
-    log.capture.feed("stdout", b"more\n")
+    log.capture.feed("stdout", b"more\nand")
+    log.capture.refresh()
+    assert log.texts()[-1] == "more"
+    log.capture.feed("stdout", b" more\n")
+    log.capture.refresh()
+    assert [(line.n, line.text) for line in log.lines()[-2:]] == [(3001, "more"), (3002, "and more")]
+
+
+def test_the_end_of_a_log_that_grows_fast_is_replaced_every_two_seconds(log: Log):
+    log.capture.feed("stdout", b"".join(b"line %d\n" % n for n in range(3000)))
+    log.capture.refresh()
+    log.capture.feed("stdout", b"".join(b"line %d\n" % n for n in range(3000, 9000)))
     log.capture.refresh()
     assert log.texts()[-1] == "line 2999"
     log.clock.advance(REFRESH_S)
     log.capture.refresh()
-    assert log.texts()[-1] == "more"
+    assert log.texts()[-1] == "line 8999"
+
+
+def test_a_log_that_is_brought_up_to_date_line_by_line_stays_bounded_and_ends_as_any_other(tmp_path: Path):
+    log, other = Log(tmp_path / "a"), Log(tmp_path / "b")
+    for n in range(3000):
+        log.capture.feed("stdout", b"line %d\n" % n)
+        log.capture.refresh()
+        log.clock.advance(REFRESH_S)
+        assert log.path.stat().st_size <= 80 * KIB + 200
+        other.capture.feed("stdout", b"line %d\n" % n)
+        assert log.texts()[-1] == f"line {n}" if n % 100 == 0 else True
+    assert log.capture.close() == other.capture.close()
+    assert log.texts() == other.texts()
+
+
+PROGRESS = b"".join(b"\r%3d %%" % n for n in range(101)) + b"\n"
+
+
+def test_of_a_progress_bar_the_last_state_is_kept(log: Log):
+    log.capture.feed("stdout", b"begin\r\n" + PROGRESS + b"10 %\r20 %\r")
+    log.capture.feed("stdout", b"30 %")
+    log.capture.feed("stdout", b" more\r")
+    log.capture.feed("stdout", b"\nend\n")
+    assert log.texts() == ["begin", "100 %", "30 % more", "end"]
+
+
+@pytest.mark.parametrize("state", [b"\r%d %%", b"%d %%\r"])
+def test_a_progress_bar_takes_the_place_of_one_line_in_a_long_log(log: Log, state: bytes):
+    log.capture.feed("stdout", b"".join(b"line %d\n" % n for n in range(400)))
+    for n in range(5000):
+        log.capture.feed("stdout", state % n)
+        if n % 7 == 0:
+            log.capture.refresh()
+    log.capture.feed("stdout", b"\nend\n")
+    assert not log.capture.close().truncated
+    assert log.texts()[-3:] == ["line 399", "4999 %", "end"]
 
 
 def test_the_file_and_its_folder_are_private(log: Log):
@@ -179,13 +226,18 @@ def test_a_log_that_cannot_be_written_is_told_once_and_the_tail_is_kept(
     assert [record.message for record in caplog.records] == ["keeping the output of a run failed"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.binary(max_size=60)), max_size=60))
+PIECES = st.one_of(st.binary(max_size=60), st.text("ab\r\n", max_size=12).map(str.encode))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), PIECES), max_size=60), st.booleans())
 def test_lines_are_those_of_each_stream_however_the_output_is_cut(
-    tmp_path_factory: pytest.TempPathFactory, chunks: list[tuple[str, bytes]]
+    tmp_path_factory: pytest.TempPathFactory, chunks: list[tuple[str, bytes]], refreshed: bool
 ):
     log = Log(tmp_path_factory.mktemp("p"), max_bytes=4 * KIB, watched=True)
     for stream, data in chunks:
         log.capture.feed(stream, data)
+        if refreshed:
+            log.capture.refresh()
     output = log.capture.close()
     lines = log.lines()
     marker = [line for line in lines if line.stream == "system"]
@@ -199,8 +251,9 @@ def test_lines_are_those_of_each_stream_however_the_output_is_cut(
     for stream in ("stdout", "stderr"):
         whole = b"".join(data for name, data in chunks if name == stream)
         parts = whole.split(b"\n")
-        ended = parts if parts[-1] else parts[:-1]
-        expected = [part.decode(errors="replace").removesuffix("\r") for part in ended]
+        ended = parts if parts[-1].strip(b"\r") else parts[:-1]
+        states = [part.rstrip(b"\r").rpartition(b"\r")[2] for part in ended]
+        expected = [state.decode(errors="replace") for state in states]
         assert [line.text for line in log.seen if line.stream == stream] == expected
 
 

@@ -5,7 +5,6 @@ from tests.runs.conftest import House, order, shell
 
 from tocsin.core.process.identity import own_identity
 from tocsin.runs.model import RunKind, RunResult, RunStatus, RunTrigger
-from tocsin.runs.recovery import ADOPTION_S
 from tocsin.runs.rows import InstantRecordedError
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError
@@ -50,27 +49,14 @@ def cron_order(**changes: object):
     return replace(order(), **{"kind": RunKind.CRON, "trigger": RunTrigger.SCHEDULE, **changes})
 
 
-async def test_queued_runs_of_a_dead_process_are_taken_over(house: House, runs: Runs):
-    left = await house.process(DEAD).queue(cron_order())
-    await house.process(DEAD).queue(order())
-    assert await runs.recover() == []
-    (adopted,) = await runs.adopt(RunKind.CRON)
-    assert adopted.id == left.id
-    assert await runs.adopt(RunKind.CRON) == []
-    assert (await (await runs.begin(adopted, shell("true"))).wait()).ok
-
-
 async def test_queued_runs_of_a_living_process_stay_its_own(house: House, runs: Runs):
     queued = await house.process().queue(cron_order())
-    assert await runs.adopt(RunKind.CRON) == []
     assert await runs.recover() == []
     assert (await runs.get(queued.id)).status is RunStatus.QUEUED
 
 
-async def test_a_queued_run_of_a_dead_process_that_nobody_takes_over_is_interrupted(house: House, runs: Runs):
+async def test_a_queued_run_of_a_dead_process_is_interrupted(house: House, runs: Runs):
     left = await house.process(DEAD).queue(order())
-    assert await runs.recover() == []
-    house.clock.advance(ADOPTION_S)
     (ended,) = await runs.recover()
     assert (ended.id, ended.status) == (left.id, RunStatus.INTERRUPTED)
     assert ended.reason == "the program that queued it ended before it began"

@@ -18,6 +18,7 @@ from tocsin.features.context import (
 from tocsin.messaging.inbound.indicator import indicating
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import RunControl
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def context_of(app: "App") -> FeatureContext:
         environment=app.settings.inheritable,
         can=_own_abilities(app),
     )
+
+
+def run_control_of(app: "App") -> RunControl:
+    """Return what people may do to runs."""
+    return RunControl(app.runs(), app.audit, app.clock, app.features.can.start_run)
 
 
 def _own_abilities(app: "App") -> Abilities:

@@ -13,9 +13,10 @@ from tocsin.features.contract import Feature, load
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, StartRun, SubsystemStatus
+    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRun
     from tocsin.runs.model import RunKind
     from tocsin.terminal.findings import Finding
 

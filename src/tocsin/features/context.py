@@ -20,7 +20,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import StartRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
 
@@ -178,24 +178,6 @@ class RunSkill(Protocol):
 
         `source` is that of the audit entry which is written where there is no `on_end`.
         """
-        ...
-
-
-class StartRun(Protocol):
-    """Starts something that a feature owns, such as a workflow, by kind and name."""
-
-    async def __call__(
-        self,
-        kind: RunKind,
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-    ) -> ActiveRun:
-        """Return the run as soon as it is recorded; raises TocsinError where that fails."""
         ...
 
 

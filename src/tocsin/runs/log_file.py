@@ -1,17 +1,23 @@
 """The log file of a run: JSON lines `{n, ts, stream, text}`, one per printed line."""
 
+import asyncio
 import json
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
+from tocsin.core.text.visible import without_sequences
 from tocsin.delivery.document import seconds_of, timestamp
 from tocsin.runs.model import Line, RunOutput
 
 MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
+FOLLOW_S = 0.1  # how soon a follower sees a line that is in the file
 SYSTEM = "system"  # the stream of lines that Tocsin adds
 
 
@@ -51,14 +57,80 @@ def read_lines(path: Path) -> Iterator[Line]:
                 yield line
 
 
-def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, truncated: bool) -> LogPage:
-    """Return the lines from `from_line` on, of one stream or of all, at most 1,000."""
-    found: list[Line] = []
+class LogFollower:
+    """Reads a log while it is written: each line once, also where the end of the file is replaced."""
+
+    def __init__(self, path: Path, from_line: int = 1) -> None:
+        self._path = path
+        self._next = from_line
+        self._file: BinaryIO | None = None  # kept open: nobody else gets its inode meanwhile
+
+    def read(self) -> list[Line]:
+        """Return the lines that are new."""
+        try:
+            newest = self._path.stat().st_ino
+        except FileNotFoundError:
+            return []
+        if self._file is None or os.fstat(self._file.fileno()).st_ino != newest:
+            self.close()
+            self._file = self._path.open("rb")
+        return list(self._new_lines(self._file))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file:
+            self._file.close()
+        self._file = None
+
+    def _new_lines(self, file: BinaryIO) -> Iterator[Line]:
+        for raw in file:
+            if not raw.endswith(b"\n"):  # it is being written
+                file.seek(-len(raw), os.SEEK_CUR)
+                return
+            if (line := _decode(raw)) and line.n >= self._next:
+                self._next = line.n + 1
+                yield line
+
+
+async def follow(path: Path, from_line: int, ended: Callable[[], Awaitable[bool]]) -> AsyncIterator[Line]:
+    """Yield the lines of a log as they come, until its run has ended."""
+    follower, over = LogFollower(path, from_line), False
+    try:
+        while not over:
+            over = await ended()  # asked first: then its last lines are in the file
+            for line in await asyncio.to_thread(follower.read):
+                yield line
+            if not over:
+                await asyncio.sleep(FOLLOW_S)
+    finally:
+        follower.close()
+
+
+def remove_logs(paths: Iterable[Path]) -> None:
+    """Delete logs, and the folders of months that are empty."""
+    folders = set()
+    for path in paths:
+        path.unlink(missing_ok=True)
+        folders.add(path.parent)
+    for folder in folders:
+        with suppress(OSError):  # not empty
+            folder.rmdir()
+
+
+def plain(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield lines without the escape sequences of a terminal."""
+    return (replace(line, text=without_sequences(line.text)) for line in lines)
+
+
+def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, truncated: bool, tail: int = 0) -> LogPage:
+    """Return the lines from `from_line` on, of one stream or of all, at most 1,000; with `tail`, the last of them."""
+    found: deque[Line] = deque(maxlen=min(tail, MAX_LINES) if tail else None)
     next_line = max(1, from_line)
     for line in lines:
+        truncated = truncated or line.stream == SYSTEM
         if line.n < from_line:
             continue
-        if len(found) == MAX_LINES:
+        if not tail and len(found) == MAX_LINES:
             return LogPage(tuple(found), next_line, complete=False, truncated=truncated)
         next_line = line.n + 1
         if stream in {"", line.stream}:
@@ -67,10 +139,10 @@ def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, tru
 
 
 def text_of(lines: Iterable[Line], max_chars: int) -> str:
-    """Return the beginning of the output, streams interleaved in the order of arrival."""
+    """Return the beginning of the output as plain text, streams interleaved in the order of arrival."""
     pieces: list[str] = []
     room = max_chars
-    for line in lines:
+    for line in plain(lines):
         if room <= 0:
             break
         pieces.append(line.text)
@@ -89,8 +161,8 @@ def summary_of(lines: Iterable[Line]) -> RunOutput:
 
 
 def tail_of(lines: Iterable[Line]) -> str:
-    """Return the tail that the record stores."""
-    return "\n".join(line.text for line in lines)[-MAX_TAIL_CHARS:]
+    """Return the tail that the record stores, as plain text."""
+    return "\n".join(line.text for line in plain(lines))[-MAX_TAIL_CHARS:]
 
 
 def _decode(raw: bytes) -> Line | None:

@@ -1,7 +1,10 @@
 """Keep the output of a run, bounded in memory and on disk.
 
-The first quarter of the log is written as it arrives. Later output goes into a ring, unparsed, and replaces the end
-of the file every two seconds, so that endless output costs little.
+The first quarter of the log is written as it arrives. Later output goes into a ring, unparsed. `refresh` appends what
+is new of it; where there is much, it replaces the end of the file, at most every two seconds, so that endless output
+costs little.
+
+A carriage return begins a line anew, as on a terminal: of a progress bar only the last state is kept.
 """
 
 import logging
@@ -21,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as a chat shows
 REFRESH_S = 2.0
 _LINE_COST = 75  # bytes of a line in the file besides its text
+_FEW_BYTES = 64 * 1024  # what is appended to the file at once
 _PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
 
 
@@ -34,13 +38,22 @@ class _Piece(NamedTuple):
     def cost(self) -> int:
         return len(self.data) + _LINE_COST * (self.newlines + (not self.data.endswith(b"\n")))
 
+    def replaces(self, earlier: "_Piece") -> bool:
+        """Whether this piece writes over all of the piece before it."""
+        if earlier.newlines or earlier.stream != self.stream:
+            return False
+        text = self.data.lstrip(b"\r")
+        returned = len(text) < len(self.data) or earlier.data.endswith(b"\r")
+        return returned and not text.startswith(b"\n") and bool(text)
+
 
 class _Splitter:
-    """Splits one stream into lines; a long line keeps its beginning."""
+    """Splits one stream into lines; a long line keeps its beginning, and one that is written over its last state."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
         self._cut = 0
+        self._returned = False  # a carriage return came last: what follows on this line replaces it
 
     def take(self, data: bytes) -> Iterator[str]:
         """Yield the lines that end in `data`."""
@@ -57,18 +70,30 @@ class _Splitter:
 
     def unfinished(self) -> bytes:
         """Return and drop the unfinished line."""
-        begun, self._begun, self._cut = bytes(self._begun), bytearray(), 0
+        begun = bytes(self._begun) + b"\r" * self._returned
+        self._drop()
         return begun
 
     def _add(self, part: bytes) -> None:
-        kept = part[: MAX_LINE_BYTES - len(self._begun)]
-        self._begun += kept
-        self._cut += len(part) - len(kept)
+        body = part.rstrip(b"\r")
+        if body:
+            _, returned, state = body.rpartition(b"\r")
+            if returned or self._returned:
+                self._drop()
+            kept = state[: MAX_LINE_BYTES - len(self._begun)]
+            self._begun += kept
+            self._cut += len(state) - len(kept)
+        self._returned = self._returned or len(body) < len(part)
 
     def _line(self) -> str:
         more = f"… ({self._cut:,} more bytes)" if self._cut else ""
-        self._cut = 0
-        return self.unfinished().decode(errors="replace").removesuffix("\r") + more
+        text = self._begun.decode(errors="replace")
+        self._drop()
+        return text + more
+
+    def _drop(self) -> None:
+        self._begun.clear()
+        self._cut, self._returned = 0, False
 
 
 class OutputLog:
@@ -100,8 +125,10 @@ class OutputLog:
         self._torn: set[str] = set()  # streams whose oldest line in the ring is cut at its beginning
         self._bytes = 0
         self._last: deque[Line] = deque(maxlen=TAIL_LINES)
-        self._fresh_until = 0.0
-        self._stale = False
+        self._tail = _Lines(redact)  # has read the ring but for its last pieces
+        self._fresh = self._fresh_cost = 0  # of these pieces
+        self._tail_bytes = 0  # of the file, after the head
+        self._rewritten_until = 0.0  # monotonic: the end of the file is not replaced before
         self._problem = ""
 
     def feed(self, stream: str, data: bytes) -> None:
@@ -114,14 +141,17 @@ class OutputLog:
         if self._in_head:
             data = self._fill_head(stream, data, now)
         if data:
-            self._keep(stream, data, now)
-            self._stale = True
+            self._keep(stream, _last_states(data), now)
 
     def refresh(self) -> None:
-        """Update the file, at most every two seconds."""
-        if self._stale and self._clock.monotonic() >= self._fresh_until:
-            self._write_tail()
-            self._fresh_until = self._clock.monotonic() + REFRESH_S
+        """Bring the file up to date; to be called several times a second."""
+        if not self._fresh:
+            return
+        if self._fresh_cost <= _FEW_BYTES and self._fresh <= len(self._ring) and self._append_tail():
+            return
+        if self._clock.monotonic() >= self._rewritten_until:
+            self._write_tail(self._read_ring())
+            self._rewritten_until = self._clock.monotonic() + REFRESH_S
 
     def close(self) -> RunOutput:
         """Write the rest and return the summary."""
@@ -132,7 +162,7 @@ class OutputLog:
             self._append(self._head.rest(self._clock.now()))
             shown, count, truncated = list(self._last), self._head.count, False
         else:
-            lines, truncated = self._write_tail()
+            lines, truncated = self._write_tail([*self._read_ring(), *self._tail.rest(self._clock.now())])
             shown, count = [*self._last, *lines][-TAIL_LINES:], lines[-1].n if lines else self._head.count
         return RunOutput(self._bytes, count, truncated, tail_of(shown))
 
@@ -143,6 +173,7 @@ class OutputLog:
             if at_most <= 0:
                 self._in_head = False
                 self._tail_room = max(self._max_bytes - self._head_bytes, self._max_bytes // 2)
+                self._tail = _Lines(self._redact, self._head.count)
                 for name, begun in self._head.unfinished():
                     self._keep(name, begun, now)
                 return data
@@ -164,10 +195,22 @@ class OutputLog:
         for start in range(0, len(data), _PIECE_BYTES):
             part = data[start : start + _PIECE_BYTES]
             piece = _Piece(now, stream, part, part.count(b"\n"))
+            if self._ring and piece.replaces(self._ring[-1]):
+                self._take_back()
             self._ring.append(piece)
             self._ring_cost += piece.cost
+            self._fresh += 1
+            self._fresh_cost += piece.cost
             while self._ring_cost - self._ring[0].cost > self._tail_room:
                 self._drop()
+
+    def _take_back(self) -> None:
+        """Remove the newest piece: a state of a line that is written over."""
+        piece = self._ring.pop()
+        self._ring_cost -= piece.cost
+        if self._fresh:
+            self._fresh -= 1
+            self._fresh_cost -= piece.cost
 
     def _drop(self) -> None:
         oldest = self._ring.popleft()
@@ -179,11 +222,23 @@ class OutputLog:
         else:
             self._torn.add(oldest.stream)
 
-    def _write_tail(self) -> tuple[list[Line], bool]:
-        """Write the newest lines after the head; return them, and whether lines were left out."""
-        self._stale = False
-        first = self._head.count + self._dropped_lines + 1
-        lines = self._ring_lines(first)
+    def _append_tail(self) -> bool:
+        """Append the lines that are new; return False if the file would grow too large."""
+        pieces = list(self._ring)[len(self._ring) - self._fresh :]
+        lines = [line for ts, stream, data, _ in pieces for line in self._tail.take(stream, data, ts)]
+        self._fresh = self._fresh_cost = 0
+        content = b"".join(map(encode, lines))
+        if self._tail_bytes + len(content) > self._tail_room + self._max_bytes // 4:
+            self._fresh = len(pieces)  # all of the ring is read again
+            self._fresh_cost = _FEW_BYTES + 1
+            return False
+        if content:
+            self._to_disk(lambda: _append_to(self._path, content))
+            self._tail_bytes += len(content)
+        return True
+
+    def _write_tail(self, lines: list[Line]) -> tuple[list[Line], bool]:
+        """Write the newest of these lines after the head; return them, and whether lines were left out."""
         encoded: deque[bytes] = deque()
         room = self._tail_room
         for line in reversed(lines):
@@ -199,18 +254,21 @@ class OutputLog:
             text = f"[{before - self._head.count:,} lines left out here]"
             encoded.appendleft(encode(Line(before, shown[0].ts, SYSTEM, text)))
         content = b"".join(encoded)
+        self._tail_bytes = len(content)
         self._to_disk(lambda: _replace_tail(self._path, self._head_bytes, content))
         return shown, left_out
 
-    def _ring_lines(self, first: int) -> list[Line]:
-        lines = _Lines(self._redact, first - 1)
+    def _read_ring(self) -> list[Line]:
+        """Return the lines that ended in the ring."""
+        self._tail = _Lines(self._redact, self._head.count + self._dropped_lines)
+        self._fresh = self._fresh_cost = 0
         torn = set(self._torn)
         found: list[Line] = []
         for ts, stream, data, _ in self._ring:
             beginning = "…".encode() if stream in torn else b""
             torn.discard(stream)
-            found += lines.take(stream, beginning + data, ts)
-        return [*found, *lines.rest(self._clock.now())]
+            found += self._tail.take(stream, beginning + data, ts)
+        return found
 
     def _to_disk(self, write: Callable[[], None]) -> None:
         if self._problem:
@@ -251,6 +309,13 @@ class _Lines:
     def _line(self, stream: str, text: str, ts: float) -> Line:
         self.count += 1
         return Line(self.count, ts, stream, self._redact(text))
+
+
+def _last_states(data: bytes) -> bytes:
+    """Return output without the states of lines that it writes over itself."""
+    if b"\r" not in data:
+        return data
+    return b"\n".join(part[max(part.rstrip(b"\r").rfind(b"\r"), 0) :] for part in data.split(b"\n"))
 
 
 def _end_of_lines(data: bytes, lines: int) -> int:

@@ -9,12 +9,11 @@ from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
 from tocsin.runs.log_file import path_of, read_lines, summary_of
-from tocsin.runs.model import Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import Run, RunResult, RunStatus
 from tocsin.runs.store import Orphan, RunStore
 
 log = logging.getLogger(__name__)
 
-ADOPTION_S = 30.0  # a queued run whose process has ended may be taken over for so long before it is ended
 NOT_BEGUN = RunResult(RunStatus.INTERRUPTED, "the program that queued it ended before it began")
 _DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
 _SILENT = RunResult(RunStatus.INTERRUPTED, f"the program that ran it was silent for {SILENCE_S:.0f} seconds")
@@ -28,7 +27,6 @@ class Recovery:
         self._directory = directory
         self._clock = clock
         self._presence = presence
-        self._left_since: dict[str, float] = {}  # monotonic, by queued run whose process has ended
 
     async def recover(self) -> list[Run]:
         """End the runs of all processes that have ended, and return them."""
@@ -36,7 +34,7 @@ class Recovery:
         # A queued run without an owner belongs to whichever process schedules its kind.
         gone = await self._presence.gone({orphan.owner for orphan in orphans if orphan.owner})
         left = [orphan for orphan in orphans if orphan.owner in gone]
-        return [await self._take_over(orphan) for orphan in left if not self._may_be_adopted(orphan)]
+        return [await self._take_over(orphan) for orphan in left]
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
         """End the runs of one process that has ended, and return them."""
@@ -48,19 +46,6 @@ class Recovery:
         orphan = await self._store.orphan(run.id)
         return await self._take_over(orphan) if self._presence.is_dead(orphan.owner) else run
 
-    async def adopt(self, kind: RunKind) -> list[Run]:
-        """Take over the queued runs of a kind that processes left behind which have ended, and return them."""
-        queued = [orphan for orphan in await self._store.active({RunStatus.QUEUED}) if orphan.run.kind is kind]
-        gone = await self._presence.gone({orphan.owner for orphan in queued})
-        return await self._store.adopt(kind, gone, self._presence.identity) if gone else []
-
-    def _may_be_adopted(self, orphan: Orphan) -> bool:
-        """Whether a queued run was left so short a time ago that its kind's own process may still take it over."""
-        if orphan.run.status is not RunStatus.QUEUED:
-            return False
-        now = self._clock.monotonic()
-        return now - self._left_since.setdefault(orphan.run.id, now) < ADOPTION_S
-
     async def _take_over(self, orphan: Orphan) -> Run:
         run = orphan.run
         pid = orphan.child.partition(":")[0]
@@ -69,7 +54,6 @@ class Recovery:
         path = path_of(self._directory, run.id, run.queued_at)
         output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
-        self._left_since.pop(run.id, None)
         return await self._store.finish(run.id, self._end_of(orphan), output, self._clock.now())
 
     def _end_of(self, orphan: Orphan) -> RunResult:

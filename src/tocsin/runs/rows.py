@@ -31,6 +31,11 @@ class UnknownRunError(TocsinError):
     code = "not-found"
 
 
+def unknown_run(text: str) -> UnknownRunError:
+    """Return the error about an ID that no run has."""
+    return UnknownRunError(f"there is no run {text[:60]}", hint="`tocsin runs list` shows those there are")
+
+
 class InstantRecordedError(TocsinError):
     """The scheduled instant of this subject has its run already."""
 
@@ -56,7 +61,7 @@ def find_row(connection: sqlite3.Connection, run_id: str) -> sqlite3.Row:
     """Return the row of a run; raises UnknownRunError."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
     if row is None:
-        raise UnknownRunError(f"there is no run {run_id[:60]}", hint="it may have been deleted; list the runs")
+        raise unknown_run(run_id)
     return row
 
 

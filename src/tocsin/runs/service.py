@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from tocsin.core import short_ids
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.approvals import Decision, WaitingStep
-from tocsin.runs.log_file import LogPage, page, path_of, read_lines, text_of
+from tocsin.runs.log_file import LogPage, follow, page, path_of, plain, read_lines, remove_logs, text_of
 from tocsin.runs.model import (
     LOG_MAX_BYTES,
     TERMINAL,
@@ -29,12 +30,14 @@ from tocsin.runs.model import (
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.recovery import NOT_BEGUN, Recovery
+from tocsin.runs.rows import unknown_run
 from tocsin.runs.store import RunFilter, RunPage, RunStore
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
+REFRESH_S = 0.1  # how soon a line is in the log
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to record the end of a run
 
@@ -157,16 +160,6 @@ class Runs:
         """How this process is named as the owner of its runs."""
         return self._presence.identity
 
-    async def adopt(self, kind: RunKind) -> list[Run]:
-        """Take over the queued runs of a kind that processes left behind which have ended, and return them.
-
-        `recover` leaves these processes' queued runs alone for `ADOPTION_S`.
-        """
-        found = await self._recovery.adopt(kind)
-        for run in found:
-            self._hold(run.id)
-        return found
-
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed or refused."""
         run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
@@ -208,6 +201,14 @@ class Runs:
         """Return one run; raises UnknownRunError."""
         return await self._store.get(run_id)
 
+    async def whole_id(self, text: str) -> str:
+        """Return the ID that `text` is or is short for; raises UnknownRunError, AmbiguousIdError."""
+        return await short_ids.whole_id(text, self._store.matching, unknown_run, "runs")
+
+    async def shortened(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return for each ID the shortest unique form."""
+        return await short_ids.shortened(ids, self._store.matching)
+
     async def search(
         self,
         kind: RunKind | None = None,
@@ -215,30 +216,51 @@ class Runs:
         status: Collection[RunStatus] = (),
         limit: int = 50,
         cursor: str = "",
+        *,
+        parts: bool = False,
     ) -> RunPage:
-        """Return the newest matching runs, at most 200 per page; `subject` is a subject's ID."""
-        return await self._store.search(RunFilter(kind, subject, status, limit, cursor))
+        """Return the newest matching runs, at most 200 per page; `subject` is a subject's ID.
+
+        They come without steps and hosts unless `parts` asks for them.
+        """
+        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, parts=parts))
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""
         since = self._clock.now() - period_s
         return await self._store.count(RunFilter(kind, subject, since=since))
 
-    async def log(self, run_id: str, from_line: int = 1, stream: str = "") -> LogPage:
-        """Return up to 1,000 lines of a run's log, of one stream or of all; raises UnknownRunError."""
+    async def log(
+        self, run_id: str, from_line: int = 1, stream: str = "", *, tail: int = 0, ansi: bool = False
+    ) -> LogPage:
+        """Return up to 1,000 lines of a run's log, of one stream or of all; raises UnknownRunError.
+
+        `tail` returns the last so many. Without `ansi`, the lines have no escape sequences of a terminal.
+        """
         run = await self.get(run_id)
-        path = path_of(self._directory, run.id, run.queued_at)
-        ended = run.status in TERMINAL
-        truncated = run.output.truncated
-        return await asyncio.to_thread(
-            lambda: page(read_lines(path), from_line, stream, ended=ended, truncated=truncated)
-        )
+
+        def read() -> LogPage:
+            lines = read_lines(self._log_path(run))
+            shown = lines if ansi else plain(lines)
+            ended, truncated = run.status in TERMINAL, run.output.truncated
+            return page(shown, from_line, stream, ended=ended, truncated=truncated, tail=tail)
+
+        return await asyncio.to_thread(read)
+
+    async def follow(self, run_id: str, from_line: int = 1) -> AsyncIterator[Line]:
+        """Yield the lines of a run in any process as they come, escape sequences included, until it has ended."""
+        path = self._log_path(await self.get(run_id))
+
+        async def ended() -> bool:
+            return (await self.get(run_id)).status in TERMINAL
+
+        async for line in follow(path, from_line, ended):
+            yield line
 
     async def text(self, run_id: str, max_chars: int) -> str:
         """Return the beginning of a run's output, streams interleaved in the order of arrival."""
         run = await self.get(run_id)
-        path = path_of(self._directory, run.id, run.queued_at)
-        return await asyncio.to_thread(lambda: text_of(read_lines(path), max_chars))
+        return await asyncio.to_thread(lambda: text_of(read_lines(self._log_path(run)), max_chars))
 
     async def recover(self) -> list[Run]:
         """End runs whose process has ended, and the children it left at work here; return them.
@@ -254,8 +276,8 @@ class Runs:
     async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
         """Delete old runs, and all but the newest of each subject; return how many."""
         forgotten = await self._store.prune(self._clock.now(), keep_days, keep)
-        paths = [path_of(self._directory, run.id, run.queued_at) for run in forgotten]
-        await asyncio.to_thread(_remove, paths)
+        paths = [self._log_path(run) for run in forgotten]
+        await asyncio.to_thread(remove_logs, paths)
         return len(forgotten)
 
     async def aclose(self) -> None:
@@ -274,9 +296,8 @@ class Runs:
         watch: Callable[[Line], None] | None,
         on_end: Callable[[Run], None] | None,
     ) -> ActiveRun:
-        path = path_of(self._directory, run.id, run.queued_at)
         mask = redact or self._redact
-        capture = OutputLog(path, log_max_bytes, self._clock, mask, watch)
+        capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, mask, watch)
         return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock), capture, mask, on_end)
 
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
@@ -291,6 +312,9 @@ class Runs:
         if running.task.done() and running.run.id not in self._active:
             running.task.result()  # raises: it could not be recorded
         return running
+
+    def _log_path(self, run: Run) -> Path:
+        return path_of(self._directory, run.id, run.queued_at)
 
     def _hold(self, run_id: str) -> None:
         """Leave signs of life for a queued run, too."""
@@ -329,11 +353,16 @@ class Runs:
             self._poller = None
 
     async def _poll(self) -> None:
-        """Update log files and this process's presence, and end runs whose cancellation another process requested."""
+        """Update log files and this process's presence, and hear what other processes want of its runs."""
+        loop = asyncio.get_running_loop()
+        heard_at = loop.time()
         while True:
-            await asyncio.sleep(self._poll_s)
+            await asyncio.sleep(min(REFRESH_S, self._poll_s) if self._active else self._poll_s)
             for running in self._active.values():
                 running.capture.refresh()
+            if loop.time() - heard_at < self._poll_s:
+                continue
+            heard_at = loop.time()
             with suppress(StoreUnavailableError):  # the next poll may work; its users report the failure
                 await self._presence.beat()
                 await self._hear()
@@ -369,12 +398,3 @@ class Runs:
             output=output,
             error=ended.error,
         )
-
-
-def _remove(paths: Sequence[Path]) -> None:
-    """Delete logs, and the folders of months that are empty."""
-    for path in paths:
-        path.unlink(missing_ok=True)
-    for folder in {path.parent for path in paths}:
-        with suppress(OSError):  # not empty
-            folder.rmdir()

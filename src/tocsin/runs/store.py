@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.short_ids import matching
 from tocsin.core.storage.database import Database
 from tocsin.runs import rows
 from tocsin.runs.approvals import Approvals
@@ -101,6 +102,10 @@ class RunStore:
         more = len(found) > limit
         return RunPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
+    async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
+        """Return for each text up to `limit` IDs that it may be short for."""
+        return await self._database.read(lambda connection: matching(connection, "runs", texts, limit))
+
     async def count(self, query: RunFilter) -> int:
         """Return the number of matching runs."""
         conditions, values = _conditions(query)
@@ -124,19 +129,6 @@ class RunStore:
                 raise RunEndedError(f"the run {run_id} cannot begin: it is {status}", hint="start it again")
             connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
             return rows.find(connection, run_id)
-
-        return await self._database.write(work)
-
-    async def adopt(self, kind: RunKind, owners: Collection[str], owner: str) -> list[Run]:
-        """Give the queued runs of a kind that belong to any of `owners` to another owner, and return them."""
-        marks = ", ".join("?" * len(owners))
-        mine = f"kind = ? AND status = 'queued' AND owner IN ({marks})"
-
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            found = connection.execute(f"SELECT * FROM runs WHERE {mine} ORDER BY id", [kind, *owners]).fetchall()  # noqa: S608  # marks only
-            changed = [[owner, row["id"]] for row in found]
-            connection.executemany("UPDATE runs SET owner = ? WHERE id = ?", changed)
-            return [rows.run_of(row) for row in found]
 
         return await self._database.write(work)
 
@@ -165,10 +157,10 @@ class RunStore:
 
         return await self._database.write(work)
 
-    async def undelivered(self, limit: int = MAX_PAGE) -> list[Run]:
-        """Return runs with messages that have not ended, the oldest first."""
-        sql = "SELECT * FROM runs WHERE delivery_status = ? ORDER BY id LIMIT ?"
-        values = [OutputDeliveryStatus.PENDING, limit]
+    async def undelivered(self, after: str = "") -> list[Run]:
+        """Return up to 200 runs, after one, with messages that have not ended; the oldest first."""
+        sql = "SELECT * FROM runs WHERE delivery_status = ? AND id > ? ORDER BY id LIMIT ?"
+        values = [OutputDeliveryStatus.PENDING, after, MAX_PAGE]
         return await self._database.read(
             lambda connection: [rows.run_of(row) for row in connection.execute(sql, values)]
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.visible import one_line, visible
+from tocsin.core.text.visible import coloured, one_line, visible
 
 T = TypeVar("T")
 
@@ -67,6 +67,11 @@ class Console:
 
             value = json.dumps({"name": name, "value": value}, indent=2)
         self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str)
+
+    def coloured(self, text: str) -> None:
+        """Print a line of the result with the colours that are in it."""
+        if not self.as_json:
+            self._write(sys.stdout, text, shown=coloured)
 
     def note(self, text: str) -> None:
         """Print a one-line note about the run on standard error, unless `--quiet` is set."""
@@ -251,6 +256,9 @@ _STYLES = {
     "ok": "green", "configured": "green", "sent": "green", "yes": "green",
     "warning": "yellow", "missing": "yellow", "unavailable": "dim", "off": "dim", "default": "dim",
     "failed": "red", "error": "red", "no": "red",
+    "succeeded": "green", "delivered": "green", "running": "cyan", "waiting": "cyan", "pending": "cyan",
+    "partially_succeeded": "yellow", "partial": "yellow", "cancelling": "yellow", "interrupted": "yellow",
+    "missed": "yellow", "timed_out": "red", "cancelled": "dim", "skipped": "dim",
 }  # fmt: skip
 
 

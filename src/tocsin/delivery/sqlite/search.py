@@ -5,8 +5,6 @@ The planner does not know frequencies: for `status = 'sent'` and a time it would
 
 import re
 import sqlite3
-from collections.abc import Sequence
-from itertools import groupby
 
 from tocsin.core.text.strings import storable
 from tocsin.delivery.model import DeliveryStatus
@@ -34,30 +32,6 @@ def index_words(connection: sqlite3.Connection, limit: int) -> int:
     if rows:
         connection.execute("UPDATE words_indexed SET up_to = ? WHERE rowid = 1", [rows[-1]["seq"]])
     return len(rows)
-
-
-def matching(connection: sqlite3.Connection, texts: Sequence[str], limit: int) -> list[list[str]]:
-    """Return for each text up to `limit` IDs that, or whose last groups, begin with it.
-
-    Last groups have no index: accepting would cost more than it saves here. All texts of one length are searched in
-    one pass over the index of IDs, 0.2 s for a million.
-    """
-    found: dict[str, dict[str, None]] = {text: {} for text in texts}
-    for text, ids in found.items():
-        sql = "SELECT id FROM deliveries WHERE id >= ? AND id < ? LIMIT ?"
-        # A tilde sorts after every character of an ID.
-        ids.update((id_, None) for (id_,) in connection.execute(sql, [text, f"{text}~", limit]))
-    open_ = sorted((text for text, ids in found.items() if len(ids) < limit and len(text) <= _TAIL), key=len)
-    for length, group in groupby(open_, len):
-        sought = list(group)
-        rows = connection.execute(
-            "SELECT id, substr(id, 25, ?) FROM deliveries"  # noqa: S608  # placeholders alone
-            f" WHERE substr(id, 25, ?) IN ({', '.join('?' * len(sought))}) LIMIT ?",
-            [length, length, *sought, limit if len(sought) == 1 else -1],
-        )
-        for id_, text in rows:
-            found[text][id_] = None
-    return [list(found[text])[:limit] for text in texts]
 
 
 def search(connection: sqlite3.Connection, query: DeliveryFilter) -> DeliveryPage:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 from tocsin.core.process.identity import boot_id
+from tocsin.core.short_ids import matching
 from tocsin.core.storage.batching import Batcher, Outcomes
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.text.strings import storable
@@ -26,7 +27,7 @@ from tocsin.delivery.model import (
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.accept import enqueue, record_all
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
-from tocsin.delivery.sqlite.search import index_words, matching, search
+from tocsin.delivery.sqlite.search import index_words, search
 from tocsin.delivery.store import (
     ONLY_CANCELS,
     ONLY_REPLAYS,
@@ -164,7 +165,7 @@ class SqliteStore:
         return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        return await self._database.read(lambda c: matching(c, texts, limit))
+        return await self._database.read(lambda c: matching(c, "deliveries", texts, limit))
 
     async def search(self, query: DeliveryFilter) -> DeliveryPage:
         if query.text:

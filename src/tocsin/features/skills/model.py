@@ -1,5 +1,6 @@
 """What a skill is: a folder with a program and its manifest, with instructions for the assistant, or with both."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from tocsin.core.reading.yaml_node import Node, YamlIssue
 
 MANIFEST, INSTRUCTIONS = "skill.yaml", "SKILL.md"
 MAX_TIMEOUT_S = 300
+MAX_KEPT_CHARS = 64 * 1024  # of arguments and input, for a retry
 
 
 class UnknownSkillError(TocsinError):
@@ -149,3 +151,13 @@ def read_manifest(node: Node, folder: str) -> Manifest:
         timeout_s=read["timeout_seconds"],
         vault=None if secrets is None else tuple(dict.fromkeys(secrets)),
     )
+
+
+def kept_call(
+    mode: ExecutionMode, args: Sequence[str], text: str, timeout_s: float | None, redact: Callable[[str], str]
+) -> dict[str, object] | None:
+    """Return what a retry needs of how a skill was run; None if that is long or holds a secret."""
+    texts = [*args, text]
+    if sum(map(len, texts)) > MAX_KEPT_CHARS or any(redact(kept) != kept for kept in texts):
+        return None
+    return {"mode": str(mode), "args": list(args), "input": text, "timeout_s": timeout_s}

@@ -12,6 +12,7 @@ from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import NotRetriedError, Retry
 from tocsin.runs.model import Run, RunTrigger
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ def run_skill_of(skills: Skills) -> RunSkill:
 
 
 def start_skill_of(skills: Skills) -> Any:
-    """Return what starts a skill in the sandbox; `params` may have `args` and `input`."""
+    """Return what starts a skill in the sandbox, or as in an earlier run; `params` may have `args` and `input`."""
 
     async def start_skill(
         subject: str,
@@ -75,13 +76,34 @@ def start_skill_of(skills: Skills) -> Any:
         actor: str | None = None,
         params: Mapping[str, Any] | None = None,
         parent_run_id: str | None = None,
+        retry: Retry | None = None,
     ) -> ActiveRun:
-        given = params or {}
-        args, text = tuple(given.get("args", ())), str(given.get("input", ""))
-        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, text, parent_run_id=parent_run_id)
+        given = _kept_of(retry) if retry else params or {}
+        request = SkillRequest(
+            ExecutionMode(given.get("mode", ExecutionMode.SANDBOXED)),
+            cause,
+            source,
+            actor,
+            args=tuple(given.get("args", ())),
+            input=str(given.get("input", "")),
+            timeout_s=given.get("timeout_s"),
+            parent_run_id=parent_run_id,
+            retry=retry,
+        )
         return await skills.start(subject, request)
 
     return start_skill
+
+
+def _kept_of(retry: Retry) -> Mapping[str, Any]:
+    """Return how a skill was run that is run again."""
+    if retry.run.snapshot is None:
+        name = retry.run.subject_name
+        raise NotRetriedError(
+            "the arguments or the input of this run are not kept: they are long, or hold a secret",
+            hint=f"run it with them: tocsin skills run {name}",
+        )
+    return retry.run.snapshot
 
 
 async def tell_sandbox(skills: Skills) -> None:

@@ -26,11 +26,13 @@ from tocsin.features.skills.model import (
     Skill,
     SkillProblem,
     UnknownSkillError,
+    kept_call,
 )
 from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry, retried
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle, Work, command
@@ -58,6 +60,7 @@ class SkillRequest:
     timeout_s: float | None = None  # less than the skill's own
     on_end: Callable[[Run], None] | None = None  # writes the audit entry of the run, in place of `skill.run`
     parent_run_id: str | None = None
+    retry: Retry | None = None
 
 
 class _Plan(NamedTuple):
@@ -265,7 +268,9 @@ class Skills:
             params=params,
             env_keys=tuple(sorted(vault)),
             parent_run_id=call.parent_run_id,
+            snapshot=kept_call(call.mode, call.args, call.input, call.timeout_s, redact),
         )
+        order = retried(order, call.retry)
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
         return _Plan(order, _refuse(missing) if missing else command(started), redact)
 

@@ -9,9 +9,9 @@ from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import read_json
+from tocsin.core.short_ids import AmbiguousIdError
 from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import Delivery, DeliveryStatus
-from tocsin.delivery.short_ids import AmbiguousDeliveryError
 from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDeliveryError
 from tocsin.delivery.terms import TIME
 from tocsin.messaging.outbound.caller import Caller
@@ -140,7 +140,7 @@ async def _answer(work: Awaitable[Delivery]) -> JsonResponse:
         return JsonResponse(delivery_document(await work))
     except UnknownDeliveryError as error:
         raise HttpProblemError("not-found", f"{error}.") from None
-    except AmbiguousDeliveryError as error:
+    except AmbiguousIdError as error:
         raise _refusal(error.sentence()) from None
     except TransitionError as error:
         raise HttpProblemError("invalid-transition", f"{error}: {error.hint}.") from None

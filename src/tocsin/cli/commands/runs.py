@@ -1,0 +1,351 @@
+"""runs: what ran or runs, its output, and its end."""
+
+import argparse
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import time
+from typing import Any
+
+from tocsin.assembly.abilities import run_control_of
+from tocsin.assembly.program import App
+from tocsin.cli.opening import with_app
+from tocsin.core.audit.actions import CLI
+from tocsin.core.text.visible import without_sequences
+from tocsin.delivery.document import timestamp
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import MAX_GRACE_S
+from tocsin.runs.document import as_document, log_document
+from tocsin.runs.log_file import MAX_LINES, LogPage
+from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
+from tocsin.runs.service import GRACE_S, Runs
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.text import readable
+
+USUAL_LIMIT, MAX_LIMIT = 20, 200
+_REASON = 60  # characters in a list
+_LEFT_OUT = {"steps", "hosts", "output", "delivery", "error"}  # by the table of fields, which has them in other words
+
+
+def configure_runs(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin runs`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the newest runs",
+            "show": "show one run with its steps and hosts",
+            "log": "show what a run printed, and with -f what it prints",
+            "cancel": "ask a run to end, in whatever process it is",
+            "retry": "start a run again as a new one, and show what it prints",
+            "approve": "let a step go on that waits for a person",
+            "reject": "do not let a step go on that waits for a person",
+        },
+    )
+    parser.epilog = "example: tocsin runs log -f 2b8d7c6e"
+    _configure_list(commands["list"])
+    for name in ("show", "log", "cancel", "retry", "approve", "reject"):
+        commands[name].epilog = f"example: tocsin runs {name} 2b8d7c6e"
+        commands[name].add_argument("id", help="the ID of the run, or the short form that `tocsin runs list` shows")
+    commands["show"].set_defaults(run=_show)
+    _configure_log(commands["log"])
+    _configure_cancel(commands["cancel"])
+    commands[
+        "retry"
+    ].epilog = "example: tocsin runs retry 2b8d7c6e\n\nexit code 0: the new run succeeded, 1: it did not"
+    commands["retry"].add_argument("--from-step", default="", metavar="STEP", help="keep the steps before this one")
+    commands["retry"].set_defaults(run=_retry)
+    for name in ("approve", "reject"):
+        commands[name].add_argument("--step", default="", help="which step, if several wait")
+        commands[name].add_argument("--comment", default="", metavar="TEXT", help="recorded with the decision")
+        commands[name].set_defaults(run=_decide, approved=name == "approve")
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin runs list --kind cron --status failed --status timed_out"
+    parser.add_argument("--kind", choices=[str(kind) for kind in RunKind], help="only runs of this kind")
+    parser.add_argument("--subject", default="", metavar="ID", help="only of this job, workflow, skill, …")
+    parser.add_argument(
+        "--status",
+        action="append",
+        default=[],
+        choices=[str(status) for status in RunStatus],
+        help="only in this state; may be given several times",
+    )
+    parser.add_argument(
+        "-n", "--limit", type=_limit(MAX_LIMIT), default=USUAL_LIMIT, metavar="N", help="at most N (20)"
+    )
+    parser.set_defaults(run=_list)
+
+
+def _configure_log(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin runs log -f -n 50 2b8d7c6e"
+    parser.add_argument("-f", "--follow", action="store_true", help="show new lines until the run has ended")
+    parser.add_argument("-n", "--lines", type=_limit(MAX_LINES), metavar="N", help="begin with the last N lines")
+    parser.add_argument("--stream", default="", help="only this stream, such as stderr")
+    parser.add_argument("--times", action="store_true", help="begin each line with its time and stream")
+    parser.add_argument("--ansi", action="store_true", help="keep colours")
+    parser.set_defaults(run=_log)
+
+
+def _configure_cancel(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = 'example: tocsin runs cancel 2b8d7c6e --reason "wrong host" --wait'
+    parser.add_argument("--reason", default="", metavar="TEXT", help="recorded with the run")
+    parser.add_argument(
+        "--grace",
+        type=_seconds,
+        default=GRACE_S,
+        metavar="SECONDS",
+        help=f"kill it after that long, 0 to {MAX_GRACE_S:.0f} ({GRACE_S:.0f})",
+    )
+    parser.add_argument("--wait", action="store_true", help="return when it has ended")
+    parser.set_defaults(run=_cancel)
+
+
+def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> tuple[Sequence[Run], dict[str, str]]:
+        runs = app.runs()
+        page = await runs.search(
+            RunKind(arguments.kind) if arguments.kind else None,
+            readable(arguments.subject),
+            [RunStatus(status) for status in arguments.status],
+            arguments.limit,
+            parts=out.as_json,
+        )
+        short = {} if out.as_json else await runs.shortened([run.id for run in page.items])
+        return page.items, short
+
+    found, short = with_app(options, out, work)
+    if out.as_json:
+        out.document([as_document(run) for run in found])
+    elif not found:
+        out.note("no runs yet, or none like that")
+    else:
+        out.table(
+            ("id", "queued", "kind", "name", "trigger", "status", "took", "reason"),
+            [_row(run, short[run.id]) for run in found],
+        )
+    return DONE
+
+
+def _row(run: Run, short: str) -> tuple[str, ...]:
+    queued = (timestamp(run.queued_at) or "")[5:16].replace("T", " ")  # `show` has year and seconds
+    reason = run.reason or ""
+    took = run.duration_ms
+    if took is None and run.started_at is not None and run.status not in TERMINAL:
+        took = round((time() - run.started_at) * 1000)
+    return (
+        short,
+        queued,
+        str(run.kind),
+        run.subject_name,
+        str(run.trigger),
+        str(run.status),
+        _duration(took),
+        reason if len(reason) <= _REASON else reason[: _REASON - 1] + "…",
+    )
+
+
+def _duration(milliseconds: int | None) -> str:
+    """Return a duration as people read it."""
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1_000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1_000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> tuple[Run, list[str]]:
+        runs = app.runs()
+        run = await runs.get(await runs.whole_id(arguments.id))
+        return run, [f"{step.step}: {step.message}" for step in await runs.waiting(run.id)]
+
+    run, waiting = with_app(options, out, work)
+    if out.as_json:
+        out.document(as_document(run))
+    else:
+        _tell(run, waiting, out)
+    return DONE
+
+
+def _tell(run: Run, waiting: Sequence[str], out: Console) -> None:
+    shown: dict[str, Any] = {name: value for name, value in as_document(run).items() if name not in _LEFT_OUT}
+    shown["output"] = f"{run.output.bytes:,} bytes, {run.output.lines:,} lines{_shortened(run)}"
+    results = [f"{r.channel} {r.target}: {r.message if r.ok else r.error}" for r in run.delivery.results]
+    shown["delivery"] = "; ".join([str(run.delivery.status), *results])
+    shown["waits for"] = "; ".join(waiting)
+    given = [(name, value) for name, value in shown.items() if value not in (None, "", [], {}, False)]
+    out.table(("field", "value"), [(name, str(value)) for name, value in given])
+    if run.steps:
+        columns = ("step", "type", "status", "attempt", "took", "exit", "error")
+        out.table(columns, [_step_row(step) for step in run.steps])
+    if run.hosts:
+        out.table(("host", "status", "took", "exit", "error"), [_host_row(host) for host in run.hosts])
+    if run.output.tail:
+        out.text(run.output.tail)
+
+
+def _shortened(run: Run) -> str:
+    return ", the middle left out" if run.output.truncated else ""
+
+
+def _step_row(step: Any) -> tuple[str, ...]:
+    error = step.error["message"] if step.error else ""
+    return step.name, step.type, str(step.status), str(step.attempt), _duration(step.duration_ms), _code(step), error
+
+
+def _host_row(host: Any) -> tuple[str, ...]:
+    return host.host, str(host.status), _duration(host.duration_ms), _code(host), host.error or ""
+
+
+def _code(part: Any) -> str:
+    return "" if part.exit_code is None else str(part.exit_code)
+
+
+def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    show = _shower(arguments, out)
+
+    async def work(app: App) -> dict[str, object]:
+        runs = app.runs()
+        run_id = await runs.whole_id(arguments.id)
+        if arguments.follow and out.as_json:  # one document: what there is in the end
+            async for _ in runs.follow(run_id):
+                pass
+        pages = await _pages(runs, run_id, arguments, show if not out.as_json else None)
+        if arguments.follow and not out.as_json:
+            async for line in runs.follow(run_id, pages[-1].next_line):
+                show(line)
+        lines = tuple(line for page in pages for line in page.lines)
+        return log_document(replace(pages[-1], lines=lines))
+
+    document = with_app(options, out, work)
+    if out.as_json:
+        out.document(document)
+    return DONE
+
+
+async def _pages(
+    runs: Runs, run_id: str, arguments: argparse.Namespace, show: Callable[[Line], None] | None
+) -> list[LogPage]:
+    """Read the log page by page; what is shown is not kept."""
+    tail, ansi = arguments.lines or 0, arguments.ansi
+    pages = [await runs.log(run_id, stream=arguments.stream, tail=tail, ansi=True if show else ansi)]
+    while True:
+        if show:
+            for line in pages[-1].lines:
+                show(line)
+        if tail or len(pages[-1].lines) < MAX_LINES:
+            return pages
+        following = await runs.log(run_id, pages[-1].next_line, arguments.stream, ansi=True if show else ansi)
+        pages = [*([] if show else pages), following]
+
+
+def _shower(arguments: argparse.Namespace, out: Console) -> Callable[[Line], None]:
+    """Return what prints one line of a log."""
+
+    def show(line: Line) -> None:
+        if arguments.stream not in {"", line.stream}:
+            return
+        before = f"{timestamp(line.ts)} {line.stream:<6} " if arguments.times else ""
+        if arguments.ansi:
+            out.coloured(before + line.text)
+        else:
+            out.text(before + without_sequences(line.text))
+
+    return show
+
+
+def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> Run:
+        caller = Caller(CLI.name)
+        run = await run_control_of(app).cancel(arguments.id, caller, readable(arguments.reason), arguments.grace)
+        out.effect_done(f"the run is {run.status}")
+        if arguments.wait:
+            async for _ in app.runs().follow(run.id, run.output.lines):
+                pass
+            run = await app.runs().get(run.id)
+        return run
+
+    run = with_app(options, out, work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    else:
+        out.line(f"{run.subject_name} is {run.status}: {run.id}")
+    return DONE
+
+
+def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    show = _plain_shower(out)
+
+    async def work(app: App) -> Run:
+        running = await run_control_of(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
+        out.effect_done("the run was started again")
+        out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is the run {running.run.id}")
+        return await _watched(app.runs(), running, show)
+
+    run = with_app(options, out, work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    elif not run.ok:
+        out.error(f"{run.subject_name}: {run.status}: {run.reason}")
+    return DONE if run.ok else FAILED
+
+
+async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
+    """Show what a run of this process prints, and return it when it has ended; a caller that goes ends it."""
+    try:
+        async for line in runs.follow(running.run.id):
+            show(line)
+        return await running.wait()
+    except asyncio.CancelledError:
+        await running.stop()
+        raise
+
+
+def _plain_shower(out: Console) -> Callable[[Line], None]:
+    def show(line: Line) -> None:
+        (out.aside if line.stream == "stderr" else out.text)(without_sequences(line.text))
+
+    return show
+
+
+def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> tuple[str, Run]:
+        decision = await run_control_of(app).decide(
+            arguments.id,
+            Caller(CLI.name),
+            approved=arguments.approved,
+            step=readable(arguments.step),
+            comment=readable(arguments.comment),
+        )
+        return decision.step, await app.runs().get(decision.run_id)
+
+    step, run = with_app(options, out, work, writes=True)
+    done = "approved" if arguments.approved else "rejected"
+    out.effect_done(f"the step {step} is {done}")
+    if out.as_json:
+        out.document(as_document(run))
+    else:
+        out.line(f"{run.subject_name}: the step {step} is {done}")
+    return DONE
+
+
+def _limit(most: int) -> Callable[[str], int]:
+    def limit(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {most}")
+        return int(text)
+
+    return limit
+
+
+def _seconds(text: str) -> float:
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and int(text) <= MAX_GRACE_S):
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 0 to {MAX_GRACE_S:.0f}")
+    return float(text)

@@ -1,0 +1,142 @@
+"""What people do to runs, with its audit entries: cancel, approve, reject, retry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from tocsin.core.audit.actions import ACTOR, REASON, RUN, STATUS, AuditAction, AuditField
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.approvals import Decision
+from tocsin.runs.model import TERMINAL, Run, RunKind, RunSpec, RunTrigger
+from tocsin.runs.service import GRACE_S, Runs
+
+MAX_GRACE_S = 60.0
+
+_KIND = AuditField("run_kind", "the kind of the run, such as `cron`")
+_STEP = AuditField("step", "the name of the step")
+_COMMENT = AuditField("comment", "what the person wrote about it")
+
+RUN_CANCEL = AuditAction("run.cancel", "A run was asked to end.", (RUN, _KIND, STATUS), (REASON, ACTOR))
+RUN_APPROVE = AuditAction("run.approve", "A waiting step was approved.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
+RUN_REJECT = AuditAction("run.reject", "A waiting step was rejected.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
+
+
+class NotRetriedError(TocsinError):
+    """The run cannot be retried."""
+
+    code = "invalid-transition"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Which run is executed again; of a workflow from a step on, with the outputs of the others kept."""
+
+    run: Run
+    from_step: str = ""
+
+
+class StartRun(Protocol):
+    """Starts something that a feature owns, such as a workflow, by kind and name."""
+
+    async def __call__(
+        self,
+        kind: RunKind,
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> ActiveRun:
+        """Return the run as soon as it is recorded; raises TocsinError where that fails.
+
+        With `retry`, an earlier run is executed again as it was; `retried` makes the order of it.
+        """
+        ...
+
+
+def retried(order: RunSpec, retry: Retry | None) -> RunSpec:
+    """Return the order of a retry, or the order as it is where it is none."""
+    if retry is None:
+        return order
+    earlier = retry.run
+    attempt = earlier.attempt + 1
+    return replace(
+        order,
+        trigger=RunTrigger.RETRY,
+        retry_of=earlier.id,
+        attempt=attempt,
+        max_attempts=max(attempt, earlier.max_attempts),
+        scheduled_for=earlier.scheduled_for,
+    )
+
+
+class RunControl:
+    """What people may do to the runs of all processes that share the data directory."""
+
+    def __init__(self, runs: Runs, audit: AuditTrail, clock: Clock, start_run: StartRun) -> None:
+        self._runs = runs
+        self._audit = audit
+        self._clock = clock
+        self._start_run = start_run
+
+    async def cancel(self, run_id: str, caller: Caller, reason: str = "", grace_s: float = GRACE_S) -> Run:
+        """Ask a run to end, and return its present record; it is killed after `grace_s`.
+
+        Raises UnknownRunError, AmbiguousIdError, RunEndedError.
+        """
+        run = await self._runs.cancel(await self._runs.whole_id(run_id), reason, min(grace_s, MAX_GRACE_S))
+        facts = {"status": str(run.status), **({"reason": reason} if reason else {})}
+        self._record(RUN_CANCEL, run, caller, f"{run.subject_name} {run.status}", facts)
+        return run
+
+    async def decide(
+        self, run_id: str, caller: Caller, *, approved: bool, step: str = "", comment: str = ""
+    ) -> Decision:
+        """Approve or reject a waiting step, the only one where `step` is empty.
+
+        Raises UnknownRunError, AmbiguousIdError, NotWaitingError, NotApproverError.
+        """
+        actor = caller.facts.get("actor")
+        by = None if actor is None else str(actor)
+        wanted = Decision(await self._runs.whole_id(run_id), step, approved, by, self._clock.now(), comment)
+        made = await self._runs.decide(wanted)
+        action, done = (RUN_APPROVE, "approved") if approved else (RUN_REJECT, "rejected")
+        run = await self._runs.get(made.run_id)
+        facts = {"step": made.step, **({"comment": comment} if comment else {})}
+        self._record(action, run, caller, f"{run.subject_name}: step {made.step} {done}", facts)
+        return made
+
+    async def retry(self, run_id: str, caller: Caller, from_step: str = "") -> ActiveRun:
+        """Start a run again that has ended; the feature that starts it writes the audit entry.
+
+        Raises UnknownRunError, AmbiguousIdError, NotRetriedError, AbilityMissingError, and what the feature raises.
+        """
+        run = await self._runs.get(await self._runs.whole_id(run_id))
+        if run.status not in TERMINAL:
+            raise NotRetriedError(f"the run {run.id} is {run.status}", hint="wait for its end, or cancel it")
+        if from_step and from_step not in {step.name for step in run.steps}:
+            named = ", ".join(step.name for step in run.steps)
+            hint = f"its steps are: {named}" if named else "only a run with steps is retried from one of them"
+            raise NotRetriedError(f"the run {run.id} has no step {from_step}", hint=hint)
+        actor = caller.facts.get("actor")
+        return await self._start_run(
+            run.kind,
+            run.subject_id,
+            source=caller.source,
+            cause=RunTrigger.RETRY,
+            actor=None if actor is None else str(actor),
+            params=run.params,
+            parent_run_id=run.parent_run_id,
+            retry=Retry(run, from_step),
+        )
+
+    def _record(self, action: AuditAction, run: Run, caller: Caller, detail: str, facts: Mapping[str, object]) -> None:
+        told = {"run": run.id, "run_kind": str(run.kind), **facts, **caller.facts}
+        self._audit.record(action, detail, source=caller.source, metadata=told)
