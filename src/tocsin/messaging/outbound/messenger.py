@@ -150,6 +150,10 @@ class Messenger:
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
         return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
 
+    def check_profile(self, profile: str) -> None:
+        """Raise UnknownProfileError, or ConfigError, for a profile that nothing can be sent to."""
+        self._profiles().get(profile)
+
     async def notify_by_queue(
         self, profile: str, message: str, caller: Caller, *, key: str = "", parse_mode: str = ""
     ) -> NotifyResult:

@@ -1,0 +1,1 @@
+"""Notices for the operator: kept, deduplicated, forwarded, and read as a feed."""

@@ -1,0 +1,24 @@
+"""What `tocsin doctor` looks at of notifications."""
+
+from collections.abc import AsyncIterator
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.notifications.opening import OpenNotifications
+from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
+from tocsin.terminal.findings import Finding
+
+
+async def check_notifications(opened: OpenNotifications) -> AsyncIterator[Finding]:
+    """Check that the profile exists, and tell what is forwarded."""
+    settings = opened.context.settings
+    profile, quiet = settings[NOTIFY_PROFILE], settings[QUIET_HOURS]
+    if profile:
+        try:
+            opened.context.messenger.check_profile(profile)
+        except TocsinError as error:
+            fix = error.hint or "correct NOTIFY_PROFILE"
+            yield Finding("error", "notifications", f"NOTIFY_PROFILE: {error}", fix)
+            return
+    where = f"the profile {profile}" if profile else "the chat of the operator, where the bot has one"
+    held = f"; {quiet} holds what is below error" if quiet else ""
+    yield Finding("ok", "notifications", f"{settings[NOTIFY_LEVEL]} and above go to {where}{held}")

@@ -1,0 +1,231 @@
+"""notifications: list, show, mark, delete, and the feed."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tocsin.core.audit.actions import CLI
+from tocsin.delivery.document import seconds_of, timestamp
+from tocsin.features.context import NoticeLevel
+from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory
+from tocsin.features.notifications.opening import OpenNotifications
+from tocsin.features.notifications.service import UnreadNotifications
+from tocsin.features.notifications.store import MAX_PAGE, NotificationFilter
+from tocsin.terminal.findings import number_of
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.parsing import UsageError
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+USUAL_LIMIT = 20
+
+
+def configure_notifications(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin notifications`."""
+    summaries = {
+        "list": "list the newest notifications",
+        "show": "show one notification with its whole text",
+        "unread": "count the unread notifications and list the newest",
+        "read": "mark notifications as read",
+        "read-all": "mark all notifications as read",
+        "delete": "delete a notification",
+        "feed": "print the notifications as a feed",
+    }
+    commands = add_subcommands(parser, summaries)
+    parser.epilog = "example: tocsin notifications list --unread"
+    _configure_list(commands["list"])
+    commands["unread"].epilog = "example: tocsin notifications unread --json"
+    commands["unread"].set_defaults(run=_unread)
+    for name, run in (("show", _show), ("read", _read), ("delete", _delete)):
+        commands[name].epilog = f"example: tocsin notifications {name} 2b8d7c6e"
+        commands[name].add_argument("id", help="the id, or the short form that `tocsin notifications list` shows")
+        commands[name].set_defaults(run=run)
+    commands["delete"].add_argument("--yes", action="store_true", help="do not ask")
+    _configure_read_all(commands["read-all"])
+    feed = commands["feed"]
+    feed.epilog = "example: tocsin notifications feed --format atom > notifications.xml"
+    feed.add_argument("--format", choices=("json", "atom"), default="json", help="JSON Feed 1.1 (json) or Atom (atom)")
+    feed.set_defaults(run=_feed, prog=feed.prog)
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin notifications list --unread --level error"
+    parser.add_argument("--unread", action="store_true", help="only unread ones")
+    parser.add_argument("--level", choices=[str(level) for level in NoticeLevel], help="only of this level")
+    _add_category(parser)
+    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    parser.set_defaults(run=_list)
+
+
+def _configure_read_all(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin notifications read-all --category cron"
+    _add_category(parser)
+    parser.add_argument("--before", type=_time, metavar="TIME", help="only those created before this time")
+    parser.set_defaults(run=_read_all)
+
+
+def _add_category(parser: argparse.ArgumentParser) -> None:
+    categories = [str(category) for category in NotificationCategory]
+    parser.add_argument("--category", choices=categories, help="only of this category")
+
+
+def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    level, category = arguments.level, arguments.category
+    query = NotificationFilter(
+        unread=arguments.unread,
+        level=NoticeLevel(level) if level else None,
+        category=NotificationCategory(category) if category else None,
+    )
+    found = program.run(lambda opened: _newest(opened, query, arguments.limit))
+    if out.as_json:
+        out.document([each.as_document() for each in found])
+    elif not found:
+        out.note("no notifications")
+    else:
+        _table(found, out)
+    return DONE
+
+
+async def _newest(opened: OpenNotifications, query: NotificationFilter, limit: int) -> list[Notification]:
+    found: list[Notification] = []
+    cursor: str | None = ""
+    while cursor is not None and len(found) < limit:
+        page = await opened.service.search(replace(query, limit=min(limit - len(found), MAX_PAGE), cursor=cursor))
+        found += page.items
+        cursor = page.next_cursor
+    return found
+
+
+def _table(found: Sequence[Notification], out: Console) -> None:
+    columns = ("id", "created", "level", "category", "count", "read", "title")
+    out.table(columns, [_row(each) for each in found])
+
+
+def _row(notification: Notification) -> tuple[str, ...]:
+    return (
+        notification.id.rpartition("-")[2][:8],
+        (timestamp(notification.created_at) or "")[5:16].replace("T", " "),
+        str(notification.level),
+        str(notification.category),
+        str(notification.count),
+        "" if notification.read_at is None else "yes",
+        notification.title,
+    )
+
+
+def _unread(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(opened: OpenNotifications) -> UnreadNotifications:
+        return await opened.service.unread()
+
+    unread = program.run(work)
+    if out.as_json:
+        out.document({"count": unread.count, "items": [each.as_document() for each in unread.items]})
+        return DONE
+    out.line(f"{number_of(unread.count, 'notification')} unread")
+    if unread.items:
+        _table(unread.items, out)
+    return DONE
+
+
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(opened: OpenNotifications) -> Notification:
+        return await opened.service.get(readable(arguments.id))
+
+    _tell(program.run(work), out)
+    return DONE
+
+
+def _tell(found: Notification, out: Console) -> None:
+    document = found.as_document()
+    if out.as_json:
+        out.document(document)
+        return
+    body = document.pop("body")
+    out.table(("field", "value"), [(name, _shown(value)) for name, value in document.items()])
+    if body:
+        out.text(f"\n{body}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(opened: OpenNotifications) -> Notification:
+        return await opened.service.mark_read(readable(arguments.id), source=CLI.name)
+
+    found = program.run(work, writes=True)
+    if out.as_json:
+        out.document(found.as_document())
+    else:
+        out.line(f"{found.title}: read")
+    return DONE
+
+
+def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    category = NotificationCategory(arguments.category) if arguments.category else None
+
+    async def work(opened: OpenNotifications) -> int:
+        return await opened.service.mark_all_read(source=CLI.name, before=arguments.before, category=category)
+
+    count = program.run(work, writes=True)
+    if out.as_json:
+        out.document({"updated": count})
+    else:
+        out.line(f"{number_of(count, 'notification')} marked as read")
+    return DONE
+
+
+def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(opened: OpenNotifications) -> Notification | None:
+        found = await opened.service.get(readable(arguments.id))
+        if not arguments.yes and not await out.confirmed(f"Delete the notification {found.title!r}?"):
+            return None
+        await opened.service.delete(found.id, source=CLI.name)
+        return found
+
+    found = program.run(work, writes=True)
+    if found is None:
+        out.note("tocsin: not deleted")
+        return FAILED
+    if out.as_json:
+        out.document({"id": found.id, "deleted": True})
+    else:
+        out.line(f"{found.title}: deleted")
+    return DONE
+
+
+def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    as_atom = arguments.format == "atom"
+    if as_atom and out.as_json:
+        raise UsageError("--json and --format atom contradict each other", prog=arguments.prog, hint="leave one out")
+
+    async def work(opened: OpenNotifications) -> str | dict[str, object]:
+        found = await _newest(opened, NotificationFilter(), KEEP)
+        if as_atom:
+            return atom_feed(found, opened.address, now=opened.context.clock.now())
+        return json_feed(found, opened.address)
+
+    feed = program.run(work)
+    if isinstance(feed, str):
+        out.text(feed, end="")
+    else:
+        out.document(feed)
+    return DONE
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= KEEP):
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {KEEP}")
+    return int(text)
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None

@@ -1,0 +1,39 @@
+"""What notifications are to the rest of the program."""
+
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.notifications.audit_actions import (
+    NOTIFICATION_CREATE,
+    NOTIFICATION_DELETE,
+    NOTIFICATION_READ,
+    NOTIFICATIONS,
+)
+from tocsin.features.notifications.schema import MIGRATIONS
+from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
+
+_FOLDER = "tocsin.features.notifications"
+
+FEATURE = Feature(
+    name="notifications",
+    summary="what the operator shall learn: kept, forwarded to a profile, and read as a feed",
+    page="notifications.md",
+    variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS),
+    tables={"notifications": MIGRATIONS},
+    audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE),
+    audit_sources=(NOTIFICATIONS,),
+    commands=(
+        FeatureCommand(
+            "notifications",
+            "list, show, mark and delete notices, and print them as a feed",
+            f"{_FOLDER}.commands:configure_notifications",
+        ),
+    ),
+    open=f"{_FOLDER}.opening:open_notifications",
+    checks=(FeatureCheck(f"{_FOLDER}.checks:check_notifications"),),
+    status=f"{_FOLDER}.opening:status_of",
+    services=(f"{_FOLDER}.opening:forwarder_of",),
+    hourly=f"{_FOLDER}.opening:prune",
+    provides={
+        "notify": f"{_FOLDER}.opening:notify_of",
+        "unread_notices": f"{_FOLDER}.opening:unread_of",
+    },
+)

@@ -1,0 +1,85 @@
+"""Notifications as feeds: JSON Feed 1.1 (jsonfeed.org/version/1.1) and Atom (RFC 4287)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urljoin
+from uuid import NAMESPACE_URL, uuid5
+
+from tocsin.delivery.document import timestamp
+from tocsin.features.notifications.model import Notification
+
+ATOM = "http://www.w3.org/2005/Atom"
+# What XML 1.0 cannot hold, escaped or not.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedAddress:
+    """Where the dashboard is, such as `http://127.0.0.1:8200/`, and the path of the feed on it."""
+
+    home: str
+    path: str = "api/notifications/feed"
+
+    @property
+    def feed(self) -> str:
+        """The address of the feed itself."""
+        return urljoin(self.home, self.path)
+
+    def page(self, notification: Notification) -> str:
+        """Return the page that a notification leads to."""
+        return urljoin(self.home, notification.link or "#/notifications")
+
+
+def json_feed(notifications: Sequence[Notification], address: FeedAddress) -> dict[str, object]:
+    """Return a JSON Feed 1.1 of notifications, newest first."""
+    return {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": "Tocsin notifications",
+        "home_page_url": address.home,
+        "feed_url": address.feed,
+        "items": [_item(each, address) for each in notifications],
+    }
+
+
+def _item(notification: Notification, address: FeedAddress) -> dict[str, object]:
+    return {
+        "id": f"urn:uuid:{notification.id}",
+        "url": address.page(notification),
+        "title": notification.title,
+        "content_text": notification.body or notification.title,
+        "date_published": timestamp(notification.created_at),
+        "date_modified": timestamp(notification.last_at),
+        "tags": [str(notification.level), str(notification.category)],
+    }
+
+
+def atom_feed(notifications: Sequence[Notification], address: FeedAddress, *, now: float) -> str:
+    """Return an Atom feed of notifications, newest first; `now` dates an empty one."""
+    from xml.etree import ElementTree as Xml
+
+    feed = Xml.Element("feed", xmlns=ATOM)
+
+    def put(parent: Xml.Element, name: str, text: str = "", **attributes: str) -> None:
+        clean = {key: _NOT_XML.sub("\ufffd", value) for key, value in attributes.items()}
+        Xml.SubElement(parent, name, clean).text = _NOT_XML.sub("\ufffd", text) or None
+
+    updated = max((each.last_at for each in notifications), default=now)
+    put(feed, "id", uuid5(NAMESPACE_URL, address.feed).urn)
+    put(feed, "title", "Tocsin notifications")
+    put(feed, "updated", timestamp(updated) or "")
+    put(feed, "link", rel="self", type="application/atom+xml", href=address.feed)
+    put(feed, "link", rel="alternate", type="text/html", href=address.home)
+    for each in notifications:
+        entry = Xml.SubElement(feed, "entry")
+        put(entry, "id", f"urn:uuid:{each.id}")
+        put(entry, "title", each.title)
+        put(entry, "published", timestamp(each.created_at) or "")
+        put(entry, "updated", timestamp(each.last_at) or "")
+        author = Xml.SubElement(entry, "author")
+        put(author, "name", each.source or "Tocsin")
+        put(entry, "link", rel="alternate", type="text/html", href=address.page(each))
+        put(entry, "category", term=str(each.category))
+        put(entry, "category", term=str(each.level))
+        put(entry, "content", each.body or each.title, type="text")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{Xml.tostring(feed, encoding="unicode")}\n'

@@ -1,0 +1,97 @@
+"""Forwards notices to the operator: one by one, or as one digest where many come at once."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
+from itertools import islice
+
+from tocsin.core.ids import new_id
+from tocsin.core.service import ServiceLoop
+from tocsin.core.time.clock import Clock
+from tocsin.features.context import NoticeLevel
+from tocsin.features.notifications.model import Notification
+from tocsin.features.notifications.quiet_hours import QuietHours
+from tocsin.features.notifications.store import NotificationStore
+
+log = logging.getLogger(__name__)
+
+POLL_S = 5.0  # another process may have kept a notice
+LEASE_S = 30.0
+AT_ONCE = 5  # messages a minute; more notices become a digest
+SHOWN = 20  # notices named in a digest
+
+# Gets a text and a key under which it is queued once; returns False where there is nobody to tell.
+Deliver = Callable[[str, str], Awaitable[bool]]
+_LABELS = {
+    NoticeLevel.ERROR: "Error",
+    NoticeLevel.WARNING: "Warning",
+    NoticeLevel.SUCCESS: "OK",
+    NoticeLevel.INFO: "Info",
+}
+
+
+class NoticeForwarder:
+    """Tells the operator of what is due; of several processes one does it at a time."""
+
+    def __init__(
+        self, store: NotificationStore, clock: Clock, deliver: Deliver, quiet_hours: QuietHours | None = None
+    ) -> None:
+        self.loop = ServiceLoop("forwarding notices", self.step, clock)
+        self._store = store
+        self._clock = clock
+        self._deliver = deliver
+        self._quiet_hours = quiet_hours
+        self._holder = new_id()
+
+    async def step(self) -> float:
+        """Forward what is due; return when to look again."""
+        now = self._clock.now()
+        due = await self._store.due(now, self._levels(now))
+        if not due:
+            return POLL_S
+        sent = await self._store.take_turn(self._holder, now, LEASE_S)
+        if sent is None:
+            return POLL_S
+        # Another process may have told of some before this one got its turn.
+        due = await self._store.due(now, self._levels(now))
+        if len(due) + sent.messages <= AT_ONCE:
+            for notification in due:
+                await self._tell([notification], message_text(notification))
+        elif due and not sent.digest:
+            await self._tell(due, digest_text(due) if len(due) > 1 else message_text(due[0]), digest=True)
+        return POLL_S
+
+    def _levels(self, now: float) -> tuple[NoticeLevel, ...]:
+        if self._quiet_hours is not None and self._quiet_hours.cover(now):
+            return (NoticeLevel.ERROR,)
+        return tuple(NoticeLevel)
+
+    async def _tell(self, told: Sequence[Notification], text: str, *, digest: bool = False) -> None:
+        names = ",".join(f"{each.id}:{each.told}" for each in told)
+        key = f"notice:{sha256(names.encode()).hexdigest()[:32]}"
+        if await self._deliver(text, key):
+            await self._store.mark_told(told, self._clock.now(), digest=digest)
+        else:
+            await self._store.give_up(told)
+
+
+def message_text(notification: Notification) -> str:
+    """Return what a person reads of one notice; a mail has the first line as its subject."""
+    return f"{_line(notification)}\n\n{notification.body}".strip()
+
+
+def digest_text(notifications: Sequence[Notification]) -> str:
+    """Return what a person reads of many notices: the most urgent first."""
+    order = list(_LABELS)
+    ordered = sorted(notifications, key=lambda each: order.index(each.level))
+    counts = {level: sum(each.level is level for each in ordered) for level in order}
+    told = ", ".join(f"{count:,} {level}" for level, count in counts.items() if count)
+    lines = [f"{len(ordered):,} notices: {told}", "", *(f"- {_line(each)}" for each in islice(ordered, SHOWN))]
+    if len(ordered) > SHOWN:
+        lines.append(f"and {len(ordered) - SHOWN:,} more: `tocsin notifications list` shows them")
+    return "\n".join(lines)
+
+
+def _line(notification: Notification) -> str:
+    times = f" ({notification.count:,} times)" if notification.count > 1 else ""
+    return f"{_LABELS[notification.level]}: {notification.title}{times}"

@@ -1,0 +1,137 @@
+"""What a notification is."""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import normalise, truncate
+from tocsin.core.text.visible import one_line
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import Notice, NoticeLevel
+
+KEEP_DAYS, KEEP = 30, 1_000
+MERGE_S = 24 * 3600.0
+MAX_TITLE, MAX_BODY, MAX_WORD = 200, 4_000, 200  # characters
+# `success` tells that something works again: who is told of warnings must learn of it.
+_RANKS = {NoticeLevel.INFO: 0, NoticeLevel.SUCCESS: 1, NoticeLevel.WARNING: 1, NoticeLevel.ERROR: 2}
+
+
+class UnknownNotificationError(TocsinError):
+    """There is no such notification."""
+
+    code = "not-found"
+
+
+class AmbiguousNotificationError(TocsinError):
+    """Several notifications match a short ID."""
+
+    code = "ambiguous-id"
+
+
+class InvalidNoticeError(TocsinError):
+    """A notice cannot be kept as it is."""
+
+    code = "validation-failed"
+
+
+class NotificationCategory(StrEnum):
+    """What a notification is about."""
+
+    CRON = "cron"
+    WORKFLOW = "workflow"
+    VAULT = "vault"
+    SSH = "ssh"
+    MESSAGING = "messaging"
+    SECURITY = "security"
+    SYSTEM = "system"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A notice as it is kept. Times are Unix seconds."""
+
+    id: str
+    title: str
+    body: str
+    level: NoticeLevel
+    category: NotificationCategory
+    source: str
+    link: str
+    dedupe_key: str
+    created_at: float
+    last_at: float
+    read_at: float | None = None
+    count: int = 1
+    told: int = 0  # how often it was forwarded
+    told_count: int = 0  # `count` when it was forwarded last
+
+    @property
+    def expires_at(self) -> float:
+        """When it is deleted, unless newer ones push it out before."""
+        return self.created_at + KEEP_DAYS * 86400
+
+    def as_document(self) -> dict[str, object]:
+        """Return the record as the interfaces show it; times are RFC 3339 in UTC."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "body": self.body,
+            "level": str(self.level),
+            "category": str(self.category),
+            "source": self.source,
+            "link": self.link,
+            "read": self.read_at is not None,
+            "read_at": timestamp(self.read_at),
+            "created_at": timestamp(self.created_at),
+            "count": self.count,
+            "dedupe_key": self.dedupe_key,
+            "expires_at": timestamp(self.expires_at),
+        }
+
+
+def rank(level: NoticeLevel) -> int:
+    """Return how urgent a level is."""
+    return _RANKS[level]
+
+
+def levels_from(lowest: NoticeLevel) -> tuple[NoticeLevel, ...]:
+    """Return the levels that are at least as urgent as `lowest`."""
+    return tuple(level for level in NoticeLevel if rank(level) >= rank(lowest))
+
+
+def check(notice: Notice) -> None:
+    """Raise InvalidNoticeError for a notice that cannot be kept as it is."""
+    if not notice.title.strip():
+        raise InvalidNoticeError("a notice needs a title", hint="say in a few words what happened")
+    if notice.category not in set(NotificationCategory):
+        hint = f"there are: {', '.join(NotificationCategory)}"
+        raise InvalidNoticeError(f"there is no category {truncate(notice.category, 50)!r}", hint=hint)
+    if not _is_link(notice.link):
+        raise InvalidNoticeError("a link begins with #/, http:// or https://", hint="leave it out, or correct it")
+
+
+def mended(notice: Notice) -> Notice:
+    """Return a notice that `check` accepts: what features tell must not be lost over a category."""
+    return replace(
+        notice,
+        title=notice.title if notice.title.strip() else notice.source.strip() or "Notice",
+        category=notice.category if notice.category in set(NotificationCategory) else NotificationCategory.SYSTEM,
+        link=notice.link if _is_link(notice.link) else "",
+    )
+
+
+def shortened(notice: Notice) -> Notice:
+    """Return a notice within the limits, with a title of one line."""
+    return replace(
+        notice,
+        title=truncate(one_line(normalise(notice.title).strip()), MAX_TITLE),
+        body=truncate(notice.body.strip(), MAX_BODY),
+        source=truncate(one_line(notice.source), MAX_WORD),
+        dedupe_key=truncate(notice.dedupe_key, MAX_WORD),
+    )
+
+
+def _is_link(link: str) -> bool:
+    return not link or bool(re.fullmatch(r"(?:#/|https?://)[!-~]{1,500}|#/", link))

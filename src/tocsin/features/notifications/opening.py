@@ -1,0 +1,100 @@
+"""The notifications of a data directory as the rest of the program uses them."""
+
+import logging
+from dataclasses import dataclass
+
+from tocsin.channels.contract import PLAIN
+from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
+from tocsin.core.errors import ConfigError
+from tocsin.core.service import ServiceLoop
+from tocsin.features.context import FeatureContext, NoticeLevel, Notify, UnreadNotices
+from tocsin.features.notifications.audit_actions import NOTIFICATIONS
+from tocsin.features.notifications.feeds import FeedAddress
+from tocsin.features.notifications.forwarder import Deliver, NoticeForwarder
+from tocsin.features.notifications.service import Notifications
+from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
+from tocsin.features.notifications.store import NotificationStore
+from tocsin.messaging.outbound.caller import Caller
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenNotifications:
+    """The notifications, what forwards them, and where the dashboard shows them."""
+
+    service: Notifications
+    forwarder: NoticeForwarder
+    context: FeatureContext
+
+    @property
+    def address(self) -> FeedAddress:
+        """Where the dashboard listens."""
+        settings = self.context.settings
+        host = settings[DASHBOARD_HOST]
+        shown = f"[{host}]" if ":" in host else host
+        return FeedAddress(f"http://{shown}:{settings[DASHBOARD_PORT]}/")
+
+
+def open_notifications(context: FeatureContext) -> OpenNotifications:
+    """Return the notifications of the data directory."""
+    settings, store = context.settings, NotificationStore(context.database)
+    service = Notifications(
+        store,
+        context.audit,
+        context.clock,
+        forward_from=NoticeLevel(settings[NOTIFY_LEVEL]),
+        redact=context.redact,
+    )
+    forwarder = NoticeForwarder(store, context.clock, _deliver(context), settings[QUIET_HOURS])
+    service.on_kept(forwarder.loop.wake)
+    return OpenNotifications(service, forwarder, context)
+
+
+def _deliver(context: FeatureContext) -> Deliver:
+    profile = context.settings[NOTIFY_PROFILE]
+
+    async def to_profile(text: str, key: str) -> bool:
+        result = await context.messenger.notify_by_queue(
+            profile, text, Caller(NOTIFICATIONS.name), key=key, parse_mode=PLAIN
+        )
+        failed = [f"{each.channel} {each.target}: {each.error}" for each in result.results if not each.ok]
+        if failed and not result.sent:
+            raise ConfigError(f"no target of the profile {profile} takes notices: {failed[0]}", hint="correct it")
+        for problem in failed:
+            log.warning("a target is not told of a notice", extra={"profile": profile, "reason": problem})
+        return True
+
+    async def to_operator(text: str, key: str) -> bool:
+        return await context.can.tell_operator(text, key=key)
+
+    return to_profile if profile else to_operator
+
+
+def notify_of(opened: OpenNotifications) -> Notify:
+    """Return what features tell the operator through."""
+    return opened.service.notify
+
+
+def unread_of(opened: OpenNotifications) -> UnreadNotices:
+    """Return what counts the unread notices."""
+
+    async def unread() -> int:
+        return (await opened.service.unread()).count
+
+    return unread
+
+
+def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
+    """Return what forwards notices while services run."""
+    return opened.forwarder.loop
+
+
+async def status_of(opened: OpenNotifications) -> list[str]:
+    """Return the line for `/status`."""
+    return [f"Notifications: {(await opened.service.unread()).count} unread"]
+
+
+async def prune(opened: OpenNotifications) -> None:
+    """Delete what has expired."""
+    await opened.service.prune()

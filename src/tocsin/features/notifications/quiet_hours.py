@@ -1,0 +1,51 @@
+"""Quiet hours: a time of the day on the clocks of a place, so that a clock change moves with them."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+_FORM = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?:\s+(\S+))?")
+_ACCEPTED = "a time of the day such as 22:00-07:00, with a time zone as in 22:00-07:00 Europe/Berlin"
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """From `start` to before `end`, in minutes since midnight; over midnight where `end` is the smaller one."""
+
+    start: int
+    end: int
+    zone: str = ""  # an IANA name; empty: that of the machine
+
+    def cover(self, now: float) -> bool:
+        """Whether a moment, in Unix seconds, is quiet."""
+        local = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(self.zone) if self.zone else None)
+        minute = local.hour * 60 + local.minute
+        if self.start < self.end:
+            return self.start <= minute < self.end
+        return minute >= self.start or minute < self.end
+
+    def __str__(self) -> str:
+        times = "-".join(f"{minutes // 60:02}:{minutes % 60:02}" for minutes in (self.start, self.end))
+        return f"{times} {self.zone}".strip()
+
+
+def parse_quiet_hours(text: str) -> QuietHours:
+    """Read quiet hours; raises ValueError with what is accepted."""
+    found = _FORM.fullmatch(text.strip())
+    if not found:
+        raise ValueError(_ACCEPTED)
+    hour, minute, to_hour, to_minute, zone = found.groups()
+    quiet = QuietHours(int(hour) * 60 + int(minute), int(to_hour) * 60 + int(to_minute), zone or "")
+    if quiet.start == quiet.end:
+        raise ValueError("quiet hours that begin and end at different times, such as 22:00-07:00")
+    if zone:
+        _check_zone(zone)
+    return quiet
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):  # unknown, not a name of a zone, or a folder of zones such as Europe
+        raise ValueError(_ACCEPTED) from None

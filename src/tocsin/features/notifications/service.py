@@ -1,0 +1,130 @@
+"""Keeps notices, counts equal ones, and says which are read."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.notifications.audit_actions import (
+    NOTIFICATION_CREATE,
+    NOTIFICATION_DELETE,
+    NOTIFICATION_READ,
+    NOTIFICATIONS,
+)
+from tocsin.features.notifications.model import (
+    Notification,
+    NotificationCategory,
+    check,
+    levels_from,
+    mended,
+    shortened,
+)
+from tocsin.features.notifications.store import KeptNotice, NotificationFilter, NotificationPage, NotificationStore
+
+log = logging.getLogger(__name__)
+
+UNREAD_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadNotifications:
+    """How many are unread, and the newest of them."""
+
+    count: int
+    items: tuple[Notification, ...]
+
+
+class Notifications:
+    """What the operator shall learn."""
+
+    def __init__(
+        self,
+        store: NotificationStore,
+        audit: AuditTrail,
+        clock: Clock,
+        *,
+        forward_from: NoticeLevel,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """`forward_from` is the lowest level that is forwarded; `redact` masks secrets in what is kept."""
+        self.store = store
+        self._audit = audit
+        self._clock = clock
+        self._forwarded = levels_from(forward_from)
+        self._redact = redact
+        self._wakers: list[Callable[[], None]] = []
+
+    def on_kept(self, wake: Callable[[], None]) -> None:
+        """Call `wake` whenever this process keeps a notice."""
+        self._wakers.append(wake)
+
+    async def notify(self, notice: Notice) -> None:
+        """Keep what a feature tells; never raises for a notice that cannot be kept."""
+        try:
+            await self.create(mended(notice))
+        except TocsinError as error:
+            facts = {"title": notice.title, "source": notice.source, "reason": error.sentence()}
+            log.error("a notice is lost", extra=facts)  # noqa: TRY400  # the sentence says it all
+
+    async def create(self, notice: Notice, *, source: str = NOTIFICATIONS.name) -> KeptNotice:
+        """Keep a notice, or count it with an equal one of the last 24 hours; raises InvalidNoticeError."""
+        check(notice)
+        masked = replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
+        kept = await self.store.add(shortened(masked), self._clock.now(), forwarded=self._forwarded)
+        found = kept.notification
+        facts: dict[str, object] = {"level": str(found.level), "category": str(found.category), "count": found.count}
+        counted = f"happened {found.count} times" if kept.merged else "kept"
+        self._record(
+            NOTIFICATION_CREATE, f"notification {found.id} {counted}", source, {"notification": found.id, **facts}
+        )
+        for wake in self._wakers:
+            wake()
+        return kept
+
+    async def search(self, query: NotificationFilter) -> NotificationPage:
+        """Return the newest matching notifications."""
+        return await self.store.search(query, self._clock.now())
+
+    async def get(self, id: str) -> Notification:  # noqa: A002
+        """Return one; here and below, `id` may be a short ID."""
+        return await self.store.get(id)
+
+    async def unread(self) -> UnreadNotifications:
+        """Return how many are unread, and the newest 20 of them."""
+        page = await self.search(NotificationFilter(unread=True, limit=UNREAD_SHOWN))
+        return UnreadNotifications(page.total, tuple(page.items))
+
+    async def mark_read(self, id: str, *, source: str) -> Notification:  # noqa: A002
+        """Mark one as read; one that is read already stays as it is."""
+        found, changed = await self.store.mark_read(id, self._clock.now())
+        if changed:
+            self._record(
+                NOTIFICATION_READ, f"notification {found.id} read", source, {"read": 1, "notification": found.id}
+            )
+        return found
+
+    async def mark_all_read(
+        self, *, source: str, before: float | None = None, category: NotificationCategory | None = None
+    ) -> int:
+        """Mark all as read, or those created before a time or of a category; return how many were unread."""
+        count = await self.store.mark_all_read(self._clock.now(), before=before, category=category)
+        facts = {"read": count, **({"category": str(category)} if category else {})}
+        if count:
+            self._record(NOTIFICATION_READ, f"{count} notifications read", source, facts)
+        return count
+
+    async def delete(self, id: str, *, source: str) -> None:  # noqa: A002
+        """Delete one."""
+        found = await self.store.delete(id)
+        self._record(NOTIFICATION_DELETE, f"notification {found.id} deleted", source, {"notification": found.id})
+
+    async def prune(self) -> int:
+        """Delete what has expired; return how many."""
+        return await self.store.prune(self._clock.now())
+
+    def _record(self, action: AuditAction, detail: str, source: str, facts: dict[str, object]) -> None:
+        self._audit.record(action, detail, source=source, metadata=facts)

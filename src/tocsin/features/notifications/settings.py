@@ -1,0 +1,39 @@
+"""The settings of notifications."""
+
+from typing import TYPE_CHECKING
+
+from tocsin.core.config.variables import Variable, choice, text
+
+if TYPE_CHECKING:
+    from tocsin.features.notifications.quiet_hours import QuietHours
+
+
+def quiet_hours(value: str) -> "QuietHours | None":
+    """Read a time of the day that is quiet, with or without a time zone; empty is none."""
+    if not value.strip():
+        return None
+    from tocsin.features.notifications.quiet_hours import parse_quiet_hours
+
+    return parse_quiet_hours(value)
+
+
+NOTIFY_PROFILE = Variable(
+    "NOTIFY_PROFILE",
+    text,
+    "",
+    "The profile that notices are forwarded to.",
+    shown_default="none: the default chat of the bot, else its admin chat",
+)
+NOTIFY_LEVEL = Variable(
+    "NOTIFY_LEVEL",
+    choice("info", "warning", "error"),
+    "warning",
+    "The lowest level of a notice that is forwarded; `success` counts as `warning`, because it ends one.",
+)
+QUIET_HOURS: "Variable[QuietHours | None]" = Variable(
+    "QUIET_HOURS",
+    quiet_hours,
+    None,
+    "When notices below `error` are held back, such as `22:00-07:00 Europe/Berlin`.",
+    shown_default="none",
+)

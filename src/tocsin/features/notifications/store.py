@@ -1,0 +1,277 @@
+"""The tables of notifications, shared with other processes."""
+
+import re
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.notifications.model import (
+    KEEP,
+    KEEP_DAYS,
+    MERGE_S,
+    AmbiguousNotificationError,
+    Notification,
+    NotificationCategory,
+    UnknownNotificationError,
+    rank,
+)
+
+MAX_PAGE = 200
+WINDOW_S = 60.0
+REPEATED_AFTER_S = 3600.0
+
+_COLUMNS = (
+    "id, title, body, level, category, source, link, dedupe_key, created_at, last_at, read_at, count, told, told_count"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationFilter:
+    """A search, restricted by every field that is set."""
+
+    unread: bool = False
+    level: NoticeLevel | None = None
+    category: NotificationCategory | None = None
+    limit: int = 50
+    cursor: str = ""  # `NotificationPage.next_cursor` of the previous page
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationPage:
+    """A page of notifications, newest first; `next_cursor` is None on the last one."""
+
+    items: Sequence[Notification]
+    next_cursor: str | None
+    total: int
+
+
+class KeptNotice(NamedTuple):
+    """What became of a notice: its notification, and whether it was counted with an earlier one."""
+
+    notification: Notification
+    merged: bool
+
+
+class SentLately(NamedTuple):
+    """Messages to the operator within the last minute, and whether a digest was among them."""
+
+    messages: int
+    digest: bool
+
+
+class NotificationStore:
+    """The notifications of a data directory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> KeptNotice:
+        """Keep a notice, or count it with one of the same key within 24 hours; `forwarded` are the levels to tell."""
+        return await self._database.write(lambda connection: _add(connection, notice, now, forwarded))
+
+    async def get(self, text: str) -> Notification:
+        """Return the only notification whose ID, or the last group of it, begins with `text`."""
+        return await self._database.read(lambda connection: _find(connection, text))
+
+    async def search(self, query: NotificationFilter, now: float) -> NotificationPage:
+        """Return the newest matching notifications."""
+        conditions, values = _conditions(query, now)
+        where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
+        before = int(query.cursor) if re.fullmatch(r"[0-9]{1,18}", query.cursor) else 2**62
+        sql = f"SELECT seq, {_COLUMNS} FROM notifications WHERE {where} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608  # our own words
+
+        def work(connection: sqlite3.Connection) -> NotificationPage:
+            found = connection.execute(sql, [*values, before, limit + 1]).fetchall()
+            count = f"SELECT COUNT(*) FROM notifications WHERE {where}"  # noqa: S608  # our own words
+            cursor = str(found[limit - 1]["seq"]) if len(found) > limit else None
+            total = connection.execute(count, values).fetchone()[0]
+            return NotificationPage([_notification(row) for row in found[:limit]], cursor, total)
+
+        return await self._database.read(work)
+
+    async def mark_read(self, text: str, now: float) -> tuple[Notification, bool]:
+        """Mark one as read; return it, and whether it was unread."""
+
+        def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
+            found = _find(connection, text)
+            sql = "UPDATE notifications SET read_at = ? WHERE id = ? AND read_at IS NULL"
+            changed = connection.execute(sql, [now, found.id]).rowcount > 0
+            return _find(connection, found.id), changed
+
+        return await self._database.write(work)
+
+    async def mark_all_read(self, now: float, *, before: float | None, category: NotificationCategory | None) -> int:
+        """Mark all as read, or those created before a time or of a category; return how many were unread."""
+        sql = """
+            UPDATE notifications SET read_at = :now
+            WHERE read_at IS NULL AND (:before IS NULL OR created_at < :before)
+                AND (:category IS NULL OR category = :category)
+        """
+        values = {"now": now, "before": before, "category": category}
+        return await self._database.write(lambda connection: connection.execute(sql, values).rowcount)
+
+    async def delete(self, text: str) -> Notification:
+        """Delete one and return it."""
+
+        def work(connection: sqlite3.Connection) -> Notification:
+            found = _find(connection, text)
+            connection.execute("DELETE FROM notifications WHERE id = ?", [found.id])
+            return found
+
+        return await self._database.write(work)
+
+    async def prune(self, now: float) -> int:
+        """Delete what has expired; return how many."""
+        sql = "DELETE FROM notifications WHERE created_at <= ?"
+        return await self._database.write(
+            lambda connection: connection.execute(sql, [now - KEEP_DAYS * 86400]).rowcount
+        )
+
+    async def due(self, now: float, levels: Collection[NoticeLevel]) -> list[Notification]:
+        """Return what is to be told now, the oldest first: new ones, and those told an hour ago that went on."""
+        marks = ", ".join("?" * len(levels))
+        sql = f"""
+            SELECT {_COLUMNS} FROM notifications
+            WHERE level IN ({marks}) AND (due = 1 OR (told = 1 AND count > told_count AND told_at <= ?)) ORDER BY seq
+        """  # noqa: S608  # our own words and marks
+        values = [*levels, now - REPEATED_AFTER_S]
+        return await self._database.read(
+            lambda connection: [_notification(row) for row in connection.execute(sql, values)]
+        )
+
+    async def take_turn(self, holder: str, now: float, lease_s: float) -> SentLately | None:
+        """Become the one process that forwards for `lease_s`; return None while another one does."""
+
+        def work(connection: sqlite3.Connection) -> SentLately | None:
+            values = {"holder": holder, "now": now, "until": now + lease_s}
+            if not connection.execute(_TAKE_TURN, values).rowcount:
+                return None
+            connection.execute("DELETE FROM notifications_sent WHERE at <= ? OR at > ?", [now - WINDOW_S, now])
+            row = connection.execute("SELECT COUNT(*), COALESCE(MAX(digest), 0) FROM notifications_sent").fetchone()
+            return SentLately(row[0], bool(row[1]))
+
+        return await self._database.write(work)
+
+    async def mark_told(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
+        """Note that one message told of all these."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            sql = "UPDATE notifications SET due = 0, told = told + 1, told_at = ?, told_count = ? WHERE id = ?"
+            connection.executemany(sql, [[now, each.count, each.id] for each in told])
+            connection.execute("INSERT INTO notifications_sent VALUES (?, ?)", [now, digest])
+
+        await self._database.write(work)
+
+    async def give_up(self, untold: Sequence[Notification]) -> None:
+        """Note that there is nobody to tell of these: they stay in the list."""
+        ids = [[each.id] for each in untold]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("UPDATE notifications SET due = 0, told = 2 WHERE id = ?", ids)
+
+        await self._database.write(work)
+
+
+# A lease that ends later than any can is from before the clock was set back.
+_TAKE_TURN = """
+    INSERT INTO notifications_forwarder VALUES (1, :holder, :until)
+    ON CONFLICT (id) DO UPDATE SET holder = :holder, until = :until
+    WHERE holder = :holder OR until <= :now OR until > :until
+"""
+_SAME = "SELECT * FROM notifications WHERE dedupe_key = ? AND created_at > ? ORDER BY seq DESC LIMIT 1"
+_PUSHED_OUT = (
+    "DELETE FROM notifications WHERE seq <= (SELECT seq FROM notifications ORDER BY seq DESC LIMIT 1 OFFSET ?)"
+)
+
+
+def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]) -> KeptNotice:
+    known = connection.execute(_SAME, [notice.dedupe_key, now - MERGE_S]).fetchone() if notice.dedupe_key else None
+    if known is not None:
+        return KeptNotice(_merge(connection, known, notice, now, forwarded), True)
+    values = {
+        "id": new_id(),
+        "title": notice.title,
+        "body": notice.body,
+        "level": str(notice.level),
+        "category": str(notice.category),
+        "source": notice.source,
+        "link": notice.link,
+        "dedupe_key": notice.dedupe_key,
+        "created_at": now,
+        "last_at": now,
+        "due": notice.level in forwarded,
+    }
+    names = ", ".join(values)
+    marks = ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO notifications ({names}) VALUES ({marks})", values)  # noqa: S608  # our own words
+    connection.execute(_PUSHED_OUT, [KEEP])
+    return KeptNotice(_find(connection, str(values["id"])), False)
+
+
+def _merge(
+    connection: sqlite3.Connection,
+    known: sqlite3.Row,
+    notice: Notice,
+    now: float,
+    forwarded: Collection[NoticeLevel],
+) -> Notification:
+    """Count a notice; the latest text is kept, and the more urgent level, of which the operator is told anew."""
+    before = NoticeLevel(known["level"])
+    worse = rank(notice.level) > rank(before)
+    values = {
+        "title": notice.title,
+        "body": notice.body,
+        "level": str(notice.level if worse else before),
+        "link": notice.link or known["link"],
+        "now": now,
+        "due": known["due"] or (worse and notice.level in forwarded),
+        "id": known["id"],
+    }
+    connection.execute(
+        """
+        UPDATE notifications SET count = count + 1, title = :title, body = :body, level = :level, link = :link,
+            last_at = :now, due = :due
+        WHERE id = :id
+        """,
+        values,
+    )
+    return _find(connection, known["id"])
+
+
+def _find(connection: sqlite3.Connection, text: str) -> Notification:
+    short = text.strip().lower()
+    if not re.fullmatch(r"[0-9a-f-]{1,36}", short):
+        raise _unknown(text)
+    sql = f"SELECT {_COLUMNS} FROM notifications WHERE id GLOB ? OR substr(id, 25) GLOB ? LIMIT 2"  # noqa: S608  # our own words
+    found = connection.execute(sql, [f"{short}*", f"{short}*"]).fetchall()
+    if not found:
+        raise _unknown(text)
+    if len(found) > 1:
+        raise AmbiguousNotificationError(f"{text} stands for several notifications", hint="write more of the id")
+    return _notification(found[0])
+
+
+def _unknown(text: str) -> UnknownNotificationError:
+    hint = "`tocsin notifications list` shows them"
+    return UnknownNotificationError(f"there is no notification {text[:50]!r}", hint=hint)
+
+
+def _notification(row: sqlite3.Row) -> Notification:
+    values: dict[str, Any] = {name: row[name] for name in _COLUMNS.split(", ")}
+    values["level"], values["category"] = NoticeLevel(row["level"]), NotificationCategory(row["category"])
+    return Notification(**values)
+
+
+def _conditions(query: NotificationFilter, now: float) -> tuple[list[str], list[Any]]:
+    wanted: list[tuple[str, list[Any]]] = [
+        ("created_at > ?", [now - KEEP_DAYS * 86400]),
+        ("level = ?", [query.level] if query.level else []),
+        ("category = ?", [query.category] if query.category else []),
+    ]
+    used = [(condition, values) for condition, values in wanted if values]
+    unread = ["read_at IS NULL"] if query.unread else []
+    return [*(c for c, _ in used), *unread], [value for _, values in used for value in values]
