@@ -1,8 +1,8 @@
 """The contract of a chat provider: it answers a conversation, whole or streamed."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from tocsin.core.errors import RemoteError
 
@@ -58,6 +58,36 @@ class Completion:
     truncated: bool = False  # by the model's length limit or the provider's filter
 
 
+@dataclass(frozen=True, slots=True)
+class ModelTool:
+    """Something that a model may call while it works; `call` returns what the model is told, and never raises."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]  # JSON schema of an object
+    call: Callable[[Mapping[str, Any]], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLimits:
+    """Where work with tools ends."""
+
+    questions: int = 20  # to the model
+    tool_calls: int = 60
+    tokens: int = 200_000  # input and output of all questions
+    whole_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkReport(Generic[T]):
+    """What came out of work with tools."""
+
+    result: T
+    questions: int
+    input_tokens: int
+    output_tokens: int
+
+
 class ChatProvider(Protocol):
     """A configured chat model. Cancelling a call ends the request."""
 
@@ -80,6 +110,15 @@ class ChatProvider(Protocol):
 
     async def extract(self, question: Question, shape: type[T]) -> T:
         """Return what the model extracts from the conversation, as the pydantic model `shape`; raises ProviderError."""
+        ...
+
+    async def work(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
+    ) -> WorkReport[T]:
+        """Let the model call tools until it fills in the pydantic model `shape`.
+
+        Nothing is repeated once a tool was called. Raises ProviderError, with the code `limit` at a limit.
+        """
         ...
 
     async def aclose(self) -> None:

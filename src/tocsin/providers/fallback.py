@@ -1,10 +1,20 @@
 """Two chat models behind one interface: the second answers when the first fails."""
 
 import logging
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
-from tocsin.providers.contract import ChatProvider, Completion, ProviderError, Question
+from tocsin.providers.contract import (
+    ChatProvider,
+    Completion,
+    ModelTool,
+    ProviderError,
+    Question,
+    WorkLimits,
+    WorkReport,
+)
 from tocsin.providers.stream_relay import StreamRelay
 
 T = TypeVar("T")
@@ -49,6 +59,29 @@ class Fallback:
         self._tell(first)
         try:
             return await self._second.extract(question, shape)
+        except ProviderError as second:
+            raise _both(first, second) from None
+
+    async def work(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
+    ) -> WorkReport[T]:
+        called = False
+
+        async def note(tool: ModelTool, arguments: Mapping[str, Any]) -> str:
+            nonlocal called
+            called = True
+            return await tool.call(arguments)
+
+        noted = [replace(tool, call=partial(note, tool)) for tool in tools]
+        try:
+            return await self._first.work(question, noted, shape, limits)
+        except ProviderError as failure:
+            if called:
+                raise
+            first = failure
+        self._tell(first)
+        try:
+            return await self._second.work(question, tools, shape, limits)
         except ProviderError as second:
             raise _both(first, second) from None
 

@@ -1,14 +1,14 @@
 """A chat model behind an API: loaded at first use, retried once where that may help, with a deadline."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.core.errors import FailureKind
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
-from tocsin.providers.contract import Completion, ProviderError, Question, Turn
+from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key
 from tocsin.providers.stream_relay import StreamRelay
 from tocsin.providers.watch import ModelWatch
@@ -71,6 +71,16 @@ class RemoteChat:
 
         return await self._watched(call, StreamRelay(None, None))
 
+    async def work(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
+    ) -> WorkReport[T]:
+        asked = askable(question)
+
+        async def call() -> WorkReport[T]:
+            return await (await self._start()).work(asked, tools, shape, limits)
+
+        return await self._told(lambda: self._within(call, limits.whole_s))
+
     async def aclose(self) -> None:
         """Close all connections."""
         if self._started is not None:
@@ -78,9 +88,13 @@ class RemoteChat:
             self._started = None
 
     async def _watched(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
+        return await self._told(lambda: self._patiently(call, relay))
+
+    async def _told(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call, and tell the watch how it went."""
         model = named(self.model, self.name)
         try:
-            answer = await self._patiently(call, relay)
+            answer = await call()
         except ProviderError as failure:
             await self._watch.failed(model, failure)
             raise
@@ -89,23 +103,31 @@ class RemoteChat:
 
     async def _patiently(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
         """Call, and retry once where that may help, all within the deadline."""
+
+        async def twice() -> T:
+            try:
+                return await call()
+            except ProviderError as failure:
+                wait_s = self._wait_s(failure)
+                if wait_s is None or not relay.may_restart():
+                    raise
+            await self._clock.sleep(wait_s)
+            return await call()
+
+        return await self._within(twice, self._limits.whole_s)
+
+    async def _within(self, call: Callable[[], Awaitable[T]], whole_s: float) -> T:
+        """Call within a deadline; a refused key is remembered."""
         self._check_key()
-        deadline = asyncio.timeout(self._limits.whole_s)
+        deadline = asyncio.timeout(whole_s)
         try:
             async with deadline:
-                try:
-                    return await call()
-                except ProviderError as failure:
-                    wait_s = self._wait_s(failure)
-                    if wait_s is None or not relay.may_restart():
-                        raise
-                await self._clock.sleep(wait_s)
                 return await call()
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise ProviderError(
-                f"{self._endpoint.label} has not answered within {self._limits.whole_s:g} seconds",
+                f"{self._endpoint.label} has not answered within {whole_s:g} seconds",
                 hint="ask something shorter, or try again later",
                 kind=FailureKind.TRANSIENT,
                 provider_code="timeout",

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import httpx2
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool, UsageLimitExceeded, UsageLimits
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     BinaryContent,
@@ -27,7 +27,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as SdkModel
 from pydantic_ai.settings import ModelSettings
 
-from tocsin.providers.contract import Completion, ProviderError, Question, Turn
+from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
 from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
 from tocsin.providers.stream_relay import StreamRelay
@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 # A megabyte of text is 250,000 tokens, more than any model writes in two minutes.
 MAX_ANSWER_CHARS = 1024 * 1024
+MAX_WORK_TOKENS = 16_000  # of one answer: a file that is written anew
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # The SDKs log questions and answers at DEBUG, and every call at INFO.
 _TALKATIVE = ("httpx2", "httpcore2", "anthropic", "openai")
@@ -132,6 +133,32 @@ class Model:
             raise failure_of(error, self._endpoint, self._redact) from None
         return result.output
 
+    async def work(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
+    ) -> WorkReport[T]:
+        """Have the model call tools until it fills in `shape`, with two corrections allowed."""
+        before = messages_of(question)[:-1]
+        agent = Agent(
+            self._model,
+            output_type=shape,
+            instructions=question.instructions or None,
+            retries=2,
+            tools=[_sdk_tool(tool) for tool in tools],
+            model_settings=ModelSettings(max_tokens=MAX_WORK_TOKENS),
+        )
+        bounds = UsageLimits(
+            request_limit=limits.questions, tool_calls_limit=limits.tool_calls, total_tokens_limit=limits.tokens
+        )
+        try:
+            result = await agent.run(_content(question.turns[-1]), message_history=before, usage_limits=bounds)
+        except UsageLimitExceeded:
+            text = f"reached a limit of its work ({limits.questions} questions, {limits.tokens:,} tokens)"
+            raise failed(self._endpoint, "limit", text, "give it less to look at") from None
+        except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
+            raise failure_of(error, self._endpoint, self._redact) from None
+        usage = result.usage
+        return WorkReport(result.output, usage.requests, usage.input_tokens, usage.output_tokens)
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._http.aclose()
@@ -188,6 +215,13 @@ def _settings(question: Question) -> ModelSettings | None:
     if question.temperature is not None:
         settings["temperature"] = question.temperature
     return settings or None
+
+
+def _sdk_tool(tool: ModelTool) -> Tool[None]:
+    async def call(**arguments: Any) -> str:
+        return await tool.call(arguments)
+
+    return Tool.from_schema(call, tool.name, tool.description, dict(tool.parameters), sequential=True)
 
 
 def messages_of(question: Question) -> list[ModelMessage]:

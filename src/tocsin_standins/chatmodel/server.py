@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tocsin_standins.chatmodel.wire import Anthropic, ChatApi, ModelReply, OpenAi, Prompt, example_of
+from tocsin_standins.chatmodel.wire import Anthropic, ChatApi, ModelReply, OpenAi, Prompt, ToolCall, example_of
 from tocsin_standins.faults import Fault
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import CURRENT_FAULT, Handler, HttpStandIn, RefusalError, abort, parse_json, reset
@@ -47,7 +47,7 @@ class ChatModel(HttpStandIn):
         self.models = set(models)
         self.pause_s = pause_s
         self.given_up = 0  # answers whose reader disconnected early
-        self._answers: deque[str | Mapping[str, Any]] = deque()
+        self._answers: deque[str | ToolCall | Mapping[str, Any]] = deque()
         self._count = 0
 
     @property
@@ -60,7 +60,7 @@ class ChatModel(HttpStandIn):
         """The value for `ANTHROPIC_BASE_URL`."""
         return self.url
 
-    def will_answer(self, *answers: str | Mapping[str, Any]) -> None:
+    def will_answer(self, *answers: str | ToolCall | Mapping[str, Any]) -> None:
         """Queue answers; a mapping is a structured answer, or is sent as JSON text."""
         self._answers.extend(answers)
 
@@ -120,6 +120,8 @@ class ChatModel(HttpStandIn):
         if fault == "empty":
             return ModelReply("", identity)
         scripted = self._answers.popleft() if self._answers else None
+        if isinstance(scripted, ToolCall):
+            return ModelReply(json.dumps(dict(scripted.arguments)), identity, scripted.name)
         if scripted is None:
             given = None if prompt.schema is None else example_of(prompt.schema, prompt.text, names=prompt.names)
             text = echo(prompt) if prompt.schema is None else json.dumps(given)

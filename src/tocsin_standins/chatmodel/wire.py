@@ -20,6 +20,7 @@ from tocsin_standins.serving import RefusalError, whole_seconds
 
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 MAX_IMAGE_CHARS = 5 * 1024 * 1024  # in base64: https://docs.claude.com/en/docs/build-with-claude/vision
+FINAL = "final_result"  # what clients call the function for a structured answer beside other tools
 CREATED = 1_800_000_000
 
 
@@ -59,6 +60,14 @@ class Prompt:
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """An answer in which the model calls one of the tools that it was given."""
+
+    name: str
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +197,8 @@ class OpenAi:
     def _structure(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
         tools = body.get("tools") or []
         if tools and body.get("tool_choice") not in (None, "auto", "none"):
-            function = tools[0]["function"]
+            functions = [each["function"] for each in tools]
+            function = next((each for each in functions if each["name"] == FINAL), functions[0])
             return str(function["name"]), function.get("parameters") or {}
         wanted = body.get("response_format") or {}
         return "", (wanted.get("json_schema") or {}).get("schema")
@@ -288,6 +298,8 @@ class Anthropic:
                 if not str(block.get("text", "")).strip():
                     raise self._invalid("messages: text content blocks must be non-empty")
                 texts.append(block["text"])
+            elif block.get("type") == "tool_result":
+                texts.append(self._content(block.get("content") or "")[0])
             elif block.get("type") == "image":
                 if not _is_image(str(block["source"].get("media_type")), str(block["source"].get("data"))):
                     raise self._invalid("the image is not base64 of a supported type")
@@ -297,7 +309,8 @@ class Anthropic:
     def _structure(self, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
         tools = body.get("tools") or []
         if tools and (body.get("tool_choice") or {}).get("type") in {"any", "tool"}:
-            return str(tools[0]["name"]), tools[0].get("input_schema") or {}
+            function = next((each for each in tools if each["name"] == FINAL), tools[0])
+            return str(function["name"]), function.get("input_schema") or {}
         wanted = (body.get("output_config") or {}).get("format") or {}
         return "", wanted.get("schema")
 
