@@ -42,15 +42,15 @@ class IgnoreRules:
         *above, name = path.split("/")
         if is_temporary(name) or _VERSION_CONTROL.intersection(above):
             return True
-        return self._ignores_directory("/".join(above)) or self._decides(path, "/".join(above))
+        return self.ignores_directory("/".join(above)) or self._decides(path, "/".join(above))
 
-    def _ignores_directory(self, path: str) -> bool:
+    def ignores_directory(self, path: str) -> bool:
         """Whether a directory is left out, and all that is in it: git does not look into it."""
         if not path:
             return False
         if path not in self._directories:
             above = path.rpartition("/")[0]
-            self._directories[path] = self._ignores_directory(above) or self._decides(f"{path}/", above)
+            self._directories[path] = self.ignores_directory(above) or self._decides(f"{path}/", above)
         return self._directories[path]
 
     def _decides(self, path: str, above: str) -> bool:

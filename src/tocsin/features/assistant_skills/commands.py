@@ -1,13 +1,16 @@
-"""skills why and skills which: what acts on a file, and why another skill does not."""
+"""skills why, which and watch: what acts on a file, and having it act."""
 
 import argparse
 import os
 from pathlib import Path
 
+from tocsin.core.errors import TocsinError
 from tocsin.features.assistant_skills.activation import activation
 from tocsin.features.assistant_skills.folder.place import place_of
 from tocsin.features.assistant_skills.model import ActivationCheck
 from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.features.assistant_skills.settings import SKILLS_WATCH
+from tocsin.runs.model import Line
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import readable
@@ -28,6 +31,36 @@ def configure_which(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin skills which src/app.py"
     _add_file(parser)
     parser.set_defaults(run=_which)
+
+
+def configure_watch(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin skills watch`."""
+    parser.epilog = "example: tocsin skills watch src\n\nCtrl-C ends it"
+    parser.add_argument(
+        "folder", nargs="*", help="a folder; without one, those of SKILLS_WATCH, else the working directory"
+    )
+    parser.set_defaults(run=_watch)
+
+
+def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
+
+    def show(line: Line) -> None:
+        (out.aside if line.stream == "stderr" else out.text)(line.text)
+
+    named, here = [Path(readable(folder)).absolute() for folder in arguments.folder], Path.cwd()
+
+    async def work(skills: AssistantSkills) -> None:
+        folders = named or list(skills.context.settings[SKILLS_WATCH]) or [here]
+        watch = AssistantWatch(skills, folders, show=show)
+        out.note(f"tocsin: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
+        await watch.run()
+
+    try:
+        program.run(work, writes=True)
+    except* TocsinError as errors:
+        raise errors.exceptions[0] from None
+    return DONE
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:

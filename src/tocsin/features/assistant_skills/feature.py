@@ -2,6 +2,7 @@
 
 from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
 from tocsin.features.assistant_skills.schema import MIGRATIONS
+from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 
 _COMMANDS = "tocsin.features.assistant_skills.commands:"
@@ -10,11 +11,15 @@ FEATURE = Feature(
     name="assistant_skills",
     summary="instructions by which a model, or fixed rules, look at files when they change",
     page="assistant_skills.md",
+    variables=(SKILLS_WATCH,),
     tables={"assistant_skills": MIGRATIONS},
     audit_actions=(SKILL_ASSIST,),
     commands=(
         FeatureCommand("why", "say why a skill acts on a file, or does not", f"{_COMMANDS}configure_why", "skills"),
         FeatureCommand("which", "list the skills that act on a file", f"{_COMMANDS}configure_which", "skills"),
+        FeatureCommand(
+            "watch", "watch folders, and have skills look at every change", f"{_COMMANDS}configure_watch", "skills"
+        ),
     ),
     open="tocsin.features.assistant_skills.opening:open_assistant_skills",
     checks=(FeatureCheck("tocsin.features.assistant_skills.checks:check_assistant_skills", at_start=True),),

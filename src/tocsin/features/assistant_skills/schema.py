@@ -13,4 +13,15 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX assistant_results_age ON assistant_results (created_at);
     """,
+    """
+    CREATE TABLE assistant_versions (
+        skill TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        path TEXT NOT NULL,
+        version TEXT NOT NULL,
+        at REAL NOT NULL,
+        PRIMARY KEY (skill, folder, path, version)
+    ) WITHOUT ROWID;
+    CREATE INDEX assistant_versions_age ON assistant_versions (at);
+    """,
 )

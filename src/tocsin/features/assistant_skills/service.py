@@ -11,20 +11,23 @@ from tocsin.features.assistant_skills.activation import activation, acts_on
 from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of
+from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
 from tocsin.features.assistant_skills.local.git import GitFolder
 from tocsin.features.assistant_skills.local.rules import COMMITS, WITHOUT_MODEL, look_at_commit, look_at_files
 from tocsin.features.assistant_skills.model import (
     ActivationCheck,
     AssistantSkill,
     AssistantUnusableError,
+    Severity,
     SkillFinding,
     SkillOutput,
 )
 from tocsin.features.assistant_skills.results import SkillResultRecord, SkillResults
 from tocsin.features.assistant_skills.store import AssistantFolders
-from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext
+from tocsin.features.assistant_skills.watch.versions import ActedVersions
+from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext, Notice, NoticeLevel
 from tocsin.runs.document import as_document
-from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 
 MAX_FINDINGS = 200
@@ -35,10 +38,13 @@ _SHOWN_FILES = 20
 class AssistantSkills:
     """The assistant skills of the package and of the data directory."""
 
-    def __init__(self, folders: AssistantFolders, results: SkillResults, context: FeatureContext) -> None:
+    def __init__(
+        self, folders: AssistantFolders, results: SkillResults, versions: ActedVersions, context: FeatureContext
+    ) -> None:
         self.results = results
+        self.versions = versions
+        self.context = context
         self._folders = folders
-        self._context = context
 
     def list(self) -> tuple[AssistantSkill, ...]:
         """Return all skills in the order in which they act."""
@@ -50,7 +56,7 @@ class AssistantSkills:
 
     async def documents(self) -> Sequence[Mapping[str, Any]]:
         """Return the records of all skills by name."""
-        runs, records = self._context.runs(), []
+        runs, records = self.context.runs(), []
         for skill in sorted(self.list(), key=lambda skill: skill.name):
             last = await runs.search(RunKind.SKILL, skill.name, limit=1)
             count = await runs.count_recent(RunKind.SKILL, skill.name, MONTH_S)
@@ -76,12 +82,17 @@ class AssistantSkills:
         top = await self._git(start).top()
         return place_of(top or (base if start.is_relative_to(base) else start), asked)
 
-    async def run(self, name: str, request: AssistantRequest) -> AssistantRun:
-        """Run a skill to its end; raises TocsinError for one that cannot be started."""
+    async def committed_files(self, folder: Path, commit: str) -> Sequence[str]:
+        """Return the files that a commit added or changed."""
+        return await self._git(folder).committed_files(commit)
+
+    async def run(self, name: str, request: AssistantRequest, place: SkillPlace | None = None) -> AssistantRun:
+        """Run a skill to its end; raises TocsinError for one that cannot be started.
+
+        `place` is where it looks; without one, it is found from the files of the request.
+        """
         skill = self._usable(name)
-        if request.folder is None:
-            raise ConfigError(f"{name} needs a folder to look at", hint="run it with `tocsin skills run`")
-        place = await self.locate(request.folder, request.files)
+        place = place or await self._place(name, request)
         found = SkillResultRecord("", skill.name, str(place.root))
 
         async def work(handle: RunHandle) -> RunResult:
@@ -90,6 +101,8 @@ class AssistantSkills:
             found = replace(found, run_id=handle.run_id, findings=_ordered(output.findings))
             await self.results.add(found)
             _write(handle, found, output)
+            if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
+                await self._notify(found)
             return RunResult(RunStatus.SUCCEEDED)
 
         shown = [path or "." for path in place.paths[:_SHOWN_FILES]]
@@ -106,8 +119,13 @@ class AssistantSkills:
         def note(run: Run) -> None:
             self._note(run, request, len(found.findings))
 
-        run = await self._context.runs().execute(order, work, watch=request.watch, on_end=request.on_end or note)
+        run = await self.context.runs().execute(order, work, watch=request.watch, on_end=request.on_end or note)
         return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+
+    async def _place(self, name: str, request: AssistantRequest) -> SkillPlace:
+        if request.folder is None:
+            raise ConfigError(f"{name} needs a folder to look at", hint="run it with `tocsin skills run`")
+        return await self.locate(request.folder, request.files)
 
     def _usable(self, name: str) -> AssistantSkill:
         skill = self.get(name)
@@ -128,12 +146,33 @@ class AssistantSkills:
 
     async def _look(self, skill: AssistantSkill, place: SkillPlace) -> SkillOutput:
         if skill.name == COMMITS:
-            return look_at_commit(await self._git(place.root).change())
+            git = self._git(place.root)
+            committed = place.paths == (MESSAGE_FILE,)
+            return look_at_commit(await (git.last_commit() if committed else git.change()))
         with ConfinedFolder(place.root) as folder:
             return await asyncio.to_thread(look_at_files, skill, folder, place.paths)
 
+    async def _notify(self, found: SkillResultRecord) -> None:
+        """Tell the operator the findings that somebody should act on; one notice for a skill and file within a day."""
+        urgent = [finding for finding in found.findings if finding.severity is not Severity.INFO]
+        if not urgent:
+            return
+        worst = urgent[0]
+        level = NoticeLevel.ERROR if worst.severity in {Severity.CRITICAL, Severity.ERROR} else NoticeLevel.WARNING
+        more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
+        await self.context.can.notify(
+            Notice(
+                f"{found.skill}: {worst.path}:{worst.line}{more}",
+                f"{worst.severity}: {worst.message}",
+                level,
+                "skill",
+                found.skill,
+                dedupe_key=f"{found.skill}:{found.folder}:{worst.path}:{worst.line}:{worst.message}",
+            )
+        )
+
     def _git(self, folder: Path) -> GitFolder:
-        return GitFolder(folder, dict(self._context.environment()))
+        return GitFolder(folder, dict(self.context.environment()))
 
     def _note(self, run: Run, request: AssistantRequest, findings: int) -> None:
         facts = {
@@ -146,7 +185,7 @@ class AssistantSkills:
             "duration_ms": run.duration_ms,
             "findings": findings,
         }
-        self._context.audit.record(
+        self.context.audit.record(
             SKILL_ASSIST, f"{run.subject_name} {run.status}", source=request.source, metadata=facts
         )
 

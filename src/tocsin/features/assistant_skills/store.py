@@ -15,26 +15,36 @@ BUILT_IN = Path(__file__).with_name("builtin")
 
 
 class AssistantFolders:
-    """Reads skills anew at every call; a broken one leaves the others alone."""
+    """Reads skills when they have changed; a broken one leaves the others alone."""
 
     def __init__(self, own: Path, built_in: Path = BUILT_IN) -> None:
         self._own = own
         self._built_in = built_in
+        self._read: dict[Path, tuple[object, AssistantSkill]] = {}  # by folder: stamps, and what was read then
 
     def all(self) -> tuple[AssistantSkill, ...]:
         """Return all skills in the order in which they act: by priority, then by name."""
-        shipped = {path.name: read_assistant(path, built_in=True) for path in _folders(self._built_in)}
-        own = {path.name: read_assistant(path, built_in=False) for path in _folders(self._own)}
+        shipped = {path.name: self._get(path, built_in=True) for path in _folders(self._built_in)}
+        own = {path.name: self._get(path, built_in=False) for path in _folders(self._own)}
         return tuple(sorted((shipped | own).values(), key=lambda skill: skill.rank))
 
     def get(self, name: str) -> AssistantSkill:
         """Return one skill, valid or not; raises UnknownAssistantError."""
         for folder, built_in in ((self._own, False), (self._built_in, True)):
             if is_name(name) and _is_there(folder / name / INSTRUCTIONS):
-                return read_assistant(folder / name, built_in=built_in)
+                return self._get(folder / name, built_in=built_in)
         names = sorted(skill.name for skill in self.all())
         hint = f"there are: {', '.join(names)}{suggestion(name, names)}"
         raise UnknownAssistantError(f"there is no assistant skill {shorten(name)!r}", hint=hint)
+
+    def _get(self, path: Path, *, built_in: bool) -> AssistantSkill:
+        """Return a skill, read anew only when its file or folder has changed."""
+        stamps = _stamps(path)
+        before, skill = self._read.get(path, (None, None))
+        if skill is None or stamps is None or stamps != before:
+            skill = read_assistant(path, built_in=built_in)
+            self._read[path] = stamps, skill
+        return skill
 
 
 def read_assistant(path: Path, *, built_in: bool) -> AssistantSkill:
@@ -66,6 +76,17 @@ def _folders(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="check its rights") from None
     yield from (Path(folder) for folder in found if _is_there(Path(folder, INSTRUCTIONS)))
+
+
+def _stamps(path: Path) -> object:
+    """Return what changes when a skill does; `None` where that cannot be told."""
+    try:
+        found = [place.lstat() for place in (path.parent, path, path / INSTRUCTIONS)]
+    except OSError:
+        return None
+    return [
+        (each.st_ino, each.st_ctime_ns, each.st_mtime_ns, each.st_size, each.st_mode, each.st_uid) for each in found
+    ]
 
 
 def _is_there(path: Path) -> bool:

@@ -36,9 +36,19 @@ class GitFolder:
         for selected in (("--cached",), ("HEAD",)):
             if diff := await self._git("diff", *_DIFF, *selected):
                 return GitChange(await self._files("diff", *selected), diff[:MAX_DIFF_CHARS], "", subjects)
+        return await self.last_commit()
+
+    async def last_commit(self) -> GitChange:
+        """Return the last commit with its message."""
+        subjects = tuple((await self._git("log", "-10", "--format=%s")).splitlines())
         diff = await self._git("show", "--format=", *_DIFF, "HEAD")
         message = await self._git("log", "-1", "--format=%B")
         return GitChange(await self._files("show", "--format=", "HEAD"), diff[:MAX_DIFF_CHARS], message, subjects[1:])
+
+    async def committed_files(self, commit: str) -> tuple[str, ...]:
+        """Return the files that a commit added or changed; of a merge, none."""
+        words = ("diff-tree", "-r", "--root", "--no-commit-id", "--name-only", "--diff-filter=AMR", "-z", commit)
+        return tuple(path for path in (await self._git(*words)).split("\0") if path)
 
     async def _files(self, command: str, *selected: str) -> tuple[ChangedFile, ...]:
         statuses = (await self._git(command, *selected, "--name-status", "-z", "--find-renames")).split("\0")

@@ -1,0 +1,70 @@
+"""Commits, as git's own log of the branch that is checked out has them.
+
+Git appends a line to `logs/HEAD` for everything that moves the branch; nothing else needs to be asked or installed.
+"""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+MAX_BYTES = 1024 * 1024
+# "<old> <new> <name> <mail> <time> <zone>\t<what>: <subject>"; pulls, rebases and checkouts bring commits of others.
+_LINE = re.compile(
+    r"[0-9a-f]{40,64} (?P<id>[0-9a-f]{40,64}) .*\t(?:commit|cherry-pick|revert)(?: \([\w -]+\))?: (?P<subject>.*)"
+)
+
+
+class LoggedCommit(NamedTuple):
+    """A commit that was made here."""
+
+    id: str
+    subject: str
+
+
+class CommitLog:
+    """The log of the work tree at the top of a folder; without git it stays empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = _directory_of(folder) / "logs" / "HEAD"
+        self._read_to = 0
+
+    def outside(self) -> list[Path]:
+        """Return what must be watched beside the folder: of a linked work tree, the log lies elsewhere."""
+        place = self._file.parent
+        return [place] if place.is_dir() and not place.is_relative_to(self._folder) else []
+
+    def is_log(self, path: str) -> bool:
+        """Whether a file that was touched is the log."""
+        return path == str(self._file)
+
+    def skip(self) -> None:
+        """Leave out what is there already."""
+        with suppress(OSError):
+            self._read_to = self._file.stat().st_size
+
+    def new(self) -> list[LoggedCommit]:
+        """Return the commits since the last call."""
+        try:
+            with self._file.open("rb") as stream:
+                size = stream.seek(0, 2)
+                start = self._read_to if self._read_to <= size else 0  # it was written anew, as `git gc` does
+                stream.seek(max(start, size - MAX_BYTES))
+                content = stream.read(MAX_BYTES)
+        except OSError:
+            return []
+        whole = content[: content.rfind(b"\n") + 1]
+        self._read_to = size - (len(content) - len(whole))
+        lines = whole.decode("utf-8", "replace").splitlines()
+        return [LoggedCommit(found["id"], found["subject"]) for line in lines if (found := _LINE.match(line))]
+
+
+def _directory_of(folder: Path) -> Path:
+    """Return the directory of git: `.git`, or where the file of that name points."""
+    place = folder / ".git"
+    with suppress(OSError):
+        if place.is_file():
+            pointer = place.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
+            return (folder / pointer).resolve()
+    return place

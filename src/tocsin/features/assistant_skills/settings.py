@@ -1,0 +1,21 @@
+"""The settings of assistant skills."""
+
+from pathlib import Path
+
+from tocsin.core.config.variables import Variable, directory
+
+
+def _directories(value: str) -> tuple[Path, ...]:
+    try:
+        return tuple(directory(item) for item in value.split(",") if item.strip())
+    except ValueError:
+        raise ValueError("directories separated by commas, written from the root") from None
+
+
+SKILLS_WATCH: Variable[tuple[Path, ...]] = Variable(
+    "SKILLS_WATCH",
+    _directories,
+    (),
+    "Directories that `tocsin skills watch` watches where none is named, separated by commas.",
+    shown_default="none",
+)

@@ -1,0 +1,1 @@
+"""Watching folders, and having skills act on what changes."""

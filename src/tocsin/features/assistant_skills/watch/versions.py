@@ -1,0 +1,35 @@
+"""Which version of which file each skill has acted on: claimed in the database, so that none is acted on twice."""
+
+import sqlite3
+
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+
+KEPT_S = 30 * 86400.0
+
+
+class ActedVersions:
+    """The table of versions; several processes may watch the same folder."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def claim(self, skill: str, folder: str, path: str, version: str) -> bool:
+        """Return whether nobody has acted on this version; from now on, somebody has."""
+        row = (skill, folder, path, version, self._clock.now())
+
+        def work(connection: sqlite3.Connection) -> bool:
+            sql = "INSERT OR IGNORE INTO assistant_versions VALUES (?, ?, ?, ?, ?)"
+            return connection.execute(sql, row).rowcount == 1
+
+        return await self._database.write(work)
+
+    async def prune(self) -> None:
+        """Forget what was acted on long ago."""
+        oldest = self._clock.now() - KEPT_S
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM assistant_versions WHERE at < ?", [oldest])
+
+        await self._database.write(work)

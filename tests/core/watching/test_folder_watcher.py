@@ -1,0 +1,189 @@
+"""A real folder is watched: what is told of each thing that people and editors do."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.watching.folder_watcher import FileChange, FolderWatcher
+from tocsin.core.watching.ignored_files import IgnoreRules, is_temporary
+
+Told = tuple[str, str, str]
+
+
+class Watched:
+    """A watched folder; `after` does something and returns what is told of it."""
+
+    def __init__(self, folder: Path, batches: "asyncio.Queue[tuple[FileChange, ...]]") -> None:
+        self.folder = folder
+        self._batches = batches
+        self._marks = 0
+
+    async def after(self, act: Callable[[], object]) -> list[Told]:
+        act()
+        # What comes before the mark is what was told of the act, also if that is nothing.
+        self._marks += 1
+        mark = f"mark-{self._marks}"
+        (self.folder / mark).write_text("")
+        told: list[FileChange] = []
+        while not any(change.path == mark for change in told):
+            told += await asyncio.wait_for(self._batches.get(), 60)
+        return [(str(c.kind), c.path or c.subject, c.old_path) for c in told if not c.path.startswith("mark-")]
+
+
+@asynccontextmanager
+async def watching(folder: Path, *, poll: bool | None = None, ignore: bool = True) -> AsyncIterator[Watched]:
+    watcher, stop = FolderWatcher(folder, poll=poll, ignore=ignore), asyncio.Event()
+    batches: asyncio.Queue[tuple[FileChange, ...]] = asyncio.Queue()
+
+    async def collect() -> None:
+        async for batch in watcher.changes(stop):
+            batches.put_nowait(batch)
+
+    task = asyncio.create_task(collect())
+    await asyncio.wait_for(watcher.ready.wait(), 60)
+    yield Watched(watcher.folder, batches)
+    stop.set()
+    await task
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.py").write_text("1")
+    (folder / "sub" / "x.py").write_text("1")
+    return folder
+
+
+def git(folder: Path, *words: str) -> None:
+    command = ["git", "-C", str(folder), "-c", "user.name=T", "-c", "user.email=t@example.org", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+async def test_each_thing_that_happens_is_told_once_as_what_it_is(folder: Path):
+    async with watching(folder) as watched:
+        assert await watched.after(lambda: (folder / "a.py").write_text("2")) == [("modified", "a.py", "")]
+        assert await watched.after(lambda: (folder / "b.py").write_text("2")) == [("created", "b.py", "")]
+        assert await watched.after(lambda: (folder / "b.py").rename(folder / "c.py")) == [("moved", "c.py", "b.py")]
+        assert await watched.after((folder / "c.py").unlink) == [("deleted", "c.py", "")]
+        moved = await watched.after(lambda: (folder / "sub").rename(folder / "sub2"))
+        assert moved == [("moved", "sub2/x.py", "sub/x.py")]
+
+
+async def test_an_editor_that_writes_beside_the_file_and_renames_has_changed_it(folder: Path):
+    def save() -> None:
+        (folder / "a.py").rename(folder / "a.py~")
+        (folder / "4913").write_text("")
+        (folder / "4913").unlink()
+        (folder / ".a.py.swp").write_text("x")
+        (folder / "new-content").write_text("3")
+        (folder / "new-content").rename(folder / "a.py")
+
+    async with watching(folder) as watched:
+        told = await watched.after(save)
+        assert {(kind, path) for kind, path, _ in told} <= {("modified", "a.py"), ("moved", "a.py")}
+        assert len(told) == 1
+
+
+async def test_a_tree_that_is_copied_in_is_told_file_by_file(folder: Path):
+    def copy() -> None:
+        shutil.copytree(folder / "sub", folder / "new" / "deep")
+
+    async with watching(folder) as watched:
+        assert await watched.after(copy) == [("created", "new/deep/x.py", "")]
+
+
+async def test_what_git_ignores_is_not_told_until_the_rules_change(folder: Path):
+    (folder / ".gitignore").write_text("build/\n*.log\n")
+    (folder / "build").mkdir()
+    async with watching(folder) as watched:
+        assert await watched.after(lambda: (folder / "build" / "x").write_text("1")) == []
+        assert await watched.after(lambda: (folder / "x.log").write_text("1")) == []
+        await watched.after(lambda: (folder / ".gitignore").write_text("build/\n"))
+        assert ("created", "x.log", "") in await watched.after(lambda: (folder / "x.log").write_text("2"))
+    async with watching(folder, ignore=False) as watched:
+        assert await watched.after(lambda: (folder / "build" / "y").write_text("1")) == [("created", "build/y", "")]
+
+
+async def test_links_pipes_and_directories_alone_are_not_files(folder: Path):
+    def make() -> None:
+        (folder / "link").symlink_to("/etc/passwd")
+        os.mkfifo(folder / "pipe")
+        (folder / "empty").mkdir()
+
+    async with watching(folder) as watched:
+        assert await watched.after(make) == []
+
+
+async def test_a_commit_is_told_with_its_subject_and_a_checkout_is_not_one(folder: Path):
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    async with watching(folder) as watched:
+        (folder / "a.py").write_text("2")
+        told = await watched.after(lambda: git(folder, "commit", "-qam", "Say two"))
+        assert ("committed", "Say two", "") in told
+        told = await watched.after(lambda: git(folder, "commit", "-q", "--amend", "-m", "Say 2"))
+        assert told == [("committed", "Say 2", "")]
+        assert await watched.after(lambda: git(folder, "checkout", "-qb", "other")) == []
+
+
+async def test_commits_of_a_linked_work_tree_are_told(folder: Path, tmp_path: Path):
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    git(folder, "worktree", "add", "-q", str(tmp_path / "linked"))
+    async with watching(tmp_path / "linked") as watched:
+        told = await watched.after(lambda: git(tmp_path / "linked", "commit", "-q", "--allow-empty", "-m", "Linked"))
+        assert told == [("committed", "Linked", "")]
+
+
+async def test_a_folder_that_the_kernel_does_not_watch_is_polled(folder: Path):
+    async with watching(folder, poll=True) as watched:
+        assert await watched.after(lambda: (folder / "b.py").write_text("2")) == [("created", "b.py", "")]
+
+
+async def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+    with pytest.raises(ConfigError, match="is not a folder"):
+        async for _ in FolderWatcher(tmp_path / "none").changes():
+            pass
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.py~",
+        ".a.py.swp",
+        ".a.py.swx",
+        "4913",
+        ".#a.py",
+        "#a.py#",
+        "a.py___jb_tmp___",
+        ".goutputstream-X1Y2Z3",
+        "x.tmp",
+    ],
+)
+def test_temporary_files_of_editors_are_known(name: str):
+    assert is_temporary(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "ignored"),
+    [
+        ("a.log", True), ("sub/a.log", True), ("keep.log", False), ("build/x", True), ("sub/build/x", True),
+        ("top", True), ("sub/top", False), ("sub/only-here.txt", True), ("only-here.txt", False),
+        ("sub/again.log", False), ("build/keep.log", True), (".git/config", True), ("a.py~", True), ("a.py", False),
+    ],
+)  # fmt: skip
+def test_the_rules_are_those_of_git(tmp_path: Path, path: str, ignored: bool):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".gitignore").write_text("*.log\n!keep.log\nbuild/\n/top\n")
+    (tmp_path / "sub" / ".gitignore").write_text("only-here.txt\n!again.log\n")
+    assert IgnoreRules(tmp_path).ignores(path) is ignored
