@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from tests.waiting import eventually
 
+from tocsin.core.time.clock import SystemClock
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
+from tocsin.features.assistant_skills.watch.watch_service import LEASE, WatchService
 from tocsin.features.context import AssistantRun
+from tocsin.scheduling.lease import Lease
 from tocsin.testing.features import FeatureBench, open_feature
 
 AWS = "AK" + "IAQ7XJ3LPWZ5NMBV2R"
@@ -104,3 +107,31 @@ async def test_a_file_of_a_gigabyte_and_a_link_are_left_alone(bench: FeatureBenc
         (folder / "small.txt").write_text("one")
         await eventually(lambda: len(ended) == 1)
     assert acted(ended) == [("secret-scanner", "small.txt")]
+
+
+async def test_one_of_two_processes_watches_and_the_other_takes_over(bench: FeatureBench, folder: Path):
+    context, made = bench.service.context, list[str]()
+
+    def service(name: str) -> WatchService:
+        def make() -> AssistantWatch:
+            made.append(name)
+            return AssistantWatch(bench.service, [folder])
+
+        return WatchService(make, Lease(context.database, LEASE, SystemClock(), holder=name), SystemClock())
+
+    first, second = service("first"), service("second")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(first.run())
+        await eventually(lambda: made == ["first"])
+        group.create_task(second.run())
+        first.stop()
+        await running
+        await eventually(lambda: made == ["first", "second"])
+        second.stop()
+
+
+async def test_without_folders_the_service_watches_nothing(bench: FeatureBench):
+    (service,) = bench.features.services()
+    running = asyncio.create_task(service.run())
+    service.stop()
+    await asyncio.wait_for(running, 60)

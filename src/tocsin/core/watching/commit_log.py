@@ -35,9 +35,9 @@ class CommitLog:
         place = self._file.parent
         return [place] if place.is_dir() and not place.is_relative_to(self._folder) else []
 
-    def is_log(self, path: str) -> bool:
-        """Whether a file that was touched is the log."""
-        return path == str(self._file)
+    def may_have_grown(self, path: str) -> bool:
+        """Whether a path that was touched may mean a new line; the log itself is not told of when its folder is new."""
+        return path.startswith(f"{self._file.parent.parent}/")
 
     def skip(self) -> None:
         """Leave out what is there already."""

@@ -168,7 +168,7 @@ class FolderWatcher:
         is_committed = False
         for path in touched:
             relative = self._relative(path)
-            is_committed |= self._commits.is_log(path)
+            is_committed |= self._commits.may_have_grown(path)
             if relative and not relative.startswith(".git/"):
                 names.add(relative)
         if self._rules and any(name.rpartition("/")[2] == IGNORE_FILE for name in names):

@@ -23,6 +23,7 @@ FEATURE = Feature(
     ),
     open="tocsin.features.assistant_skills.opening:open_assistant_skills",
     checks=(FeatureCheck("tocsin.features.assistant_skills.checks:check_assistant_skills", at_start=True),),
+    services=("tocsin.features.assistant_skills.opening:watch_service_of",),
     hourly="tocsin.features.assistant_skills.opening:prune",
     provides={
         "list_assistants": "tocsin.features.assistant_skills.opening:list_assistants_of",

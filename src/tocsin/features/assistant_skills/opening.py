@@ -1,13 +1,17 @@
 """The assistant skills of a program as the rest of it uses them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.features.assistant_skills.results import SkillResults
 from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import FeatureContext, RunAssistant
+
+if TYPE_CHECKING:
+    from tocsin.features.assistant_skills.watch.watch_service import WatchService
 
 SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
 
@@ -27,6 +31,19 @@ def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequen
 def run_assistant_of(skills: AssistantSkills) -> RunAssistant:
     """Return what runs an assistant skill."""
     return skills.run
+
+
+def watch_service_of(skills: AssistantSkills) -> "WatchService":
+    """Return what watches the folders of SKILLS_WATCH."""
+    # Only processes that run services need these.
+    from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
+    from tocsin.features.assistant_skills.watch.watch_service import LEASE, WatchService
+    from tocsin.scheduling.lease import Lease
+
+    context = skills.context
+    folders = context.settings[SKILLS_WATCH]
+    lease = Lease(context.database, LEASE, context.clock)
+    return WatchService((lambda: AssistantWatch(skills, folders)) if folders else None, lease, context.clock)
 
 
 async def prune(skills: AssistantSkills) -> None:

@@ -16,6 +16,6 @@ SKILLS_WATCH: Variable[tuple[Path, ...]] = Variable(
     "SKILLS_WATCH",
     _directories,
     (),
-    "Directories that `tocsin skills watch` watches where none is named, separated by commas.",
+    "Directories in which assistant skills look at every change, separated by commas.",
     shown_default="none",
 )
