@@ -23,7 +23,20 @@ from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document, log_document
-from tocsin.runs.model import AT_WORK, TERMINAL, Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import (
+    AT_WORK,
+    TERMINAL,
+    Command,
+    HostResult,
+    HostStatus,
+    OutputDelivery,
+    OutputDeliveryStatus,
+    Run,
+    RunKind,
+    RunResult,
+    RunStatus,
+    StepRun,
+)
 from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import Runs
@@ -520,6 +533,49 @@ async def test_of_each_subject_only_the_newest_are_kept(house: House, runs: Runs
     assert await runs.prune(keep=3) == 2
     left = {run.id for run in (await runs.search()).items}
     assert left == {run_id for ids in kept.values() for run_id in sorted(ids)[1:]}
+
+
+async def test_what_the_newest_run_of_a_subject_says_about_history_counts(house: House, runs: Runs):
+    for limits in ({}, {}, {"history_limit": 2, "history_days": 90}):
+        await runs.record(order("strict", **limits), RunResult(RunStatus.SKIPPED))
+        await runs.record(order("usual"), RunResult(RunStatus.SKIPPED))
+    assert await runs.prune() == 1
+    house.clock.advance(40 * 86400)
+    assert await runs.prune() == 3
+    assert {run.subject_id for run in (await runs.search()).items} == {"strict"}
+
+
+async def test_a_run_whose_message_is_under_way_is_kept_with_its_steps_and_then_goes_with_them(
+    house: House, runs: Runs
+):
+    async def work(handle: RunHandle) -> RunResult:
+        await handle.save_steps(StepRun("dump", "shell", RunStatus.SUCCEEDED))
+        await handle.save_hosts(HostResult("web1", HostStatus.SUCCEEDED))
+        return RunResult(RunStatus.SUCCEEDED)
+
+    run = await runs.execute(order(), work)
+    assert ([step.name for step in run.steps], [host.host for host in run.hosts]) == (["dump"], ["web1"])
+    pending = OutputDelivery(OutputDeliveryStatus.PENDING, queued=("d1",))
+    assert (await runs.set_delivery(run.id, pending)).status is RunStatus.SUCCEEDED
+    house.clock.advance(31 * 86400)
+    assert await runs.prune() == 0
+    await runs.set_delivery(run.id, OutputDelivery(OutputDeliveryStatus.DELIVERED))
+    assert await runs.prune() == 1
+    count = "SELECT (SELECT COUNT(*) FROM run_parts) + (SELECT COUNT(*) FROM run_waits)"
+    assert await house.database.read(lambda c: c.execute(count).fetchone()[0]) == 0
+
+
+async def test_steps_that_a_run_leaves_unfinished_end_as_it_does(runs: Runs):
+    async def work(handle: RunHandle) -> RunResult:
+        steps = (StepRun("a", "shell", RunStatus.RUNNING), StepRun("b", "shell"))
+        hosts = (HostResult("web1", HostStatus.RUNNING), HostResult("web2"))
+        await handle.save_steps(*steps)
+        await handle.save_hosts(*hosts)
+        return RunResult(RunStatus.TIMED_OUT, "too long")
+
+    run = await runs.execute(order(), work)
+    assert [step.status for step in run.steps] == [RunStatus.TIMED_OUT, RunStatus.SKIPPED]
+    assert [host.status for host in run.hosts] == [HostStatus.TIMED_OUT, HostStatus.SKIPPED]
 
 
 async def test_the_folder_of_a_month_without_logs_goes_as_well(house: House, runs: Runs):

@@ -17,7 +17,7 @@ from tocsin.runs.model import Line, RunOutput
 MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
-FOLLOW_S = 0.1  # how soon a follower sees a line that is in the file
+FOLLOW_S = 0.05  # how soon a follower sees a line that is in the file
 SYSTEM = "system"  # the stream of lines that Tocsin adds
 
 

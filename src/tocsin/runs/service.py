@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
-REFRESH_S = 0.1  # how soon a line is in the log
+REFRESH_S = 0.05  # how soon a line is in the log
 KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to record the end of a run
 
