@@ -174,6 +174,16 @@ def test_the_end_of_a_log_that_grows_fast_is_replaced_every_two_seconds(log: Log
     assert log.texts()[-1] == "line 8999"
 
 
+def test_the_end_of_a_log_is_replaced_at_once_when_fast_output_calms_down(log: Log):
+    for first in (0, 3000):
+        log.capture.feed("stdout", b"".join(b"line %d\n" % n for n in range(first, first + 3000)))
+        log.capture.refresh()
+    assert log.texts()[-1] == "line 2999"
+    log.capture.feed("stdout", b"calm\n")
+    log.capture.refresh()
+    assert log.texts()[-1] == "calm"
+
+
 def test_a_log_that_is_brought_up_to_date_line_by_line_stays_bounded_and_ends_as_any_other(tmp_path: Path):
     log, other = Log(tmp_path / "a"), Log(tmp_path / "b")
     for n in range(3000):

@@ -1,8 +1,8 @@
 """Keep the output of a run, bounded in memory and on disk.
 
 The first quarter of the log is written as it arrives. Later output goes into a ring, unparsed. `refresh` appends what
-is new of it; where there is much, it replaces the end of the file, at most every two seconds, so that endless output
-costs little.
+is new of it; where there is much, it replaces the end of the file, every two seconds or when the output calms down, so
+that endless output costs little.
 
 A carriage return begins a line anew, as on a terminal: of a progress bar only the last state is kept.
 """
@@ -25,6 +25,7 @@ MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as
 REFRESH_S = 2.0
 _LINE_COST = 75  # bytes of a line in the file besides its text
 _FEW_BYTES = 64 * 1024  # what is appended to the file at once
+_REST = 5  # after the end of the file was replaced, nothing is done for so many times as long
 _PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
 
 
@@ -128,7 +129,8 @@ class OutputLog:
         self._tail = _Lines(redact)  # has read the ring but for its last pieces
         self._fresh = self._fresh_cost = 0  # of these pieces
         self._tail_bytes = 0  # of the file, after the head
-        self._rewritten_until = 0.0  # monotonic: the end of the file is not replaced before
+        self._cost_seen = 0  # of the fresh pieces, at the last refresh
+        self._rewritten_until = self._calm_from = 0.0  # monotonic: the end of the file is not replaced before
         self._problem = ""
 
     def feed(self, stream: str, data: bytes) -> None:
@@ -149,9 +151,14 @@ class OutputLog:
             return
         if self._fresh_cost <= _FEW_BYTES and self._fresh <= len(self._ring) and self._append_tail():
             return
-        if self._clock.monotonic() >= self._rewritten_until:
+        began_at = self._clock.monotonic()
+        calm = self._fresh_cost - self._cost_seen <= _FEW_BYTES and began_at >= self._calm_from
+        if calm or began_at >= self._rewritten_until:
             self._write_tail(self._read_ring())
-            self._rewritten_until = self._clock.monotonic() + REFRESH_S
+            ended_at = self._clock.monotonic()
+            self._rewritten_until = ended_at + REFRESH_S
+            self._calm_from = ended_at + _REST * (ended_at - began_at)
+        self._cost_seen = self._fresh_cost
 
     def close(self) -> RunOutput:
         """Write the rest and return the summary."""
