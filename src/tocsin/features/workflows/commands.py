@@ -1,0 +1,276 @@
+"""workflows: list them, show one, look for mistakes, plan and run one, write a new one."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import make_directory, read_limited, write_atomically
+from tocsin.features.workflows.documents import detail_document, list_document, validation_document
+from tocsin.features.workflows.example import example
+from tocsin.features.workflows.language.published_schema import published_schema
+from tocsin.features.workflows.language.schema import WORKFLOW_NAME
+from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
+from tocsin.features.workflows.service import Workflows
+from tocsin.features.workflows.store import WorkflowFile
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Line, Run, RunStatus, RunTrigger
+from tocsin.terminal.findings import number_of
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+
+def configure_workflows(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin workflows`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the workflows of the data directory",
+            "show": "show the steps and parameters of one workflow, and how its last runs ended",
+            "validate": "tell all mistakes of workflow files, with line and column",
+            "run": "run a workflow and show what its steps print, or show its plan",
+            "new": "write a commented example to start from",
+            "schema": "print the JSON Schema of workflow files, for editors",
+        },
+    )
+    parser.epilog = "example: tocsin workflows run nightly --param host=web1"
+    commands["list"].epilog = "example: tocsin workflows list"
+    commands["list"].set_defaults(run=_list)
+    commands["show"].epilog = "example: tocsin workflows show nightly"
+    commands["show"].add_argument("name", help="the workflow; `tocsin workflows list` shows them")
+    commands["show"].set_defaults(run=_show)
+    commands["validate"].epilog = (
+        "example: tocsin workflows validate nightly\n\n"
+        "Each mistake is a line FILE:LINE:COLUMN: …; exit code 0: no file has a mistake, 1: one has"
+    )
+    commands["validate"].add_argument(
+        "names", nargs="*", metavar="NAME", help="a workflow, or the path of a file; without any, all workflows"
+    )
+    commands["validate"].set_defaults(run=_validate)
+    commands["new"].epilog = "example: tocsin workflows new nightly"
+    commands["new"].add_argument("name", help="its name, which is that of the file as well")
+    commands["new"].set_defaults(run=_new)
+    commands["schema"].epilog = "example: tocsin workflows schema > schema.json"
+    commands["schema"].set_defaults(run=_schema)
+    _configure_run(commands["run"])
+
+
+def _configure_run(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin workflows run nightly --param host=web1 --dry-run\n\n" + _EXIT_CODES
+    parser.add_argument("name", help="the workflow")
+    parser.add_argument(
+        "--param", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a parameter; may be repeated"
+    )
+    parser.add_argument(
+        "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a variable for all commands"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, and execute and send nothing")
+    parser.add_argument("--from-step", default="", metavar="STEP", help="run this step and those after it")
+    parser.add_argument("--only", action="append", default=[], metavar="STEP", help="run this step; may be repeated")
+    parser.set_defaults(run=_run)
+
+
+_EXIT_CODES = "exit code 0: it succeeded, also in part, 1: it did not, 2: the file or a parameter is wrong"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = readable(text).partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
+    return name, value
+
+
+def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[ConfigError]]:
+        found = await workflows.all()
+        files = [file for file in found if not isinstance(file, ConfigError)]
+        documents = [list_document(file, await workflows.recent(file.name)) for file in files]
+        return documents, [file for file in found if isinstance(file, ConfigError)]
+
+    documents, unreadable = program.run(work)
+    for error in unreadable:
+        out.error(str(error), error.hint)
+    if out.as_json:
+        out.document(documents)
+    elif not documents:
+        out.note("no workflows yet; write one with `tocsin workflows new NAME`")
+    else:
+        out.table(("name", "state", "steps", "last run", "description"), [_row(each) for each in documents])
+    return DONE
+
+
+def _row(document: dict[str, Any]) -> tuple[str, ...]:
+    last = document["last_run"]
+    state = "ok" if document["valid"] else f"error: {number_of(document['error_count'], 'mistake')}"
+    ended = f"{last['status']}, {last['started_at'] or last['queued_at']}" if last else "never"
+    return document["name"], state, str(document["steps_count"]), ended, document["description"]
+
+
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(workflows: Workflows) -> tuple[dict[str, Any], WorkflowFile]:
+        file = await workflows.get(readable(arguments.name))
+        return detail_document(file, await workflows.recent(file.name)), file
+
+    document, file = program.run(work)
+    if out.as_json:
+        out.document(document)
+        return DONE
+    last = document["last_run"]
+    shown = {
+        "name": document["name"],
+        "description": document["description"],
+        "file": document["file"],
+        "notify profile": document["notify_profile"] or "none",
+        "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
+    }
+    out.table(("field", "value"), list(shown.items()))
+    if workflow := file.read.workflow:
+        waves = {node["id"]: str(node["wave"]) for node in document["graph"]["nodes"]}
+        rows = [
+            (waves.get(step.name, "after"), step.name, str(step.type), ", ".join(step.needs), step.description)
+            for step in workflow.all_steps()
+        ]
+        out.line("")
+        out.table(("wave", "step", "type", "after", "description"), rows)
+    if document["params"]:
+        out.line("")
+        out.table(("parameter", "type", "default", "description"), [_param_row(n, p) for n, p in _params(document)])
+    _tell_problems(file, out)
+    return DONE
+
+
+def _params(document: dict[str, Any]) -> Sequence[tuple[str, dict[str, Any]]]:
+    return list(document["params"].items())
+
+
+def _param_row(name: str, param: dict[str, Any]) -> tuple[str, ...]:
+    default = "required" if param["required"] else str(param.get("default", ""))
+    return name, param["type"], default, param.get("description", "")
+
+
+def _tell_problems(file: WorkflowFile, out: Console) -> None:
+    for problem in file.read.problems:
+        out.line(problem.as_line(str(file.path)))
+
+
+def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(workflows: Workflows) -> tuple[list[WorkflowFile], list[ConfigError]]:
+        found = await workflows.all() if not arguments.names else [await _named(workflows, n) for n in arguments.names]
+        files = [file for file in found if not isinstance(file, ConfigError)]
+        return files, [file for file in found if isinstance(file, ConfigError)]
+
+    files, unreadable = program.run(work)
+    for error in unreadable:
+        out.error(str(error), error.hint)
+    bad = sum(not file.valid for file in files) + len(unreadable)
+    if out.as_json:
+        out.document([{"name": f.name, "file": str(f.path), **validation_document(f)} for f in files])
+        return FAILED if bad else DONE
+    for file in files:
+        _tell_problems(file, out)
+    out.note(f"{number_of(len(files) + len(unreadable), 'workflow')}, {bad} with mistakes" if bad else _all_fine(files))
+    return FAILED if bad else DONE
+
+
+def _all_fine(files: Sequence[WorkflowFile]) -> str:
+    return f"{number_of(len(files), 'workflow')} without a mistake"
+
+
+async def _named(workflows: Workflows, name: str) -> WorkflowFile:
+    """Return a workflow of the data directory, or a file that is given with its path."""
+    name = readable(name)
+    if "/" not in name and not name.endswith((".yaml", ".yml")):
+        return await workflows.get(name)
+    path = Path(name)
+    read = await workflows.read_text(path.stem, read_limited(path))
+    return WorkflowFile(read.name, path, read.content, read.modified_at, read.read)
+
+
+def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    name = readable(arguments.name)
+    if not re.fullmatch(WORKFLOW_NAME, name):
+        raise ConfigError(f"{name!r} is not a name of a workflow", hint="use letters, digits, '.', '_' and '-'")
+    folder = program.settings().data_dir / "workflows"
+    path = folder / f"{name}.yaml"
+    if path.exists():
+        raise ConfigError(f"{path} exists already", hint="choose another name, or edit it")
+    make_directory(folder)
+    write_atomically(path, example(name))
+    if out.as_json:
+        out.document({"name": name, "file": str(path)})
+    out.line(str(path))
+    out.note(f"edit it, then: tocsin workflows validate {name}")
+    return DONE
+
+
+def _schema(_: argparse.Namespace, out: Console, __: Program) -> int:
+    import json
+
+    schema = published_schema()
+    if out.as_json:
+        out.document(schema)
+    out.text(json.dumps(schema, indent=2))
+    return DONE
+
+
+def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    name = readable(arguments.name)
+    request = WorkflowRequest(
+        RunTrigger.MANUAL,
+        source="cli",
+        params=dict(arguments.param),
+        env=dict(arguments.env),
+        only=tuple(arguments.only),
+        from_step=arguments.from_step,
+    )
+    if arguments.dry_run:
+        return _tell_plan(program.run(lambda workflows: workflows.plan(name, request)), out)
+
+    async def work(workflows: Workflows) -> Run:
+        out.effect_done("the workflow was run")
+        return await workflows.run(name, request, watch=lambda line: _show_line(line, out))
+
+    run = program.run(work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    else:
+        out.table(("step", "status", "took", "why"), [_step_row(step) for step in run.steps])
+        if run.reason:
+            out.error(f"{run.subject_name}: {run.status}: {run.reason}")
+        out.note(f"run {run.id}: {run.status}")
+    return DONE if run.status in {RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED} else FAILED
+
+
+def _step_row(step: Any) -> tuple[str, ...]:
+    took = "" if step.duration_ms is None else f"{step.duration_ms / 1000:.1f} s"
+    return step.name, str(step.status), took, (step.error or {}).get("message", "")
+
+
+def _show_line(line: Line, out: Console) -> None:
+    (out.aside if line.stream.endswith(":stderr") else out.text)(f"{line.stream} | {line.text}")
+
+
+def _tell_plan(planned: PlannedRun, out: Console) -> int:
+    if out.as_json:
+        out.document(planned.as_record())
+        return DONE if planned.ok else FAILED
+    rows = [
+        (str(each.wave), each.step, each.type, _WOULD[each.would_run], each.when or "", each.command)
+        for each in planned.steps
+    ]
+    out.table(("wave", "step", "type", "runs", "when", "command"), rows)
+    for each in planned.steps:
+        for problem in each.problems:
+            out.error(f"{each.step}: {problem}")
+    for problem in planned.problems:
+        out.error(problem, f"tocsin workflows show {planned.workflow.name}")
+    for warning in planned.warnings:
+        out.line(warning)
+    return DONE if planned.ok else FAILED
+
+
+_WOULD = {True: "yes", False: "no", None: "depends"}

@@ -1,0 +1,54 @@
+"""The public form of workflows: with `--json` and in the HTTP interface."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tocsin.delivery.document import timestamp
+from tocsin.features.workflows.engine.plan import graph_of
+from tocsin.features.workflows.store import WorkflowFile
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Run
+
+
+def list_document(file: WorkflowFile, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the record of a workflow in a list; `runs` are its last ones, the newest first."""
+    workflow = file.read.workflow
+    recent = [
+        {"status": str(run.status), "started_at": timestamp(run.started_at), "duration_ms": run.duration_ms}
+        for run in runs
+    ]
+    return {
+        "name": file.name,
+        "description": workflow.description if workflow else "",
+        "notify_profile": (workflow.notify_profile or None) if workflow else None,
+        "steps_count": len(list(workflow.all_steps())) if workflow else 0,
+        "valid": file.valid,
+        "error_count": len(file.read.errors),
+        "file": str(file.path),
+        "updated_at": timestamp(file.modified_at),
+        "schedules": [],
+        "last_run": as_document(runs[0]) if runs else None,
+        "recent": recent,
+    }
+
+
+def detail_document(file: WorkflowFile, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the record of one workflow, with what is in its file."""
+    workflow = file.read.workflow
+    return {
+        **list_document(file, runs),
+        "yaml": file.content.decode(errors="replace"),
+        "params": {name: rule.as_schema() for name, rule in workflow.params.items()} if workflow else {},
+        **validation_document(file),
+    }
+
+
+def validation_document(file: WorkflowFile) -> dict[str, Any]:
+    """Return what is wrong with a workflow, and its graph where nothing is."""
+    workflow = file.read.workflow
+    return {
+        "valid": file.valid,
+        "errors": [problem.as_record() for problem in file.read.errors],
+        "warnings": [problem.as_record() for problem in file.read.warnings],
+        "graph": graph_of(workflow) if workflow else {"nodes": [], "edges": []},
+    }

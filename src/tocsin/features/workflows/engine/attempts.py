@@ -1,0 +1,212 @@
+"""One step of a run: its attempts with pauses between them, once or for each of several values, and its outputs."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.files import read_limited
+from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
+from tocsin.features.workflows.engine.values import StepScope, spelled
+from tocsin.features.workflows.language.model import Step, StepType, Workflow
+from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError
+from tocsin.features.workflows.language.template import Template
+from tocsin.runs.model import RunStatus, StepRun
+from tocsin.runs.recorder import RunHandle
+
+MAX_ITEMS = 1_000
+_MAX_FILE_BYTES = 1024 * 1024
+
+
+class StepWork:
+    """Carries out one step that is to run."""
+
+    def __init__(
+        self,
+        *,
+        workflow: Workflow,
+        step: Step,
+        scope: StepScope,
+        handle: RunHandle,
+        execute: Execute,
+        clock: Clock,
+        environment: Mapping[str, str],
+        ending: asyncio.Event,
+    ) -> None:
+        self._workflow = workflow
+        self._step = step
+        self._scope = scope
+        self._handle = handle
+        self._execute = execute
+        self._clock = clock
+        self._environment = environment
+        self._ending = ending
+        self._record = StepRun(
+            step.name,
+            str(step.type),
+            RunStatus.RUNNING,
+            started_at=clock.now(),
+            when=step.when.text if step.when else None,
+        )
+
+    async def run(self) -> StepRun:
+        """Run the step to its end and return its record."""
+        await self._handle.save_steps(self._record)
+        if self._step.for_each is None:
+            outcome, outputs = await self._tries(self._scope, self._step.name)
+        else:
+            outcome, outputs = await self._each()
+        message = outcome.reason
+        return replace(
+            self._record,
+            status=outcome.status,
+            finished_at=self._clock.now(),
+            exit_code=outcome.exit_code,
+            error=None if outcome.ok else {"code": outcome.code or "step-failed", "message": message},
+            outputs=outputs,
+        )
+
+    async def _each(self) -> tuple[StepOutcome, dict[str, Any]]:
+        """Run the step for each value; it fails where one fails, and its outputs are lists."""
+        try:
+            items = self._items()
+        except TocsinError as error:
+            return failed(error.sentence(), error.code), {}
+        slots = asyncio.Semaphore(self._step.max_parallel)
+
+        async def one(number: int, item: Any) -> tuple[StepOutcome, dict[str, Any]]:
+            async with slots:
+                return await self._tries(replace(self._scope, item=item), f"{self._step.name}[{number}]")
+
+        ended = await asyncio.gather(*(one(number, item) for number, item in enumerate(items)))
+        names = dict.fromkeys(name for _, outputs in ended for name in outputs)
+        listed = {name: [outputs.get(name) for _, outputs in ended] for name in names}
+        bad = [(number, outcome) for number, (outcome, _) in enumerate(ended) if not outcome.ok]
+        if not bad:
+            return StepOutcome(RunStatus.SUCCEEDED), listed
+        number, first = bad[0]
+        reason = f"{len(bad)} of {len(ended)} failed, first that for {spelled(items[number])[:100]!r}: {first.reason}"
+        return replace(first, reason=reason), listed
+
+    def _items(self) -> Sequence[Any]:
+        values = self._step.for_each
+        if isinstance(values, Template):
+            items = self._scope.structure(values)
+            if isinstance(items, str):
+                items = _listed(items)
+        else:
+            items = [self._scope.structure(each) for each in values or ()]
+        if not isinstance(items, list):
+            raise OutputRuleError("for_each needs a list")
+        if len(items) > MAX_ITEMS:
+            raise OutputRuleError(f"for_each takes at most {MAX_ITEMS:,} values, found {len(items):,}")
+        return items
+
+    async def _tries(self, scope: StepScope, stream: str) -> tuple[StepOutcome, dict[str, Any]]:
+        """Try until it succeeds or no attempt is left; return how the last one ended, and the outputs."""
+        rule = self._step.retry
+        for attempt in range(1, rule.max_attempts + 1):
+            log = StepLog(self._handle, stream)
+            outcome, outputs = await self._try(scope, log, attempt)
+            again = attempt < rule.max_attempts and self._may_help(outcome) and not self._ending.is_set()
+            if not again:
+                break
+            delay = rule.delay_after(attempt)
+            self._handle.write(
+                "system", f"{stream}: attempt {attempt} failed: {outcome.reason}; again in {delay:g} s\n"
+            )
+            self._record = replace(self._record, attempt=attempt + 1)
+            await self._handle.save_steps(self._record)
+            await sleep_or_event(self._clock, delay, self._ending)
+        return outcome, outputs
+
+    def _may_help(self, outcome: StepOutcome) -> bool:
+        if outcome.status not in {RunStatus.FAILED, RunStatus.TIMED_OUT}:
+            return False
+        codes = self._step.retry.on_exit_codes
+        return not codes or outcome.exit_code in codes
+
+    async def _try(self, scope: StepScope, log: StepLog, attempt: int) -> tuple[StepOutcome, dict[str, Any]]:
+        try:
+            call = self._call(scope, log, attempt)
+            outcome = await self._in_time(call)
+        except TocsinError as error:
+            return failed(error.sentence(), error.code), {}
+        if self._ending.is_set() and not outcome.ok:
+            outcome = replace(outcome, status=RunStatus.CANCELLED, reason="the run was ended", code="cancelled")
+        try:
+            return outcome, {**outcome.outputs, **await self._outputs(call, outcome)}
+        except OutputRuleError as error:
+            if not outcome.ok:
+                return outcome, dict(outcome.outputs)
+            return failed(str(error), error.code, exit_code=outcome.exit_code), dict(outcome.outputs)
+
+    async def _in_time(self, call: StepCall) -> StepOutcome:
+        """Execute an attempt within its time; a command and a wait know their limits themselves."""
+        limit = self._step.timeout_s
+        if not limit or self._step.type in {StepType.SHELL, StepType.WAIT}:
+            return await self._execute(call)
+        try:
+            async with asyncio.timeout(limit):
+                return await self._execute(call)
+        except TimeoutError:
+            return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out")
+
+    def _call(self, scope: StepScope, log: StepLog, attempt: int) -> StepCall:
+        env = {name: scope.text(template) for name, template in self._step.env.items()}
+        inner = scope.with_env(env)
+        folder = scope.folder
+        if self._step.working_dir is not None:
+            folder /= Path(inner.text(self._step.working_dir)).expanduser()
+            if not folder.is_dir():
+                raise OutputRuleError(f"working_dir: there is no directory {folder}")
+        told = {"STEP": self._step.name, "ATTEMPT": str(attempt)}
+        return StepCall(
+            workflow=self._workflow,
+            step=self._step,
+            scope=replace(inner, folder=folder),
+            log=log,
+            handle=self._handle,
+            env={**self._environment, **scope.values.env, **env, **told},
+            folder=folder,
+            attempt=attempt,
+        )
+
+    async def _outputs(self, call: StepCall, outcome: StepOutcome) -> dict[str, Any]:
+        """Return what the step hands on; raises OutputRuleError with the name of the output."""
+        found = {}
+        for name, rule in self._step.outputs.items():
+            try:
+                found[name] = rule.of(await self._source(call, outcome, rule))
+            except OutputRuleError as error:
+                raise OutputRuleError(f"output {name}: {error}") from None
+        return found
+
+    async def _source(self, call: StepCall, outcome: StepOutcome, rule: OutputRule) -> str:
+        if rule.source == "exit_code":
+            return "" if outcome.exit_code is None else str(outcome.exit_code)
+        if rule.source.startswith("file:"):
+            return await asyncio.to_thread(_read, call.folder / rule.source.removeprefix("file:").strip())
+        if rule.source in call.log.cut and not any(each.name == "last_line" for each in rule.filters):
+            raise OutputRuleError(f"{rule.source} is longer than 1 MiB: print less, or take its last_line")
+        return outcome.stderr if rule.source == "stderr" else outcome.stdout
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_limited(path, _MAX_FILE_BYTES).decode(errors="replace")
+    except TocsinError as error:
+        raise OutputRuleError(str(error)) from None
+
+
+def _listed(text: str) -> Any:
+    """Return the list that a text holds: JSON, or else its lines."""
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return [line.strip() for line in text.splitlines() if line.strip()]

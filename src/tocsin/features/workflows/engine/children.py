@@ -1,0 +1,126 @@
+"""Steps that start a run of its own: of a skill, on other hosts, of another workflow."""
+
+import asyncio
+import json
+import shlex
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tocsin.features.context import StartRun
+from tocsin.features.workflows.engine.shell import script_of
+from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
+from tocsin.features.workflows.language.template import Template
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.service import Runs
+
+
+class StartChild(Protocol):
+    """Starts another workflow as a child of this run."""
+
+    async def __call__(self, name: str, params: dict[str, Any], parent_run_id: str) -> ActiveRun:
+        """Return its run as soon as it is recorded."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSteps:
+    """Starts runs, waits for them, and ends them with the step."""
+
+    runs: Runs
+    start_run: StartRun
+    start_workflow: StartChild
+    source: str
+    actor: str | None
+
+    async def skill(self, call: StepCall) -> StepOutcome:
+        """Run the skill of a step."""
+        params: dict[str, Any] = {
+            "args": [call.scope.text(template) for template in call.step.option("args", [])],
+            "input": call.option("input"),
+            "mode": call.step.option("mode", "sandboxed"),
+        }
+        running = await self._start(RunKind.SKILL, call.command().strip(), params, call)
+        return await self._followed(running, call, self._printed)
+
+    async def ssh(self, call: StepCall) -> StepOutcome:
+        """Run the command of a step on its hosts; values are variables of the remote shell."""
+        template = call.step.command
+        script, variables = script_of(call, template if isinstance(template, Template) else Template())
+        given = [f"{name}={shlex.quote(value)}" for name, value in {**_own_env(call), **variables}.items()]
+        params = {
+            "hosts": call.step.option("hosts", []),
+            "groups": call.step.option("groups", []),
+            "command": "\n".join([*given, *(f"export {each.partition('=')[0]}" for each in given), script]),
+            "user": call.step.option("user"),
+            "max_parallel": call.step.max_parallel,
+            "stop_on_failure": call.step.option("stop_on_failure", False),
+            "timeout_seconds": call.step.timeout_s,
+        }
+        running = await self._start(RunKind.SSH, f"{call.workflow.name}/{call.step.name}", params, call)
+        return await self._followed(running, call, self._printed)
+
+    async def workflow(self, call: StepCall) -> StepOutcome:
+        """Run the workflow of a step; what its outputs are read from is JSON: step, output, value."""
+        params = call.scope.structure(dict(call.step.params))
+        running = await self.start_workflow(call.command().strip(), params, call.log.run_id)
+        return await self._followed(running, call, _handed_on)
+
+    async def _start(self, kind: RunKind, subject: str, params: dict[str, Any], call: StepCall) -> ActiveRun:
+        return await self.start_run(
+            kind,
+            subject,
+            source=self.source,
+            cause=RunTrigger.WORKFLOW,
+            actor=self.actor,
+            params=params,
+            parent_run_id=call.log.run_id,
+        )
+
+    async def _followed(
+        self, running: ActiveRun, call: StepCall, text_of: Callable[[Run, StepCall], Awaitable[str]]
+    ) -> StepOutcome:
+        """Wait for a run and return how it ended; where the step is ended, the run is, too."""
+        name = f"{running.run.kind} {running.run.subject_name}, run {running.run.id}"
+        call.log.write("system", f"started: {name}")
+        try:
+            run = await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        text = await text_of(run, call)
+        ok = run.status in {RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED}
+        call.log.write("system", f"{run.status}: {name}")
+        status = RunStatus.SUCCEEDED if ok else _ENDED.get(run.status, RunStatus.FAILED)
+        reason = "" if ok else f"{run.subject_name} {run.status}{': ' if run.reason else ''}{run.reason or ''}"
+        code = "" if ok else (run.error or {}).get("code", str(run.status))
+        stderr = call.log.kept("stderr")
+        return StepOutcome(status, reason, code, run.exit_code, text, stderr, {"run_id": run.id})
+
+    async def _printed(self, run: Run, call: StepCall) -> str:
+        """Return what a run printed to standard output; the log of this run gets all of it."""
+        from_line, size = 1, 0
+        while True:
+            page = await self.runs.log(run.id, from_line)
+            for line in page.lines:
+                call.log.write("stderr" if line.stream == "stderr" else "stdout", f"{line.text}\n")
+                size += len(line.text)
+            if not page.lines or page.complete or size > MAX_KEPT_BYTES:
+                return call.log.kept("stdout")
+            from_line = page.next_line
+
+
+def _own_env(call: StepCall) -> dict[str, str]:
+    return {**call.scope.values.env, **call.scope.env}
+
+
+async def _handed_on(run: Run, _: StepCall) -> str:
+    return json.dumps({step.name: dict(step.outputs) for step in run.steps}, ensure_ascii=False)
+
+
+_ENDED = {
+    RunStatus.TIMED_OUT: RunStatus.TIMED_OUT,
+    RunStatus.CANCELLED: RunStatus.CANCELLED,
+    RunStatus.INTERRUPTED: RunStatus.INTERRUPTED,
+}

@@ -1,0 +1,81 @@
+"""Steps of the types notify and prompt: a message to people, a question to the chat model."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.context import Ask
+from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.messenger import Messenger
+
+CODE_FENCE = "```"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSteps:
+    """Sends what notify steps say, and asks what prompt steps ask."""
+
+    messenger: Messenger
+    ask: Ask
+    caller: Caller
+
+    async def notify(self, call: StepCall) -> StepOutcome:
+        """Send the message of a step; one that is not sent fails the step only where it is `required`."""
+        subject, text = call.option("subject"), call.command()
+        message = f"{subject}\n{text}" if subject else text
+        profile = call.option("profile")
+        try:
+            results = await self._send(call, profile, message)
+        except TocsinError as error:
+            results = []
+            problem = error.sentence()
+        else:
+            problem = "; ".join(result.error for result in results if not result.ok)
+        sent = sum(result.ok for result in results)
+        outputs = {"sent": sent, "failed": len(results) - sent}
+        for result in results:
+            call.log.write(
+                "stdout", f"{result.channel} {result.target}: {result.message if result.ok else result.error}"
+            )
+        if problem and call.step.option("required", False):
+            return failed(problem, "not-sent", outputs=outputs)
+        if problem:
+            call.log.write("system", f"not sent, which does not fail the step: {problem}")
+        return succeeded(**outputs)
+
+    async def _send(self, call: StepCall, profile: str, message: str) -> Any:
+        if profile:
+            return (await self.messenger.notify(profile, message, self.caller)).results
+        receipt = await self.messenger.send(call.option("channel"), call.option("target"), message, self.caller)
+        return (receipt.result,)
+
+    async def prompt(self, call: StepCall) -> StepOutcome:
+        """Ask the chat model."""
+        wants_json = call.step.option("response_format", "text") == "json"
+        given = {
+            "system": call.option("system"),
+            "model": call.step.option("model", ""),
+            "max_tokens": call.step.option("max_tokens"),
+            "temperature": call.step.option("temperature"),
+        }
+        question = call.command()
+        if wants_json:
+            question = f"{question}\n\nAnswer with one JSON document and nothing else."
+        answer = await self.ask(question, **{name: value for name, value in given.items() if value not in {"", None}})
+        call.log.write("stdout", answer)
+        if not wants_json:
+            return succeeded(answer, text=answer, json=None)
+        try:
+            return succeeded(answer, text=answer, json=json.loads(_unfenced(answer)))
+        except ValueError:
+            return failed("the answer is not JSON", "not-json", stdout=answer, outputs={"text": answer, "json": None})
+
+
+def _unfenced(answer: str) -> str:
+    """Return an answer without the code fence that models like to put around it."""
+    text = answer.strip()
+    if text.startswith(CODE_FENCE) and text.endswith(CODE_FENCE):
+        return text.removesuffix(CODE_FENCE).partition("\n")[2]
+    return text

@@ -1,0 +1,190 @@
+"""What a run would do: every step with its wave, its condition and its command, as far as that is known before."""
+
+import shlex
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.workflows.engine.values import RunValues, StepScope, spelled
+from tocsin.features.workflows.language.graph import waves
+from tocsin.features.workflows.language.model import Step, StepType, Workflow
+from tocsin.features.workflows.language.template import Placeholder, Template
+
+_BUILT_IN = frozenset({
+    ".", ":", "[", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "false",
+    "for", "function", "getopts", "hash", "if", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
+    "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "(",
+    "!", "echo", "source",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step of a plan; `would_run` is None where that depends on other steps."""
+
+    step: str
+    type: str
+    wave: int
+    group: str  # steps, on_success, on_failure or on_finish
+    would_run: bool | None
+    when: str | None
+    command: str
+    depends_on: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def as_record(self) -> dict[str, Any]:
+        """Return what `--json` and the HTTP interface show of it."""
+        return {
+            "step": self.step,
+            "type": self.type,
+            "wave": self.wave,
+            "group": self.group,
+            "would_run": self.would_run,
+            "when": self.when,
+            "command": self.command,
+            "depends_on": list(self.depends_on),
+            "hosts": list(self.hosts),
+            "problems": list(self.problems),
+        }
+
+
+class _UndecidedError(TocsinError):
+    """A condition depends on what has not happened yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanScope(StepScope):
+    """The scope of a step that does not run: what other steps hand on is not known."""
+
+    left_out: Collection[str] = field(default=())
+
+    def _of_step(self, step: Any, parts: list[str]) -> Any:
+        if step is None:
+            raise _UndecidedError("it is known when the steps before have ended")
+        return StepScope._of_step(self, step, parts)  # noqa: SLF001  # its own parent
+
+    def state(self, name: str) -> bool:
+        if name == "always":
+            return True
+        if any(each not in self.values.steps for each in self.before):
+            raise _UndecidedError("it is known when the steps before have ended")
+        return StepScope.state(self, name)
+
+    def ready(self) -> bool:
+        return True
+
+
+def plan(workflow: Workflow, values: RunValues, folder: Path, path: str, redact: Any) -> tuple[PlannedStep, ...]:
+    """Return every step in the order in which it can start at the earliest."""
+    found: list[PlannedStep] = []
+    offset = 0
+    groups = {
+        "steps": workflow.steps,
+        "on_success": workflow.on_success,
+        "on_failure": workflow.on_failure,
+        "on_finish": workflow.on_finish,
+    }
+    for group, steps in groups.items():
+        needs = {step.name: step.needs for step in steps}
+        wave_of = waves(needs)
+        everything = [step.name for step in workflow.steps] if group != "steps" else list(needs)
+        planned = [
+            _planned(step, group, offset + wave_of[step.name], _PlanScope(values, everything, (), folder), path)
+            for step in steps
+        ]
+        found += sorted(planned, key=lambda each: each.wave)
+        offset += max(wave_of.values(), default=0)
+    return tuple(replace(each, command=redact(each.command)) for each in found)
+
+
+def _planned(step: Step, group: str, wave: int, scope: StepScope, path: str) -> PlannedStep:
+    would_run, problem = _would_run(step, scope)
+    if group in {"on_success", "on_failure"}:
+        would_run = None if would_run else would_run
+    kept = step.name in scope.values.steps
+    problems = [text for text in (problem, _missing_program(step, path, scope)) if text]
+    hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
+    return PlannedStep(
+        step.name,
+        str(step.type),
+        wave,
+        group,
+        False if kept else would_run,
+        step.when.text if step.when else None,
+        shown_command(step, scope),
+        step.needs,
+        hosts,
+        tuple(problems),
+    )
+
+
+def _would_run(step: Step, scope: StepScope) -> tuple[bool | None, str]:
+    if step.when is None:
+        return True, ""
+    try:
+        return step.when.holds(scope), ""
+    except _UndecidedError:
+        return None, ""
+    except TocsinError as error:
+        return False, f"when: {error.sentence()}"
+
+
+def shown_command(step: Step, scope: StepScope) -> str:
+    """Return the command of a step with the values that are known; others stay as they are written."""
+
+    def shown(placeholder: Placeholder) -> str:
+        try:
+            return spelled(scope.value_of(placeholder.path))
+        except TocsinError:
+            return placeholder.spelled()
+
+    def filled(template: Template) -> str:
+        return template.fill(lambda each: each.spelled() if each.secret else shown(each))
+
+    if isinstance(step.command, tuple):
+        return shlex.join(map(filled, step.command))
+    if step.type is StepType.HTTP:
+        return f"{step.option('method', 'GET')} {filled(step.options['url'])}"
+    if step.type is StepType.WAIT:
+        chosen = {name: step.option(name) for name in ("duration", "until", "approval") if step.option(name)}
+        return ", ".join(f"{name} {value:g} s" if name == "duration" else f"{name} {value}" for name, value in
+                         chosen.items()).replace("approval True", "approval")  # fmt: skip
+    return filled(step.command)
+
+
+def _missing_program(step: Step, path: str, scope: StepScope) -> str:
+    """Return what is wrong with the program that a step starts, if it can be told."""
+    if step.type is not StepType.SHELL:
+        return ""
+    if isinstance(step.command, tuple):
+        program = step.command[0].literal()
+    else:
+        shell = step.option("shell")
+        if shell and not shutil.which(shell[0], path=path):
+            return f"the shell {shell[0]} is not installed"
+        program = _first_word(step.command)
+    if not program or program in _BUILT_IN or "/" in program or "=" in program or "$" in program:
+        return ""
+    return "" if shutil.which(program, path=path) else f"the program {program} is not installed"
+
+
+def _first_word(script: Template) -> str:
+    """Return the first word of a script, where that is a program beyond doubt."""
+    first = script.pieces[0] if script.pieces else ""
+    if not isinstance(first, str):
+        return ""
+    line = next((line for line in first.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
+    word = line.split(maxsplit=1)[0] if line.split() else ""
+    whole = len(script.pieces) == 1 or word != line.strip()
+    return word if whole and word.replace("-", "").replace("_", "").replace(".", "").isalnum() else ""
+
+
+def graph_of(workflow: Workflow) -> Mapping[str, Any]:
+    """Return the steps and the edges between them, for a drawing."""
+    wave_of = waves({step.name: step.needs for step in workflow.steps})
+    nodes = [{"id": step.name, "type": str(step.type), "wave": wave_of[step.name]} for step in workflow.steps]
+    return {"nodes": nodes, "edges": [[need, step.name] for step in workflow.steps for need in step.needs]}

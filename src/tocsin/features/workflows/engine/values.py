@@ -1,0 +1,126 @@
+"""The values that exist while a workflow runs, and what of them one step sees."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.workflows.language.template import Placeholder, Template
+from tocsin.runs.model import RunStatus, StepRun
+
+ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+
+
+class ValueMissingError(TocsinError):
+    """A value that a step refers to does not exist in this run."""
+
+    code = "unknown-variable"
+
+
+@dataclass(slots=True)
+class RunValues:
+    """What all steps of a run share; `steps` grows as they end."""
+
+    params: Mapping[str, Any]
+    run: Mapping[str, Any]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    steps: dict[str, StepRun] = field(default_factory=dict)
+    forgiven: set[str] = field(default_factory=set)  # failed steps after which the run goes on
+
+
+@dataclass(frozen=True, slots=True)
+class StepScope:
+    """What the texts and the condition of one step are evaluated in."""
+
+    values: RunValues
+    before: Collection[str]  # the steps that decide on `success()` and `failure()`
+    blockers: Collection[str]  # the steps whose failure keeps it from running
+    folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    item: Any = None
+
+    def with_env(self, env: Mapping[str, str]) -> "StepScope":
+        """Return the scope with the step's own variables as well."""
+        return replace(self, env=env)
+
+    def value_of(self, path: str) -> Any:
+        """Return the value of a name; raises ValueMissingError."""
+        root, *rest = path.split(".")
+        try:
+            match root, rest:
+                case "item", _:
+                    return self.item
+                case "params", [name]:
+                    return self.values.params[name]
+                case "run", [name]:
+                    return self.values.run[name]
+                case "env", [name]:
+                    return {**self.values.env, **self.env}[name]
+                case "steps", [name, *parts]:
+                    return self._of_step(self.values.steps.get(name), parts)
+        except KeyError:
+            pass
+        raise ValueMissingError(f"{path} has no value in this run")
+
+    def _of_step(self, step: StepRun | None, parts: list[str]) -> Any:
+        if parts == ["status"]:
+            return str(step.status) if step else "skipped"
+        if parts == ["exit_code"]:
+            return step.exit_code if step else None
+        return step.outputs.get(parts[1]) if step else None
+
+    def failed(self, names: Collection[str]) -> list[str]:
+        """Return which of some steps ended badly and stop the run."""
+        found = [(name, self.values.steps.get(name)) for name in names]
+        return [
+            name for name, step in found if step and step.status in ENDED_BADLY and name not in self.values.forgiven
+        ]
+
+    def state(self, name: str) -> bool:
+        """Return what `success()`, `failure()` or `always()` is."""
+        if name == "always":
+            return True
+        return bool(self.failed(self.before)) is (name == "failure")
+
+    def ready(self) -> bool:
+        """Whether no step that it waits for has failed."""
+        return not self.failed(self.blockers)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there; a relative path begins where commands run."""
+        return (self.folder / path).exists()
+
+    def text(self, template: Template, spell: Callable[[Any], str] | None = None) -> str:
+        """Return a text with its values; `spell` quotes those that are not raw."""
+        return template.fill(lambda placeholder: self.text_of(placeholder, spell))
+
+    def text_of(self, placeholder: Placeholder, spell: Callable[[Any], str] | None = None) -> str:
+        """Return what stands for a placeholder."""
+        if placeholder.secret:
+            return self.values.secrets[placeholder.path]
+        value = self.value_of(placeholder.path)
+        return spelled(value) if spell is None or placeholder.raw else spell(value)
+
+    def structure(self, value: Any) -> Any:
+        """Return a value of the file with the templates in it filled; one that is a single `${…}` keeps its type."""
+        if isinstance(value, Template):
+            if len(value.pieces) == 1 and isinstance(piece := value.pieces[0], Placeholder) and not piece.secret:
+                return self.value_of(piece.path)
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.structure(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self.structure(each) for name, each in value.items()}
+        return value
+
+
+def spelled(value: Any) -> str:
+    """Return a value as text: nothing for `None`, JSON for lists and mappings."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)

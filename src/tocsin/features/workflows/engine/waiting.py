@@ -1,0 +1,84 @@
+"""Steps of the type wait: for a while, until a time, or until somebody approves."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from tocsin.core.time.clock import Clock
+from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
+from tocsin.runs.model import RunStatus, StepRun
+
+_SLICE_S = 3600.0  # at the end of each the clock is read anew: it may have been set
+
+
+@dataclass(frozen=True, slots=True)
+class WaitSteps:
+    """Waits as steps say."""
+
+    clock: Clock
+
+    async def run(self, call: StepCall) -> StepOutcome:
+        """Wait for what one step names."""
+        if call.step.option("approval", False):
+            return await self._approval(call)
+        duration = call.step.option("duration")
+        end = self.clock.now() + duration if duration is not None else self._end_of(call)
+        limit = call.step.timeout_s
+        if limit and end - self.clock.now() > limit:
+            await self._until(self.clock.now() + limit)
+            return self._timed_out(call, limit)
+        await self._until(end)
+        return succeeded(decision="", by="", comment="")
+
+    async def _until(self, end: float) -> None:
+        while (left := end - self.clock.now()) > 0:
+            await self.clock.sleep(min(left, _SLICE_S))
+
+    def _end_of(self, call: StepCall) -> float:
+        zone = ZoneInfo(call.workflow.timezone) if call.workflow.timezone else None
+        now = datetime.fromtimestamp(self.clock.now(), zone) if zone else _local(self.clock.now())
+        return instant_of(call.step.option("until"), now).timestamp()
+
+    async def _approval(self, call: StepCall) -> StepOutcome:
+        step, limit = call.step, call.step.timeout_s
+        message = call.option("message") or step.description or f"{call.workflow.name}: {step.name}"
+        approvers = tuple(step.option("approvers", ()))
+        waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
+        await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None))
+        call.log.write("system", f"waiting for approval: {message}")
+        try:
+            async with asyncio.timeout(limit):
+                decision = await call.handle.decision(step.name, message, approvers)
+        except TimeoutError:
+            return self._timed_out(call, limit or 0.0)
+        by = decision.by or "the operator"
+        outputs = {
+            "decision": "approved" if decision.approved else "rejected",
+            "by": decision.by or "",
+            "comment": decision.comment,
+        }
+        call.log.write("system", f"{outputs['decision']} by {by}{': ' if decision.comment else ''}{decision.comment}")
+        if decision.approved:
+            return succeeded(decision.comment, **outputs)
+        said = f"{by} rejected it{': ' if decision.comment else ''}{decision.comment}"
+        return failed(said, "rejected", stdout=decision.comment, outputs=outputs)
+
+    def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:
+        outputs = {"decision": "timed_out", "by": "", "comment": ""}
+        if call.step.option("on_timeout", "fail") == "continue":
+            return succeeded(**outputs)
+        return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
+
+
+def _local(now: float) -> datetime:
+    return datetime.fromtimestamp(now).astimezone()
+
+
+def instant_of(text: str, now: datetime) -> datetime:
+    """Return the instant that `18:00` or `2026-12-01T09:00` means in the zone of `now`: the next one of that time."""
+    if "-" in text:
+        return datetime.fromisoformat(text.replace(" ", "T")).replace(tzinfo=now.tzinfo)
+    hour, minute, *second = map(int, text.split(":"))
+    today = now.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
+    return today if today > now else today + timedelta(days=1)

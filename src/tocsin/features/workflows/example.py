@@ -1,0 +1,40 @@
+"""The commented example that `tocsin workflows new` writes."""
+
+EXAMPLE = """\
+# yaml-language-server: $schema=./schema.json
+# Check: tocsin workflows validate {name}    Plan: tocsin workflows run {name} --dry-run
+name: {name}
+description: Report how full a disk is
+
+# Values that a run is given: tocsin workflows run {name} --param folder=/var
+params:
+  folder: {{type: string, default: /, description: Which file system}}
+  limit: {{type: integer, default: 90, minimum: 1, maximum: 100}}
+
+# Who gets a summary when a run fails, and when one succeeds again. The profile must exist in profiles.yaml.
+# notify_profile: oncall
+# notify_on: [failure, recovery]
+
+# Without depends_on the steps run from top to bottom.
+steps:
+  - name: measure
+    # A value is a variable of the shell here: it can never become code.
+    command: df -P ${{params.folder}} | awk 'NR == 2 {{ print $5 }}' | tr -d %
+    timeout: 30s
+    outputs:
+      used: stdout | trim
+
+  - name: warn
+    when: steps.measure.outputs.used > params.limit
+    command: echo "the file system of ${{params.folder}} is ${{steps.measure.outputs.used}} % full"
+
+# These run after the steps, when the run has failed.
+on_failure:
+  - name: explain
+    command: echo "the measurement failed with exit code ${{steps.measure.exit_code}}"
+"""
+
+
+def example(name: str) -> str:
+    """Return the file of a new workflow."""
+    return EXAMPLE.format(name=name)

@@ -1,0 +1,161 @@
+"""A workflow as its file says it, with every reference checked."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tocsin.features.workflows.language.expression import Expression
+from tocsin.features.workflows.language.outputs import OutputRule
+from tocsin.features.workflows.language.template import Template
+
+MAX_DEPTH = 5  # workflows inside each other
+DEFAULT_SHELL = ("sh", "-eu")
+
+
+class StepType(StrEnum):
+    """What a step does."""
+
+    SHELL = "shell"
+    SSH = "ssh"
+    SKILL = "skill"
+    PROMPT = "prompt"
+    NOTIFY = "notify"
+    HTTP = "http"
+    WAIT = "wait"
+    WORKFLOW = "workflow"
+
+
+ALIASES = {"chat": StepType.PROMPT, "message": StepType.NOTIFY}
+
+
+class Severity(StrEnum):
+    """Whether a problem keeps the workflow from running."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class WorkflowProblem(NamedTuple):
+    """One problem of a file and its place; `pointer` is a JSON pointer."""
+
+    line: int
+    column: int
+    key: str
+    pointer: str
+    code: str
+    detail: str
+    suggestion: str = ""
+    severity: str = Severity.ERROR
+    where: str = ""  # the way to the value, as in `steps[1].command`
+
+    def as_record(self) -> dict[str, object]:
+        """Return what `--json` and the HTTP interface show of it."""
+        record = self._asdict()
+        del record["where"]
+        return {**record, "severity": str(self.severity), "suggestion": self.suggestion or None}
+
+    def as_line(self, file: str) -> str:
+        """Return the line that editors understand."""
+        warned = "warning: " if self.severity == Severity.WARNING else ""
+        where = f"{self.where}: " if self.where else ""
+        return f"{file}:{self.line}:{self.column}: {warned}{where}{self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """How often a failed step is tried, and how long the pauses are."""
+
+    max_attempts: int = 1
+    delay_s: float = 10.0
+    backoff: float = 2.0
+    max_delay_s: float = 300.0
+    on_exit_codes: tuple[int, ...] = ()
+
+    def delay_after(self, attempt: int) -> float:
+        """Return the seconds to wait after the attempt of that number, counted from 1."""
+        return float(min(self.delay_s * self.backoff ** min(attempt - 1, 64), self.max_delay_s))
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRule:
+    """One parameter of a workflow."""
+
+    type: str
+    required: bool = False
+    default: Any = None
+    description: str = ""
+    enum: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def as_schema(self) -> dict[str, Any]:
+        """Return the parameter as a form shows it."""
+        kind = {"type": "array"} if self.type == "list" else {"type": self.type}
+        given = {
+            "description": self.description or None,
+            "default": self.default,
+            "enum": list(self.enum) or None,
+            "minimum": self.minimum,
+            "maximum": self.maximum,
+        }
+        return {**kind, "required": self.required, **{name: v for name, v in given.items() if v is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `command` is a template, or one for each word of a program that is started without a shell."""
+
+    name: str
+    type: StepType
+    line: int
+    command: Template | tuple[Template, ...]
+    description: str = ""
+    needs: tuple[str, ...] = ()  # the steps it starts after, in order or in the graph
+    when: Expression | None = None
+    env: Mapping[str, Template] = field(default_factory=dict)
+    working_dir: Template | None = None
+    timeout_s: float | None = None
+    retry: RetryRule = field(default_factory=RetryRule)
+    continue_on_error: bool = False
+    outputs: Mapping[str, OutputRule] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)  # of a child workflow: values with templates in them
+    for_each: "tuple[Any, ...] | Template | None" = None
+    max_parallel: int = 1
+    require_success: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)  # the keys of its type alone
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """Return a key of its type; the default where the file does not have it."""
+        value = self.options.get(name)
+        return default if value is None else value
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """One workflow file without mistakes."""
+
+    name: str
+    description: str
+    steps: tuple[Step, ...]
+    graph: bool  # whether `depends_on` decides on the order
+    notify_profile: str = ""
+    notify_on: tuple[str, ...] = ("always",)
+    timezone: str = ""
+    timeout_s: float | None = None
+    max_parallel: int = 4
+    overlap: str = "skip"
+    env: Mapping[str, Template] = field(default_factory=dict)
+    params: Mapping[str, ParamRule] = field(default_factory=dict)
+    working_dir: str = ""
+    on_success: tuple[Step, ...] = ()
+    on_failure: tuple[Step, ...] = ()
+    on_finish: tuple[Step, ...] = ()
+
+    def all_steps(self) -> Iterator[Step]:
+        """Yield every step, those that run after the others last."""
+        yield from (*self.steps, *self.on_success, *self.on_failure, *self.on_finish)
+
+    def step(self, name: str) -> Step | None:
+        """Return the step of that name."""
+        return next((step for step in self.all_steps() if step.name == name), None)

@@ -1,0 +1,77 @@
+"""Which names a text of a workflow may refer to, and what is wrong with another one."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tocsin.core.reading.value import did_you_mean, near_word
+
+ROOTS = ("params", "env", "steps", "run", "item")
+RUN = ("id", "name", "scheduled_for", "trigger", "attempt", "started_at")
+STEP = ("status", "exit_code", "outputs")
+
+
+class NameProblem(NamedTuple):
+    """Why a name cannot be used, and what was probably meant."""
+
+    detail: str
+    near: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """What exists where a text stands."""
+
+    params: Collection[str] = ()
+    env: Collection[str] = ()
+    steps: Mapping[str, Collection[str]] = field(default_factory=dict)  # that end before: their outputs by name
+    later: Collection[str] = ()  # other steps of the file
+    item: bool = False
+
+    def problem(self, path: str) -> NameProblem | None:
+        """Return what is wrong with a name, if anything."""
+        root, *rest = path.split(".")
+        if root == "item":
+            return None if self.item else NameProblem("item exists in a step with for_each alone")
+        if root == "steps" and rest:
+            return self._step(rest)
+        if root in {"params", "env", "run"} and len(rest) == 1:
+            known: Collection[str] = {"params": self.params, "env": self.env, "run": RUN}[root]
+            return None if rest[0] in known else self._unknown(path, f"{root}.", rest[0], known)
+        if root in ROOTS:
+            return NameProblem(f"{path!r} is not a value: write {root}.NAME")
+        return self._elsewhere(path)
+
+    def _step(self, rest: list[str]) -> NameProblem | None:
+        name, *parts = rest
+        path = f"steps.{'.'.join(rest)}"
+        if name not in self.steps:
+            if name in self.later:
+                return NameProblem(f"the step {name!r} does not end before this one: add it to depends_on")
+            return self._unknown(path, "steps.", name, self.steps)
+        if not parts or parts[0] not in STEP:
+            return self._unknown(path, f"steps.{name}.", parts[0] if parts else "", STEP)
+        if parts[0] != "outputs":
+            return NameProblem(f"{path!r} has nothing below {parts[0]}") if parts[1:] else None
+        known = self.steps[name]
+        if len(parts) != 2 or parts[1] not in known:
+            return self._unknown(path, f"steps.{name}.outputs.", parts[1] if parts[1:] else "", known)
+        return None
+
+    def _unknown(self, path: str, before: str, word: str, known: Collection[str]) -> NameProblem:
+        near = near_word(word, known)
+        listed = "" if near or not known else f"; there are: {', '.join(sorted(known)[:8])}"
+        meant = f"{before}{near}" if near else ""
+        return NameProblem(f"{path!r} is not known{did_you_mean(meant)}{listed}", meant)
+
+    def _elsewhere(self, path: str) -> NameProblem:
+        """Describe a name without a root, for which the value of that name under a root was probably meant."""
+        word = path.rpartition(".")[2]
+        for root, known in (("params", self.params), ("env", self.env), ("run", RUN)):
+            if word in known:
+                return NameProblem(f"{path!r} is not known{did_you_mean(f'{root}.{word}')}", f"{root}.{word}")
+        root, dot, rest = path.partition(".")
+        near = near_word(root, ROOTS)
+        if near and dot:
+            return NameProblem(f"{path!r} is not known{did_you_mean(f'{near}.{rest}')}", f"{near}.{rest}")
+        return NameProblem(f"{path!r} is not known; write '$${{{path}}}' for one of the shell's own")

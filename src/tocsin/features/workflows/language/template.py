@@ -1,0 +1,92 @@
+"""Texts with `${…}` in them: what may stand there, and putting values in.
+
+`$${` is a literal `${`. `${raw:…}` is put in as it is, where otherwise a value is quoted for the shell or the URL.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from tocsin.core.errors import TocsinError
+
+VAULT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_MARK = re.compile(r"\$\$\{|\$\{")
+_PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
+
+
+class TemplateError(TocsinError):
+    """A `${` is not closed, or nothing that can be a name stands in it."""
+
+    code = "unknown-variable"
+
+
+class Placeholder(NamedTuple):
+    """What `${…}` stands for: a name such as `params.host`, or a secret of the vault."""
+
+    path: str
+    raw: bool = False
+    secret: bool = False  # `path` is the name of a secret
+
+    def spelled(self) -> str:
+        """Return it as the file has it."""
+        return f"${{{'raw:' if self.raw else 'vault:' if self.secret else ''}{self.path}}}"
+
+
+Piece: TypeAlias = str | Placeholder
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text, taken apart."""
+
+    text: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+    def placeholders(self) -> Iterator[Placeholder]:
+        """Yield what is put in."""
+        yield from (piece for piece in self.pieces if isinstance(piece, Placeholder))
+
+    def fill(self, value_of: Callable[[Placeholder], str]) -> str:
+        """Return the text with all values in it."""
+        return "".join(piece if isinstance(piece, str) else value_of(piece) for piece in self.pieces)
+
+    def literal(self) -> str | None:
+        """Return the text where nothing is put in, else None."""
+        return None if any(self.placeholders()) else "".join(map(str, self.pieces))
+
+
+EMPTY = Template()
+
+
+def parse_template(text: str) -> Template:
+    """Take a text apart; raises TemplateError."""
+    pieces: list[Piece] = []
+    end = 0
+    for mark in _MARK.finditer(text):
+        if mark.start() < end:
+            continue
+        pieces.append(text[end : mark.start()])
+        if mark[0] == "$${":
+            pieces.append("${")
+            end = mark.end()
+            continue
+        close = text.find("}", mark.end())
+        if close < 0:
+            raise TemplateError(f"'{text[mark.start() : mark.start() + 20]}' is not closed by '}}'")
+        pieces.append(_placeholder(text[mark.end() : close]))
+        end = close + 1
+    pieces.append(text[end:])
+    return Template(text, tuple(piece for piece in pieces if piece != ""))
+
+
+def _placeholder(inside: str) -> Placeholder:
+    kind, colon, rest = inside.partition(":")
+    if colon and kind == "vault":
+        if not VAULT_NAME.fullmatch(rest):
+            raise TemplateError(f"{rest!r} is not a name of a secret: use letters, digits and '_'")
+        return Placeholder(rest, secret=True)
+    path = rest if colon and kind == "raw" else inside
+    if not _PATH.fullmatch(path):
+        raise TemplateError(f"'${{{inside}}}' is not known; write '$${{{inside}}}' for one of the shell's own")
+    return Placeholder(path, raw=colon != "" and kind == "raw")

@@ -1,0 +1,131 @@
+"""Reads the texts of a workflow file: templates, conditions, outputs, and values with templates in them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tocsin.core.reading.value import near_word
+from tocsin.core.reading.yaml_node import Node, Scalar, YamlIssue, kind_of
+from tocsin.core.text.redaction import Redactor
+from tocsin.features.workflows.language.expression import Expression, ExpressionError, parse_expression
+from tocsin.features.workflows.language.names import KnownNames
+from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
+from tocsin.features.workflows.language.shell_text import shell_text
+from tocsin.features.workflows.language.surroundings import Surroundings
+from tocsin.features.workflows.language.template import EMPTY, Placeholder, Template, TemplateError, parse_template
+
+UNKNOWN_NAME, BAD_EXPRESSION, SECRET = "unknown-variable", "bad-expression", "secret-in-command"
+BAD_VALUE = "bad-value"
+_LOOKS_SECRET = Redactor()
+_OPTION = re.compile(
+    r"--?(?:password|passwd|token|api[-_]?key|secret)[= ](?!\$|['\"]?\$)['\"]?[^\s'\"]{4,}", re.IGNORECASE
+)
+
+
+@dataclass(slots=True)
+class TextReader:
+    """Reads texts and collects warnings; mistakes are reported to the file."""
+
+    around: Surroundings
+    warnings: list[YamlIssue] = field(default_factory=list)
+
+    def template(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Template:
+        """Read a text; `secrets` allows `${vault:…}` in it."""
+        text = node.as_text()
+        if text is None:
+            return EMPTY
+        try:
+            template = parse_template(text)
+        except TemplateError as error:
+            node.refuse(str(error), UNKNOWN_NAME)
+            return EMPTY
+        for placeholder in template.placeholders():
+            self._check(node, placeholder, names, secrets=secrets)
+        if _LOOKS_SECRET(text) != text or _OPTION.search(text):
+            detail = "this looks like a secret: keep it in the vault and write ${vault:NAME} in env"
+            self.warnings.append(node.problem(detail, SECRET, "env"))
+        return template
+
+    def script(self, node: Node, names: KnownNames) -> Template:
+        """Read a command for a shell."""
+        template = self.template(node, names)
+        try:
+            shell_text(template)
+        except TemplateError as error:
+            node.refuse(str(error), BAD_VALUE)
+        return template
+
+    def templates(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Mapping[str, Template]:
+        """Read the texts of a mapping, whose types were checked before."""
+        members = dict(node.as_members() or ())
+        return {name: self.template(each, names, secrets=secrets) for name, each in members.items()}
+
+    def structure(self, node: Node, names: KnownNames) -> Any:
+        """Read any value; texts in it are templates."""
+        if (items := node.as_items()) is not None:
+            return [self.structure(item, names) for item in items]
+        if (members := node.as_members()) is not None:
+            return {name: self.structure(member, names) for name, member in members}
+        if isinstance(node.content, Scalar) and kind_of(node.content) == "text":
+            return self.template(node, names)
+        return plain(node)
+
+    def condition(self, node: Node, names: KnownNames) -> Expression | None:
+        """Read a condition."""
+        text = node.as_text()
+        if text is None:
+            return None
+        try:
+            expression = parse_expression(text)
+        except ExpressionError as error:
+            node.refuse(str(error), BAD_EXPRESSION, error.near)
+            return None
+        for path in dict.fromkeys(expression.names()):
+            if problem := names.problem(path):
+                node.refuse(problem.detail, UNKNOWN_NAME, problem.near)
+        return expression
+
+    def outputs(self, node: Node, implicit: tuple[str, ...], sources: tuple[str, ...]) -> Mapping[str, OutputRule]:
+        """Read what a step hands on; `implicit` are names that its type has already."""
+        found = {}
+        for name, member in node.as_members() or ():
+            if name in implicit:
+                member.refuse_key(f"every step of this type has an output {name!r}", BAD_VALUE)
+                continue
+            try:
+                rule = parse_output(member.as_text() or "")
+            except OutputRuleError as error:
+                if member.as_text() is not None:
+                    member.refuse(str(error), BAD_VALUE, error.near)
+                continue
+            if rule.source not in sources and not (rule.source.startswith("file:") and len(sources) > 1):
+                member.refuse(f"a step of this type has no {rule.source}: use stdout", BAD_VALUE, "stdout")
+            found[name] = rule
+        return found
+
+    def _check(self, node: Node, placeholder: Placeholder, names: KnownNames, *, secrets: bool) -> None:
+        if not placeholder.secret:
+            if problem := names.problem(placeholder.path):
+                node.refuse(problem.detail, UNKNOWN_NAME, problem.near)
+        elif not secrets:
+            detail = f"{placeholder.spelled()} may stand in env and in the headers of an http step alone"
+            node.refuse(detail, SECRET, "env")
+        elif self.around.secrets is not None and placeholder.path not in self.around.secrets:
+            near = near_word(placeholder.path, self.around.secrets)
+            meant = f"vault:{near}" if near else ""
+            node.refuse(f"the vault has no secret {placeholder.path}", UNKNOWN_NAME, meant)
+
+
+def plain(node: Node) -> Any:
+    """Return a value of the file as JSON has it."""
+    if (items := node.as_items()) is not None:
+        return [plain(item) for item in items]
+    if (members := node.as_members()) is not None:
+        return {name: plain(member) for name, member in members}
+    if node.absent or node.is_null:
+        return None
+    for value in (node.as_boolean(), node.as_whole(), node.as_number()):
+        if value is not None:
+            return value
+    return node.as_text()

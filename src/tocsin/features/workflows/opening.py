@@ -1,0 +1,99 @@
+"""The workflows of a data directory as the rest of the program uses them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tocsin.core.http.transport import Transport
+from tocsin.features.context import FeatureContext
+from tocsin.features.workflows.engine.children import ChildSteps
+from tocsin.features.workflows.engine.executors import executing
+from tocsin.features.workflows.engine.http import HttpSteps, refuse_private
+from tocsin.features.workflows.engine.messages import MessageSteps
+from tocsin.features.workflows.engine.step_call import Execute
+from tocsin.features.workflows.engine.waiting import WaitSteps
+from tocsin.features.workflows.requests import WorkflowRequest
+from tocsin.features.workflows.service import Workflows
+from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
+from tocsin.features.workflows.store import WorkflowFolder
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.model import RunTrigger
+
+FOLDER = "workflows"
+
+
+def open_workflows(context: FeatureContext) -> Workflows:
+    """Return the workflows of the data directory."""
+    allow_private = context.settings[HTTP_ALLOW_PRIVATE]
+    made: list[Transport] = []
+
+    def transport() -> Transport:
+        if not made:
+            from tocsin.core.http.direct import DirectTransport
+
+            made.append(DirectTransport(check_address=_allow_all if allow_private else refuse_private))
+        return made[0]
+
+    async def close() -> None:
+        for each in made:
+            await each.aclose()
+
+    def execute(workflows: Workflows, request: WorkflowRequest) -> Execute:
+        return executing(
+            HttpSteps(transport, allow_private),
+            MessageSteps(context.messenger, context.can.ask, _caller(request)),
+            WaitSteps(context.clock),
+            ChildSteps(
+                context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
+            ),
+        )
+
+    return Workflows(WorkflowFolder(context.data_dir / FOLDER), context, execute, close)
+
+
+def _allow_all(_: str) -> None:
+    """Let http steps call any address."""
+
+
+def _caller(request: WorkflowRequest) -> Caller:
+    return Caller(request.source, {"actor": request.actor} if request.actor else {})
+
+
+def _starter(workflows: Workflows, request: WorkflowRequest) -> Any:
+    """Return what starts a child of a workflow; `request` is that of its parent."""
+
+    async def start(name: str, params: dict[str, Any], parent_run_id: str) -> ActiveRun:
+        child = WorkflowRequest(
+            RunTrigger.WORKFLOW,
+            request.source,
+            request.actor,
+            params=params,
+            parent_run_id=parent_run_id,
+            ancestry=request.ancestry,
+        )
+        return await workflows.start(name, child)
+
+    return start
+
+
+def start_workflow_of(workflows: Workflows) -> Any:
+    """Return what starts a workflow; `params` are its parameters."""
+
+    async def start_workflow(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+    ) -> ActiveRun:
+        request = WorkflowRequest(cause, source, actor, params=params or {}, parent_run_id=parent_run_id)
+        return await workflows.start(subject, request)
+
+    return start_workflow
+
+
+async def list_workflows(workflows: Workflows) -> Sequence[str]:
+    """Return the names of all workflows, valid or not."""
+    return workflows.names()

@@ -1,0 +1,186 @@
+"""Makes a run of a workflow and a request: its parameters, variables and secrets, and what it leaves out."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tocsin.core.text.redaction import Redactor
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import FeatureContext
+from tocsin.features.workflows.engine.runner import WorkflowRunner
+from tocsin.features.workflows.engine.step_call import Execute
+from tocsin.features.workflows.engine.values import RunValues, StepScope
+from tocsin.features.workflows.language.graph import descendants
+from tocsin.features.workflows.language.model import Workflow
+from tocsin.features.workflows.language.template import Placeholder, Template
+from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest
+from tocsin.features.workflows.store import WorkflowFile
+from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, StepRun
+from tocsin.runs.recorder import RunHandle, Work
+
+AtEnd = Callable[[RunHandle, RunResult, RunValues], Any]
+
+
+_STORE_IT = "tocsin vault set NAME"
+
+
+class PreparedRun(NamedTuple):
+    """A run that is about to start."""
+
+    order: RunSpec
+    work: Work
+    redact: Callable[[str], str]
+
+
+class RunBuilder:
+    """Prepares runs; nothing of them is recorded or executed yet."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
+
+    async def prepare(
+        self,
+        file: WorkflowFile,
+        params: Mapping[str, Any],
+        request: WorkflowRequest,
+        execute: Execute,
+        at_end: AtEnd,
+    ) -> PreparedRun:
+        """Return a run; reads the secrets that it needs. `at_end` is awaited with the result before it is recorded."""
+        workflow = file.workflow()
+        secrets = await self._reveal(workflow)
+        redact = Redactor([*self._context.secrets(), *secrets.values()])
+        kept = left_out(workflow, request)
+        order = RunSpec(
+            RunKind.WORKFLOW,
+            workflow.name,
+            workflow.name,
+            request.trigger,
+            request.actor,
+            params={name: redact(value) if isinstance(value, str) else value for name, value in params.items()},
+            env_keys=tuple(sorted({*workflow.env, *request.env})),
+            parent_run_id=request.parent_run_id,
+            retry_of=request.retry_of.id if request.retry_of else None,
+            attempt=_attempt(request),
+            max_attempts=_attempt(request),
+            scheduled_for=request.scheduled_for,
+            snapshot={"sha256": file.digest, "yaml": redact(file.content.decode(errors="replace"))},
+        )
+
+        async def work(handle: RunHandle) -> RunResult:
+            values = self.values(workflow, params, request, secrets, handle.run_id)
+            runner = WorkflowRunner(
+                workflow,
+                values,
+                handle,
+                execute=execute,
+                clock=self._context.clock,
+                folder=self.folder_of(workflow),
+                environment={**self._context.environment(), **_told(values)},
+                kept=kept,
+            )
+            result = await runner.run()
+            await at_end(handle, result, values)
+            return result
+
+        return PreparedRun(order, work, redact)
+
+    async def _reveal(self, workflow: Workflow) -> Mapping[str, str]:
+        names = secrets_of(workflow)
+        if not names:
+            return {}
+        found = await self._context.can.reveal_secrets(names, reader=f"workflow {workflow.name}")
+        if missing := [name for name in names if name not in found]:
+            raise InvalidRunError(f"{workflow.name} cannot run: there is no secret {missing[0]}", hint=_STORE_IT)
+        return found
+
+    def values(
+        self,
+        workflow: Workflow,
+        params: Mapping[str, Any],
+        request: WorkflowRequest,
+        secrets: Mapping[str, str],
+        run_id: str = "",
+    ) -> RunValues:
+        """Return the values that a run begins with; in a plan, without a run, secrets stay as they are written."""
+        told = {
+            "id": run_id,
+            "name": workflow.name,
+            "scheduled_for": timestamp(request.scheduled_for) or "",
+            "started_at": timestamp(self._context.clock.now()) or "",
+            "trigger": str(request.trigger),
+            "attempt": _attempt(request),
+        }
+        values = RunValues(params, told, secrets)
+        scope = StepScope(values, (), (), self.folder_of(workflow))
+        shown = {name: _text_of(scope, template, known=bool(run_id)) for name, template in workflow.env.items()}
+        values.env = {**shown, **request.env}
+        return values
+
+    def folder_of(self, workflow: Workflow) -> Path:
+        """Return where the commands of a workflow run."""
+        return self._context.data_dir / Path(workflow.working_dir).expanduser()
+
+
+def secrets_of(workflow: Workflow) -> list[str]:
+    """Return the names of the secrets that a workflow reads."""
+    templates: list[Template] = [*workflow.env.values()]
+    for step in workflow.all_steps():
+        templates += [*step.env.values(), *step.option("headers", {}).values()]
+    found = [each.path for template in templates for each in template.placeholders() if each.secret]
+    return list(dict.fromkeys(found))
+
+
+def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]:
+    """Return the records of the steps that a run leaves out: kept from an earlier run, or skipped.
+
+    Raises InvalidRunError for a step that the workflow does not have.
+    """
+    names = [step.name for step in workflow.all_steps()]
+    for name in (*request.only, *([request.from_step] if request.from_step else [])):
+        if name not in names:
+            raise InvalidRunError(f"{workflow.name} has no step {name!r}", hint=f"it has: {', '.join(names)}")
+    needs = {step.name: step.needs for step in workflow.steps}
+    from_here = descendants([request.from_step], needs) if request.from_step else set()
+    if request.retry_of:
+        return _kept(workflow, request, needs, from_here)
+    wanted = set(request.only) or from_here or set(needs)
+    return {step.name: _skipped(step.name, str(step.type)) for step in workflow.steps if step.name not in wanted}
+
+
+def _kept(
+    workflow: Workflow, request: WorkflowRequest, needs: Mapping[str, tuple[str, ...]], again: set[str]
+) -> dict[str, StepRun]:
+    """Return the steps that succeeded in the run that is tried again, and after no other step that is run again."""
+    earlier = {step.name: step for step in request.retry_of.steps} if request.retry_of else {}
+    types = {step.name: str(step.type) for step in workflow.steps}
+    good = {
+        name
+        for name, step in earlier.items()
+        if step.status is RunStatus.SUCCEEDED and types.get(name) == step.type and name not in again
+    }
+    anew = descendants([name for name in needs if name not in good], needs)
+    return {name: earlier[name] for name in needs if name in good and name not in anew}
+
+
+def _attempt(request: WorkflowRequest) -> int:
+    return request.retry_of.attempt + 1 if request.retry_of else 1
+
+
+def _skipped(name: str, kind: str) -> StepRun:
+    told = {"code": "skipped", "message": "it was left out of this run"}
+    return StepRun(name, kind, RunStatus.SKIPPED, error=told)
+
+
+def _text_of(scope: StepScope, template: Template, *, known: bool) -> str:
+    def value_of(placeholder: Placeholder) -> str:
+        return placeholder.spelled() if placeholder.secret and not known else scope.text_of(placeholder)
+
+    return template.fill(value_of)
+
+
+def _told(values: RunValues) -> dict[str, str]:
+    """Return what every command of a run is told beside its own variables."""
+    run = values.run
+    told = {"RUN_ID": run["id"], "WORKFLOW": run["name"], "TRIGGER": run["trigger"]}
+    return {**told, "SCHEDULED_FOR": run["scheduled_for"]}

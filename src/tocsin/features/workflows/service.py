@@ -1,0 +1,238 @@
+"""Workflows: read them, plan their runs, carry them out."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.features.context import AbilityMissingError, FeatureContext
+from tocsin.features.workflows.admission import end_all, reason_to_skip, wait_for_turn
+from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.engine.plan import plan
+from tocsin.features.workflows.engine.step_call import Execute
+from tocsin.features.workflows.engine.values import RunValues
+from tocsin.features.workflows.language.model import MAX_DEPTH, Workflow
+from tocsin.features.workflows.language.params import take_params
+from tocsin.features.workflows.language.surroundings import Surroundings
+from tocsin.features.workflows.preparing import PreparedRun, RunBuilder, left_out
+from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError, PlannedRun, WorkflowRequest
+from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
+from tocsin.features.workflows.summary import is_wanted, summary
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.model import (
+    ACTIVE,
+    Line,
+    OutputDelivery,
+    OutputDeliveryStatus,
+    Run,
+    RunKind,
+    RunResult,
+    RunStatus,
+)
+from tocsin.runs.recorder import RunHandle
+
+RECENT = 30  # runs that the record of a workflow shows
+
+
+class Workflows:
+    """The workflows of the data directory."""
+
+    def __init__(
+        self,
+        folder: WorkflowFolder,
+        context: FeatureContext,
+        execute: "Callable[[Workflows, WorkflowRequest], Execute]",
+        close: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`execute` returns what carries out the steps of a run; `close` is awaited with the program's end."""
+        self._folder = folder
+        self._context = context
+        self._execute = execute
+        self._close = close
+        self._builder = RunBuilder(context)
+        self._runs = context.runs()
+        self._starting = asyncio.Lock()  # nobody else looks what is at work until a run is recorded
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self._folder.path
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all workflows, valid or not."""
+        return self._folder.names()
+
+    async def get(self, name: str) -> WorkflowFile:
+        """Return one workflow, valid or not; raises UnknownWorkflowError and ConfigError."""
+        around = await self.surroundings()
+        return await asyncio.to_thread(self._folder.get, name, around)
+
+    async def all(self) -> list[WorkflowFile | ConfigError]:
+        """Return every workflow by name, and the error for one whose file cannot be read."""
+        around = await self.surroundings()
+
+        def read() -> list[WorkflowFile | ConfigError]:
+            found: list[WorkflowFile | ConfigError] = []
+            for name in self.names():
+                try:
+                    found.append(self._folder.get(name, around))
+                except ConfigError as error:
+                    found.append(error)
+            return found
+
+        return await asyncio.to_thread(read)
+
+    async def read_text(self, name: str, content: bytes) -> WorkflowFile:
+        """Return what a text would be as the file of a workflow."""
+        path = self.folder / f"{name}.yaml"
+        around = await self.surroundings()
+        return await asyncio.to_thread(self._folder.file, path, content, self._context.clock.now(), around)
+
+    async def surroundings(self) -> Surroundings:
+        """Return what workflows may refer to here."""
+        can, messenger = self._context.can, self._context.messenger
+        ssh, hosts = True, None
+        try:
+            hosts = await can.list_subjects(RunKind.SSH)
+        except AbilityMissingError:
+            ssh = False
+        return Surroundings(
+            profiles=messenger.profile_names(),
+            channels=messenger.channel_names(),
+            skills=[skill.name for skill in await can.list_skills()],
+            hosts=hosts,
+            ssh=ssh,
+            secrets=await can.secret_names(),
+        )
+
+    async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
+        """Return what a run would do; nothing is executed or sent, and no secret is read."""
+        file = await self.get(name)
+        workflow = file.workflow()
+        params, problems = take_params(workflow.params, request.params)
+        values = self._builder.values(workflow, params, request, {})
+        values.steps.update(left_out(workflow, request))
+        path = self._context.environment().get("PATH", "")
+        steps = plan(workflow, values, self._builder.folder_of(workflow), path, self._context.redact)
+        warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
+        return PlannedRun(workflow, steps, tuple(problems), tuple(warnings))
+
+    async def run(self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
+        """Run a workflow to its end and return how it ended; cancelling the caller ends it."""
+        running = await self.start(name, request, watch=watch)
+        try:
+            return await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+
+    async def start(
+        self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None
+    ) -> ActiveRun:
+        """Start a workflow and return as soon as its run has begun, which may take long where `overlap` is `queue`.
+
+        Each run writes one audit entry, when it ends. Raises UnknownWorkflowError, InvalidWorkflowError,
+        InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is at work.
+        """
+        file = await self.get(name)
+        workflow = file.workflow()
+        if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
+            way = " -> ".join([*request.ancestry, name])
+            raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
+        params, problems = take_params(workflow.params, request.params)
+        if problems:
+            raise InvalidRunError(f"{name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}")
+        inside = replace(request, ancestry=(*request.ancestry, name))
+
+        async def at_end(handle: RunHandle, result: RunResult, values: RunValues) -> None:
+            await self._tell(workflow, request, handle, result, values)
+
+        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside), at_end)
+        return await self._admit(workflow, prepared, request, watch)
+
+    async def recent(self, name: str) -> Sequence[Run]:
+        """Return the last runs of a workflow, the newest first."""
+        return (await self._runs.search(RunKind.WORKFLOW, name, limit=RECENT)).items
+
+    async def active(self, name: str) -> Sequence[Run]:
+        """Return the runs of a workflow that have not ended, the newest first."""
+        return (await self._runs.search(RunKind.WORKFLOW, name, tuple(ACTIVE), 200)).items
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._close()
+
+    async def _admit(
+        self,
+        workflow: Workflow,
+        prepared: PreparedRun,
+        request: WorkflowRequest,
+        watch: Callable[[Line], None] | None,
+    ) -> ActiveRun:
+        """Begin a run as the `overlap` of its workflow says."""
+
+        async def active() -> Sequence[Run]:
+            return await self.active(workflow.name)
+
+        def note(run: Run) -> None:
+            self._note(run, request)
+
+        order, work, redact = prepared
+        async with self._starting:
+            at_work = [] if workflow.overlap == "parallel" else await active()
+            if not at_work:
+                return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
+            if workflow.overlap == "skip":
+                reason = reason_to_skip(at_work, self._context.clock)
+                skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, reason))
+                note(skipped)
+                raise AlreadyRunningError(
+                    f"{workflow.name} was not started: {reason}", skipped, hint="overlap: queue, parallel or replace"
+                )
+            if workflow.overlap == "replace":
+                await end_all(self._runs, active)
+                return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
+            queued = await self._runs.queue(order)
+        await wait_for_turn(active, queued.id)
+        return await self._runs.begin(queued, work, redact=redact, watch=watch, on_end=note)
+
+    async def _tell(
+        self, workflow: Workflow, request: WorkflowRequest, handle: RunHandle, result: RunResult, values: RunValues
+    ) -> None:
+        """Queue the summary of a run that has ended for its profile; a failure never changes how it ended."""
+        if not workflow.notify_profile:
+            return
+        try:
+            ended = [run for run in await self.recent(workflow.name) if run.id != handle.run_id and run.started_at]
+            if not is_wanted(workflow, result.status, ended[0] if ended else None):
+                return
+            run = await self._runs.get(handle.run_id)
+            took_s = self._context.clock.now() - (run.started_at or run.queued_at)
+            text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
+            told = await self._context.messenger.notify_by_queue(workflow.notify_profile, text, Caller(request.source))
+        except TocsinError as error:
+            handle.write("system", f"the profile {workflow.notify_profile} is not told: {error.sentence()}\n")
+            return
+        queued = tuple(each.message.removeprefix("delivery=") for each in told.results if each.ok)
+        refused = tuple(each for each in told.results if not each.ok)
+        status = OutputDeliveryStatus.PENDING if queued else OutputDeliveryStatus.FAILED
+        await self._runs.set_delivery(handle.run_id, OutputDelivery(status, refused, queued))
+
+    def _note(self, run: Run, request: WorkflowRequest) -> None:
+        facts = {
+            "run": run.id,
+            "workflow": run.subject_id,
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "duration_ms": run.duration_ms,
+            **({"retry_of": run.retry_of} if run.retry_of else {}),
+            **({"parent": run.parent_run_id} if run.parent_run_id else {}),
+        }
+        detail = f"{run.subject_name} {run.status}"
+        self._context.audit.record(WORKFLOW_RUN, detail, source=request.source, metadata=facts)
+        if request.on_end:
+            request.on_end(run)

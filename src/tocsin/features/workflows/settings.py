@@ -1,0 +1,10 @@
+"""The settings of workflows."""
+
+from tocsin.core.config.variables import Variable, boolean
+
+HTTP_ALLOW_PRIVATE = Variable(
+    "HTTP_ALLOW_PRIVATE",
+    boolean,
+    False,
+    "Let http steps of workflows call this machine and private networks.",
+)

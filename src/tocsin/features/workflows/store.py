@@ -1,0 +1,112 @@
+"""The folder of workflows: every `<name>.yaml` in it is one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.features.workflows.language.model import Workflow, WorkflowProblem
+from tocsin.features.workflows.language.reading import ReadWorkflow, children_in, read_workflow
+from tocsin.features.workflows.language.surroundings import Surroundings
+
+SUFFIX = ".yaml"
+MAX_FILES = 1_000
+
+
+class UnknownWorkflowError(TocsinError):
+    """There is no workflow of that name."""
+
+    code = "not-found"
+
+
+class InvalidWorkflowError(TocsinError):
+    """The file of a workflow has mistakes."""
+
+    code = "workflow-invalid"
+
+    def __init__(self, message: str, problems: tuple[WorkflowProblem, ...], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowFile:
+    """A workflow's file, valid or not."""
+
+    name: str
+    path: Path
+    content: bytes
+    modified_at: float
+    read: ReadWorkflow
+
+    @property
+    def valid(self) -> bool:
+        """Whether it can be run."""
+        return self.read.workflow is not None
+
+    @property
+    def digest(self) -> str:
+        """What tells one content of the file from another."""
+        return sha256(self.content).hexdigest()
+
+    def workflow(self) -> Workflow:
+        """Return the workflow; raises InvalidWorkflowError."""
+        if self.read.workflow is None:
+            errors = self.read.errors
+            more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
+            said = "; ".join(problem.as_line(self.path.name) for problem in errors[:3])
+            hint = f"tocsin workflows validate {self.name}"
+            raise InvalidWorkflowError(f"{self.name} is not valid: {said}{more}", errors, hint=hint)
+        return self.read.workflow
+
+
+class WorkflowFolder:
+    """Reads the workflows of one folder, anew at every call; a broken one leaves the others alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all workflows, valid or not."""
+        try:
+            found = sorted(each for each in self.path.iterdir() if each.suffix == SUFFIX and each.is_file())
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be read: {error.strerror}", hint="check its rights") from None
+        return tuple(each.stem for each in found if not each.name.startswith("."))[:MAX_FILES]
+
+    def get(self, name: str, around: Surroundings) -> WorkflowFile:
+        """Return one workflow, valid or not; raises UnknownWorkflowError, and ConfigError where it cannot be read."""
+        names = self.names()
+        if name not in names:
+            hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else "tocsin workflows new NAME"
+            raise UnknownWorkflowError(f"there is no workflow {shorten(name)!r}", hint=hint)
+        path = self.path / f"{name}{SUFFIX}"
+        refuse_others(self.path)
+        refuse_others(path)
+        modified_at = path.stat().st_mtime
+        return self.file(path, read_limited(path), modified_at, around)
+
+    def file(self, path: Path, content: bytes, modified_at: float, around: Surroundings) -> WorkflowFile:
+        """Return what a content would be as the file of a workflow."""
+        whole = replace(around, workflows={*self.names(), path.stem}, children_of=self._children(around))
+        return WorkflowFile(path.stem, path, content, modified_at, read_workflow(content, path, whole))
+
+    def _children(self, around: Surroundings) -> "Callable[[str], tuple[str, ...]]":
+        """Return what tells which workflows a workflow starts; each file is read once."""
+        found: dict[str, tuple[str, ...]] = {}
+
+        def children_of(name: str) -> tuple[str, ...]:
+            if name not in found:
+                found[name] = ()
+                path = self.path / f"{name}{SUFFIX}"
+                if name in self.names():
+                    workflow = read_workflow(read_limited(path), path, replace(around, secrets=None)).workflow
+                    found[name] = tuple(children_in(workflow)) if workflow else ()
+            return found[name]
+
+        return children_of

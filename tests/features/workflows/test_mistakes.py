@@ -1,0 +1,107 @@
+"""Every mistake that people make is told with its line, a code and, where there is one, what was meant."""
+
+from pathlib import Path
+
+import pytest
+from tests.features.workflows.mistakes import MISTAKES, Mistake
+
+from tocsin.features.workflows.language.reading import ReadWorkflow, read_workflow
+from tocsin.features.workflows.language.surroundings import Surroundings
+
+AROUND = Surroundings(
+    profiles=["oncall", "team"],
+    channels=["email", "teamchat", "botchat"],
+    skills=["backup", "report"],
+    hosts=["web1", "db1", "group:web"],
+    secrets=["DB_PASS", "TOKEN"],
+    workflows=["nightly", "weekly"],
+    children_of=lambda name: ["nightly"] if name == "weekly" else [],
+)
+
+
+def read(text: str, name: str = "nightly") -> ReadWorkflow:
+    return read_workflow(text.encode(), Path(f"{name}.yaml"), AROUND)
+
+
+def test_there_are_at_least_sixty_mistakes_of_every_kind():
+    assert len(MISTAKES) >= 60
+    assert len({mistake.name for mistake in MISTAKES}) == len(MISTAKES)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_is_told_with_its_line_its_code_and_what_was_meant(mistake: Mistake):
+    found = [(problem.line, problem.code, problem.suggestion) for problem in read(mistake.text).problems]
+    assert (mistake.line, mistake.code, mistake.near) in found
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_hides_behind_no_other_one(mistake: Mistake):
+    """One mistake is told once; a second report follows from it only where a key has another name than was meant."""
+    problems = read(mistake.text).problems
+    follows = {"unknown-key", "missing-key", "wrong-type", "syntax"}
+    assert len(problems) == 1 or mistake.code in follows, [problem.as_line("x") for problem in problems]
+
+
+def test_all_mistakes_are_told_at_once_sorted_by_line():
+    text = """\
+name: nightly
+notify_profile: oncal
+steps:
+  - name: dump
+    comand: pg_dump
+  - name: copy
+    command: echo ${params.x}
+    timeout: soon
+    when: success( or
+    depends_on: dupm
+"""
+    problems = read(text).problems
+    assert [(problem.line, problem.code) for problem in problems] == [
+        (2, "unknown-profile"),
+        (4, "missing-key"),
+        (5, "unknown-key"),
+        (7, "unknown-variable"),
+        (8, "bad-duration"),
+        (9, "bad-expression"),
+        (10, "unknown-dependency"),
+    ]
+
+
+def test_a_problem_names_key_pointer_and_column():
+    [problem] = [
+        each for each in read("name: nightly\nsteps:\n  - name: a\n    comand: x\n").problems if each.suggestion
+    ]
+    assert problem.as_record() == {
+        "line": 4,
+        "column": 5,
+        "key": "comand",
+        "pointer": "#/steps/0/comand",
+        "code": "unknown-key",
+        "detail": "unknown key 'comand' (did you mean 'command'?)",
+        "suggestion": "command",
+        "severity": "error",
+    }
+    assert (
+        problem.as_line("nightly.yaml") == "nightly.yaml:4:5: steps[0]: unknown key 'comand' (did you mean 'command'?)"
+    )
+
+
+def test_ssh_is_refused_where_no_feature_runs_commands_on_other_hosts():
+    without = Surroundings(ssh=False)
+    text = b"name: nightly\nsteps:\n  - {name: a, type: ssh, command: uptime, hosts: web1}\n"
+    [problem] = read_workflow(text, Path("nightly.yaml"), without).errors
+    assert (problem.line, problem.detail.partition(":")[0]) == (3, "ssh is not available here")
+
+
+def test_more_than_five_workflows_inside_each_other_are_refused():
+    deep = Surroundings(workflows=list("abcdefg"), children_of=lambda name: [chr(ord(name) + 1)] if name < "g" else [])
+    text = b"name: nightly\nsteps:\n  - {name: x, type: workflow, command: a}\n"
+    [problem] = read_workflow(text, Path("nightly.yaml"), deep).errors
+    assert problem.detail.startswith("more than 5 workflows inside each other")
+
+
+def test_a_file_of_five_hundred_lines_is_read_whole():
+    steps = "".join(f"  - name: s{n}\n    command: echo ${{run.id}} {n}\n    timeout: {n}s\n" for n in range(166))
+    read_file = read(f"name: nightly\nsteps:\n{steps}")
+    assert read_file.workflow is not None
+    assert len(read_file.workflow.steps) == 166

@@ -1,0 +1,410 @@
+"""What becomes of the steps of a workflow: order, conditions, failures, values, outputs, attempts, limits."""
+
+import asyncio
+import os
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.features.workflows.conftest import WorkflowBench, request
+from tests.waiting import eventually
+
+from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
+from tocsin.runs.approvals import Decision
+from tocsin.runs.model import RunKind, RunStatus
+
+EVIL = "a'b\"c; touch hacked; $(touch hacked) `touch hacked` \\ * \n#"
+
+
+def statuses(run) -> dict[str, str]:
+    return {step.name: str(step.status) for step in run.steps}
+
+
+async def queued(flows: WorkflowBench):
+    return (await flows.runs.search(RunKind.WORKFLOW, "flow", (RunStatus.QUEUED,))).items
+
+
+async def test_steps_without_dependencies_run_from_top_to_bottom_and_the_run_has_a_record_of_each(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: one, command: echo 1}
+          - {name: two, command: [printf, '%s', 2]}
+    """)
+    assert (run.kind, run.status, statuses(run)) == (
+        RunKind.WORKFLOW,
+        RunStatus.SUCCEEDED,
+        {"one": "succeeded", "two": "succeeded"},
+    )
+    assert [(line.stream, line.text) for line in flows.lines] == [("one", "1"), ("two", "2")]
+    assert await flows.runs.get(run.id) == run
+
+
+async def test_in_a_graph_steps_start_as_soon_as_those_that_they_need_have_ended(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: a, command: 'until [ -e made-by-b ]; do sleep 0.01; done'}
+          - {name: b, command: touch made-by-b}
+          - {name: c, command: echo done, depends_on: [a, b]}
+    """)
+    assert run.status is RunStatus.SUCCEEDED
+    assert flows.printed("c") == ["done"]
+
+
+async def test_at_most_max_parallel_steps_run_at_once(flows: WorkflowBench):
+    step = "{{name: {0}, command: 'mkdir busy; sleep 0.02; rmdir busy'}}"
+    steps = "".join(f"          - {step.format(name)}\n" for name in "abc")
+    assert (await flows.run(f"\n        parallel: true\n        max_parallel: 1\n        steps:\n{steps}")).ok
+
+
+async def test_a_failed_step_blocks_those_that_need_it_and_cancels_no_other(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: copy, command: exit 3}
+          - {name: report, command: echo report, depends_on: copy}
+          - {name: last, command: echo last, depends_on: report}
+          - {name: other, command: echo other}
+    """)
+    found = {step.name: step for step in run.steps}
+    assert statuses(run) == {"copy": "failed", "report": "skipped", "last": "skipped", "other": "succeeded"}
+    assert found["report"].error == {"code": "skipped", "message": "it needs copy, which failed"}
+    assert found["last"].error == {"code": "skipped", "message": "it needs copy, which failed"}
+    assert (run.status, run.reason) == (RunStatus.FAILED, "the step copy failed: it ended with exit code 3")
+
+
+async def test_a_run_whose_failures_may_all_happen_succeeds_in_part(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: clean, command: exit 1, continue_on_error: true}
+          - {name: next, command: echo next}
+    """)
+    assert (run.status, run.reason) == (RunStatus.PARTIALLY_SUCCEEDED, "these steps failed: clean")
+    assert statuses(run) == {"clean": "failed", "next": "succeeded"}
+
+
+async def test_a_condition_decides_and_failure_and_always_see_what_came_before(flows: WorkflowBench):
+    run = await flows.run(
+        """
+        params: {mode: {default: full}}
+        steps:
+          - {name: full, command: echo full, when: params.mode == 'full'}
+          - {name: quick, command: echo quick, when: params.mode == 'quick'}
+          - {name: bad, command: exit 1}
+          - {name: told, command: echo told, when: failure() and steps.bad.exit_code == 1}
+          - {name: end, command: echo end, always_run: true}
+          - {name: never, command: echo never}
+    """
+    )
+    assert statuses(run) == {
+        "full": "succeeded",
+        "quick": "skipped",
+        "bad": "failed",
+        "told": "succeeded",
+        "end": "succeeded",
+        "never": "skipped",
+    }
+
+
+async def test_a_skipped_step_counts_as_done_unless_success_is_required(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: a, command: echo a, when: 'false'}
+          - {name: b, command: echo b, depends_on: a}
+          - {name: c, command: echo c, depends_on: a, require_success: true}
+    """)
+    assert statuses(run) == {"a": "skipped", "b": "succeeded", "c": "skipped"}
+    assert run.status is RunStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf %s ${params.x}",
+        'printf %s "${params.x}"',
+        "printf %s '${params.x}'",
+        'printf %s "$(printf %s "${params.x}")"',
+        "printf %s \"$(printf %s '${params.x}')\"",
+        "cat <<END\n${params.x}\nEND",
+        "# it's a comment\nprintf %s ${params.x}",
+        'printf %s "it\'s ${params.x}" | sed "s/^it\'s //"',
+    ],
+)
+async def test_a_value_is_data_whatever_it_is_and_whatever_quotes_it_stands_in(flows: WorkflowBench, command: str):
+    indented = command.replace("\n", "\n              ")
+    text = f"""
+        params: {{x: {{required: true}}}}
+        steps:
+          - name: show
+            command: |
+              {indented}
+            outputs: {{all: stdout}}
+    """
+    run = await flows.run(text, params={"x": EVIL})
+    assert run.status is RunStatus.SUCCEEDED, (run.reason, flows.lines)
+    assert run.steps[0].outputs["all"].rstrip("\n") == EVIL
+    assert not (flows.folder / "hacked").exists()
+
+
+async def test_raw_puts_a_value_in_as_code_and_a_doubled_dollar_is_left_to_the_shell(flows: WorkflowBench):
+    await flows.run(
+        """
+        params: {x: {required: true}}
+        steps:
+          - {name: show, command: 'echo ${raw:params.x} $${HOME:+home}', env: {HOME: /}}
+    """,
+        params={"x": "1; echo 2"},
+    )
+    assert flows.printed("show") == ["1", "2 home"]
+
+
+async def test_outputs_pass_filters_and_reach_later_steps(flows: WorkflowBench):
+    steps = await flows.steps("""
+        steps:
+          - name: dump
+            command: |
+              echo '{"size": {"bytes": 12}}' > info.json
+              echo first; echo 'took 7 s' >&2; echo last
+            outputs:
+              first: stdout | first_line
+              last: stdout | last_line
+              bytes: file:info.json | json:/size/bytes
+              took: "stderr | regex:'took (\\\\d+)'"
+              code: exit_code
+          - {name: show, command: 'echo ${steps.dump.outputs.last} ${steps.dump.outputs.bytes}'}
+    """)
+    assert steps["dump"].outputs == {"first": "first", "last": "last", "bytes": 12, "took": "7", "code": "0"}
+    assert flows.printed("show") == ["last 12"]
+
+
+async def test_a_step_whose_output_is_not_there_fails_with_the_name_of_the_output(flows: WorkflowBench):
+    run = await flows.run("steps: [{name: a, command: echo no, outputs: {n: stdout | json}}]")
+    assert run.steps[0].error == {"code": "bad-value", "message": "output n: it is not JSON"}
+
+
+async def test_a_step_is_tried_again_with_growing_pauses(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - name: flaky
+            command: echo x >> tries; [ "$(wc -l < tries)" -eq 4 ]
+            retry: {max_attempts: 5, delay: 10s, backoff: 2, max_delay: 30s}
+    """)
+    assert (run.steps[0].status, run.steps[0].attempt) == (RunStatus.SUCCEEDED, 4)
+    assert [pause for pause in flows.clock.slept if pause >= 10] == [10, 20, 30]
+
+
+async def test_only_the_exit_codes_that_are_named_are_tried_again(flows: WorkflowBench):
+    run = await flows.run("""
+        steps:
+          - {name: a, command: exit 2, retry: {max_attempts: 3, on_exit_codes: [255]}}
+    """)
+    assert (run.steps[0].status, run.steps[0].attempt) == (RunStatus.FAILED, 1)
+
+
+async def test_a_step_and_a_run_end_at_their_time_limits_and_steps_for_the_failure_still_run(flows: WorkflowBench):
+    run = await flows.run("steps: [{name: slow, command: sleep 60, timeout: 0.1}]")
+    assert (run.status, statuses(run)) == (RunStatus.FAILED, {"slow": "timed_out"})
+    run = await flows.run("""
+        timeout: 0.2
+        steps:
+          - {name: slow, command: sleep 60}
+          - {name: later, command: echo later}
+        on_failure: [{name: tell, command: echo told}]
+    """)
+    assert (run.status, run.reason) == (RunStatus.TIMED_OUT, "it did not end in time")
+    assert statuses(run) == {"slow": "cancelled", "later": "cancelled", "tell": "succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("command", "ran", "left_out"),
+    [("exit 0", ["good", "end"], "bad"), ("exit 1", ["bad", "end"], "good")],
+)
+async def test_steps_for_success_failure_and_the_end_run_after_the_others(
+    flows: WorkflowBench, command: str, ran: list[str], left_out: str
+):
+    run = await flows.run(f"""
+        steps: [{{name: a, command: {command}}}]
+        on_success: [{{name: good, command: echo good}}]
+        on_failure: [{{name: bad, command: 'echo ${{steps.a.exit_code}}'}}]
+        on_finish: [{{name: end, command: echo end}}]
+    """)
+    assert [name for name, status in statuses(run).items() if status == "succeeded" and name != "a"] == ran
+    assert statuses(run)[left_out] == "skipped"
+
+
+async def test_for_each_runs_a_step_for_every_value_and_its_outputs_are_lists(flows: WorkflowBench):
+    steps = await flows.steps("""
+        steps:
+          - name: list
+            command: printf '["x", "y z"]'
+            outputs: {all: stdout | json}
+          - name: each
+            for_each: ${steps.list.outputs.all}
+            max_parallel: 2
+            command: echo got ${item}
+            outputs: {said: stdout | trim}
+    """)
+    assert steps["each"].outputs == {"said": ["got x", "got y z"]}
+    assert flows.printed("each[1]") == ["got y z"]
+
+
+async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench):
+    flows.write("""
+        params:
+          host: {required: true, enum: [web1, db1]}
+          keep: {type: integer, default: 7, minimum: 1}
+        steps: [{name: a, command: 'echo ${params.host} ${params.keep}'}]
+    """)
+    for params, problem in (
+        ({}, "the parameter 'host' is required"),
+        ({"host": "web2"}, "host is none of: web1, db1"),
+        ({"host": "db1", "keep": "x"}, "keep is not of the type integer"),
+        ({"host": "db1", "keep": "0"}, "keep is at least 1, found 0"),
+        ({"hots": "db1"}, "there is no parameter 'hots' (did you mean 'host'?)"),
+    ):
+        with pytest.raises(InvalidRunError) as caught:
+            await flows.run(params=params)
+        assert problem in str(caught.value)
+    await flows.run(params={"host": "db1", "keep": "3"})
+    assert flows.printed("a") == ["db1 3"]
+
+
+async def test_a_second_run_is_skipped_with_the_reason_on_its_record(flows: WorkflowBench):
+    flows.write("steps: [{name: a, command: sleep 60}]")
+    running = await flows.workflows.start("flow", request())
+    with pytest.raises(AlreadyRunningError) as caught:
+        await flows.run()
+    assert caught.value.run.status is RunStatus.SKIPPED
+    assert (caught.value.run.reason or "").startswith(f"previous run {running.run.id} has been at work for")
+    await running.stop()
+
+
+async def test_a_second_run_waits_replaces_or_runs_beside_the_first_as_overlap_says(flows: WorkflowBench):
+    steps = "steps: [{name: a, command: 'until [ -e go ]; do sleep 0.01; done'}]"
+    flows.write(f"overlap: queue\n{steps}")
+    first = await flows.workflows.start("flow", request())
+    second = asyncio.create_task(flows.run())
+    await eventually(lambda: queued(flows))
+    (flows.folder / "go").touch()
+    assert (await first.wait()).ok
+    assert (await second).ok
+    (flows.folder / "go").unlink()
+    flows.write(f"overlap: replace\n{steps}")
+    third = await flows.workflows.start("flow", request())
+    fourth = await flows.workflows.start("flow", request())
+    assert ((await third.wait()).status, (await third.wait()).reason) == (
+        RunStatus.CANCELLED,
+        "a newer run replaces it",
+    )
+    flows.write(f"overlap: parallel\n{steps}")
+    fifth = await flows.workflows.start("flow", request())
+    (flows.folder / "go").touch()
+    assert [(await each.wait()).status for each in (fourth, fifth)] == [RunStatus.SUCCEEDED] * 2
+
+
+async def test_cancelling_asks_the_steps_at_work_to_end_and_starts_no_other(flows: WorkflowBench):
+    flows.write("""
+        steps:
+          - {name: a, command: 'trap "echo bye; exit 9" TERM; echo up; while :; do sleep 0.01; done'}
+          - {name: b, command: echo b}
+        on_finish: [{name: end, command: echo end}]
+    """)
+    running = await flows.workflows.start("flow", request(), watch=flows.lines.append)
+    await eventually(lambda: flows.printed("a"))
+    await flows.runs.cancel(running.run.id, "not now")
+    run = await running.wait()
+    assert (run.status, run.reason) == (RunStatus.CANCELLED, "not now")
+    assert flows.printed("a") == ["up", "bye"]
+    assert statuses(run) == {"a": "cancelled", "b": "cancelled", "end": "cancelled"}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBench, approved: bool):
+    flows.write("""
+        steps:
+          - {name: ask, type: wait, approval: true, message: deploy now?, approvers: ['chat:7']}
+          - {name: deploy, command: 'echo ${steps.ask.outputs.decision} by ${steps.ask.outputs.by}'}
+    """)
+    running = await flows.workflows.start("flow", request(), watch=flows.lines.append)
+    [waiting] = await eventually(lambda: flows.runs.waiting(running.run.id))
+    assert (waiting.step, waiting.message) == ("ask", "deploy now?")
+    record = await flows.runs.get(running.run.id)
+    assert (record.status, record.steps[0].status) == (RunStatus.WAITING, RunStatus.WAITING)
+    await flows.runs.decide(Decision(running.run.id, "", approved, "chat:7", flows.clock.now(), "as agreed"))
+    run = await running.wait()
+    if approved:
+        assert flows.printed("deploy") == ["approved by chat:7"]
+    else:
+        assert run.reason == "the step ask failed: chat:7 rejected it: as agreed"
+
+
+async def test_a_wait_that_nobody_decides_about_fails_or_goes_on(flows: WorkflowBench):
+    run = await flows.run("steps: [{name: ask, type: wait, approval: true, timeout: 0.1}]")
+    assert statuses(run) == {"ask": "timed_out"}
+    run = await flows.run("steps: [{name: ask, type: wait, approval: true, timeout: 0.1, on_timeout: continue}]")
+    assert statuses(run) == {"ask": "succeeded"}
+
+
+async def test_a_wait_lasts_as_long_as_it_says_or_until_a_time_in_the_zone_of_the_workflow(flows: WorkflowBench):
+    before = flows.clock.now()
+    await flows.run("steps: [{name: a, type: wait, duration: 2h}]")
+    assert flows.clock.now() - before == pytest.approx(7200)
+    now = datetime.fromtimestamp(flows.clock.now(), ZoneInfo("Asia/Tokyo"))
+    then = (now + timedelta(hours=3)).replace(second=0, microsecond=0)
+    await flows.run(f"timezone: Asia/Tokyo\nsteps: [{{name: a, type: wait, until: '{then:%H:%M}'}}]")
+    assert flows.clock.now() == pytest.approx(then.timestamp())
+
+
+async def test_a_retry_runs_what_failed_and_what_follows_and_keeps_the_outputs_of_the_others(flows: WorkflowBench):
+    text = """
+        steps:
+          - {name: dump, command: 'echo x >> dumps; echo 42', outputs: {size: stdout | trim}}
+          - {name: copy, command: '[ -e ready ] && echo copied ${steps.dump.outputs.size}', depends_on: dump}
+          - {name: tell, command: echo told, depends_on: copy}
+    """
+    failed = await flows.run(text)
+    (flows.folder / "ready").touch()
+    run = await flows.run(retry_of=failed)
+    assert (run.status, run.retry_of, run.attempt) == (RunStatus.SUCCEEDED, failed.id, 2)
+    assert flows.printed("copy") == ["copied 42"]
+    assert (flows.folder / "dumps").read_text() == "x\n"
+    again = await flows.run(retry_of=run, from_step="tell")
+    assert [step.finished_at for step in again.steps[:2]] == [step.finished_at for step in run.steps[:2]]
+    assert flows.printed("tell") == ["told", "told"]
+
+
+async def test_a_run_may_be_of_some_steps_alone(flows: WorkflowBench):
+    text = "steps: [{name: a, command: echo a}, {name: b, command: echo b}, {name: c, command: echo c}]"
+    assert statuses(await flows.run(text, only=("b",))) == {"a": "skipped", "b": "succeeded", "c": "skipped"}
+    assert statuses(await flows.run(from_step="b")) == {"a": "skipped", "b": "succeeded", "c": "succeeded"}
+    with pytest.raises(InvalidRunError, match="flow has no step 'd'"):
+        await flows.run(only=("d",))
+
+
+async def test_a_command_is_told_its_run_and_gets_variables_of_the_file_and_of_the_request(flows: WorkflowBench):
+    run = await flows.run(
+        """
+        env: {TARGET: backup1}
+        steps:
+          - name: show
+            env: {PLACE: '${env.TARGET}/db'}
+            command: echo $WORKFLOW $STEP $ATTEMPT $RUN_ID $PLACE ${env.PLACE} $EXTRA
+    """,
+        env={"EXTRA": "more"},
+    )
+    assert flows.printed("show") == [f"flow show 1 {run.id} backup1/db backup1/db more"]
+
+
+async def test_each_run_writes_one_audit_entry_and_a_plan_writes_none(flows: WorkflowBench):
+    run = await flows.run("steps: [{name: a, command: echo secret words}]")
+    await flows.workflows.plan("flow", request())
+    [entry] = flows.bench.audit()
+    assert (entry.action, entry.source) == ("workflow.run", "cli")
+    assert entry.metadata["run"] == run.id
+    assert entry.metadata["status"] == "succeeded"
+
+
+async def test_a_step_whose_directory_is_not_there_fails_and_says_so(flows: WorkflowBench):
+    run = await flows.run("steps: [{name: a, command: pwd, working_dir: nowhere}]")
+    assert "there is no directory" in (run.reason or "")
+    (flows.folder / "sub").mkdir()
+    await flows.run("steps: [{name: a, command: pwd, working_dir: sub}]")
+    assert flows.printed("a") == [os.path.realpath(flows.folder / "sub")]
