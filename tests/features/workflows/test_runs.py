@@ -11,6 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
 from tocsin.runs.approvals import Decision
+from tocsin.runs.control import Retry
 from tocsin.runs.model import RunKind, RunStatus
 
 EVIL = "a'b\"c; touch hacked; $(touch hacked) `touch hacked` \\ * \n#"
@@ -362,11 +363,11 @@ async def test_a_retry_runs_what_failed_and_what_follows_and_keeps_the_outputs_o
     """
     failed = await flows.run(text)
     (flows.folder / "ready").touch()
-    run = await flows.run(retry_of=failed)
+    run = await flows.run(retry=Retry(failed))
     assert (run.status, run.retry_of, run.attempt) == (RunStatus.SUCCEEDED, failed.id, 2)
     assert flows.printed("copy") == ["copied 42"]
     assert (flows.folder / "dumps").read_text() == "x\n"
-    again = await flows.run(retry_of=run, from_step="tell")
+    again = await flows.run(retry=Retry(run, "tell"), from_step="tell")
     assert [step.finished_at for step in again.steps[:2]] == [step.finished_at for step in run.steps[:2]]
     assert flows.printed("tell") == ["told", "told"]
 

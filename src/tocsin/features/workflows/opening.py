@@ -17,6 +17,7 @@ from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry
 from tocsin.runs.model import RunTrigger
 
 FOLDER = "workflows"
@@ -87,8 +88,17 @@ def start_workflow_of(workflows: Workflows) -> Any:
         actor: str | None = None,
         params: Mapping[str, Any] | None = None,
         parent_run_id: str | None = None,
+        retry: Retry | None = None,
     ) -> ActiveRun:
-        request = WorkflowRequest(cause, source, actor, params=params or {}, parent_run_id=parent_run_id)
+        request = WorkflowRequest(
+            cause,
+            source,
+            actor,
+            params=params or {},
+            from_step=retry.from_step if retry else "",
+            retry=retry,
+            parent_run_id=parent_run_id,
+        )
         return await workflows.start(subject, request)
 
     return start_workflow

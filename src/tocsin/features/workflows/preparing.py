@@ -15,6 +15,7 @@ from tocsin.features.workflows.language.model import Workflow
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest
 from tocsin.features.workflows.store import WorkflowFile
+from tocsin.runs.control import retried
 from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -60,9 +61,6 @@ class RunBuilder:
             params={name: redact(value) if isinstance(value, str) else value for name, value in params.items()},
             env_keys=tuple(sorted({*workflow.env, *request.env})),
             parent_run_id=request.parent_run_id,
-            retry_of=request.retry_of.id if request.retry_of else None,
-            attempt=_attempt(request),
-            max_attempts=_attempt(request),
             scheduled_for=request.scheduled_for,
             snapshot={"sha256": file.digest, "yaml": redact(file.content.decode(errors="replace"))},
         )
@@ -83,7 +81,7 @@ class RunBuilder:
             await at_end(handle, result, values)
             return result
 
-        return PreparedRun(order, work, redact)
+        return PreparedRun(retried(order, request.retry), work, redact)
 
     async def _reveal(self, workflow: Workflow) -> Mapping[str, str]:
         names = secrets_of(workflow)
@@ -142,7 +140,7 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
             raise InvalidRunError(f"{workflow.name} has no step {name!r}", hint=f"it has: {', '.join(names)}")
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()
-    if request.retry_of:
+    if request.retry:
         return _kept(workflow, request, needs, from_here)
     wanted = set(request.only) or from_here or set(needs)
     return {step.name: _skipped(step.name, str(step.type)) for step in workflow.steps if step.name not in wanted}
@@ -152,7 +150,7 @@ def _kept(
     workflow: Workflow, request: WorkflowRequest, needs: Mapping[str, tuple[str, ...]], again: set[str]
 ) -> dict[str, StepRun]:
     """Return the steps that succeeded in the run that is tried again, and after no other step that is run again."""
-    earlier = {step.name: step for step in request.retry_of.steps} if request.retry_of else {}
+    earlier = {step.name: step for step in request.retry.run.steps} if request.retry else {}
     types = {step.name: str(step.type) for step in workflow.steps}
     good = {
         name
@@ -164,7 +162,7 @@ def _kept(
 
 
 def _attempt(request: WorkflowRequest) -> int:
-    return request.retry_of.attempt + 1 if request.retry_of else 1
+    return request.retry.run.attempt + 1 if request.retry else 1
 
 
 def _skipped(name: str, kind: str) -> StepRun:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tocsin.core.errors import TocsinError
 from tocsin.features.workflows.engine.plan import PlannedStep
 from tocsin.features.workflows.language.model import Workflow
+from tocsin.runs.control import Retry
 from tocsin.runs.model import Run, RunTrigger
 
 
@@ -37,7 +38,7 @@ class WorkflowRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     only: Collection[str] = ()  # run these steps alone
     from_step: str = ""  # run this step and those after it
-    retry_of: Run | None = None  # keep what succeeded in that run
+    retry: Retry | None = None  # keep what succeeded in that run
     parent_run_id: str | None = None
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None

@@ -211,14 +211,13 @@ class Workflows:
             run = await self._runs.get(handle.run_id)
             took_s = self._context.clock.now() - (run.started_at or run.queued_at)
             text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
-            told = await self._context.messenger.notify_by_queue(workflow.notify_profile, text, Caller(request.source))
+            key = f"workflow:{run.id}"
+            queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
+            status = OutputDeliveryStatus.PENDING if queued.deliveries else OutputDeliveryStatus.FAILED
+            delivery = OutputDelivery(status, queued.refused, queued.deliveries)
+            await self._runs.set_delivery(handle.run_id, delivery)
         except TocsinError as error:
             handle.write("system", f"the profile {workflow.notify_profile} is not told: {error.sentence()}\n")
-            return
-        queued = tuple(each.message.removeprefix("delivery=") for each in told.results if each.ok)
-        refused = tuple(each for each in told.results if not each.ok)
-        status = OutputDeliveryStatus.PENDING if queued else OutputDeliveryStatus.FAILED
-        await self._runs.set_delivery(handle.run_id, OutputDelivery(status, refused, queued))
 
     def _note(self, run: Run, request: WorkflowRequest) -> None:
         facts = {

@@ -11,7 +11,7 @@ from tocsin.core.storage.files import read_limited
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
 from tocsin.features.workflows.engine.values import StepScope, spelled
-from tocsin.features.workflows.language.model import Step, StepType, Workflow
+from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError
 from tocsin.features.workflows.language.template import Template
 from tocsin.runs.model import RunStatus, StepRun
@@ -28,7 +28,7 @@ class StepWork:
         self,
         *,
         workflow: Workflow,
-        step: Step,
+        step: WorkflowStep,
         scope: StepScope,
         handle: RunHandle,
         execute: Execute,

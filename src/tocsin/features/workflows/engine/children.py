@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tocsin.features.context import StartRun
 from tocsin.features.workflows.engine.shell import script_of
 from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
 from tocsin.features.workflows.language.template import Template
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import StartRun
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 

@@ -10,7 +10,7 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.features.workflows.engine.values import RunValues, StepScope, spelled
 from tocsin.features.workflows.language.graph import waves
-from tocsin.features.workflows.language.model import Step, StepType, Workflow
+from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.template import Placeholder, Template
 
 _BUILT_IN = frozenset({
@@ -101,7 +101,7 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str, redact:
     return tuple(replace(each, command=redact(each.command)) for each in found)
 
 
-def _planned(step: Step, group: str, wave: int, scope: StepScope, path: str) -> PlannedStep:
+def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str) -> PlannedStep:
     would_run, problem = _would_run(step, scope)
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
@@ -122,7 +122,7 @@ def _planned(step: Step, group: str, wave: int, scope: StepScope, path: str) -> 
     )
 
 
-def _would_run(step: Step, scope: StepScope) -> tuple[bool | None, str]:
+def _would_run(step: WorkflowStep, scope: StepScope) -> tuple[bool | None, str]:
     if step.when is None:
         return True, ""
     try:
@@ -133,7 +133,7 @@ def _would_run(step: Step, scope: StepScope) -> tuple[bool | None, str]:
         return False, f"when: {error.sentence()}"
 
 
-def shown_command(step: Step, scope: StepScope) -> str:
+def shown_command(step: WorkflowStep, scope: StepScope) -> str:
     """Return the command of a step with the values that are known; others stay as they are written."""
 
     def shown(placeholder: Placeholder) -> str:
@@ -156,7 +156,7 @@ def shown_command(step: Step, scope: StepScope) -> str:
     return filled(step.command)
 
 
-def _missing_program(step: Step, path: str, scope: StepScope) -> str:
+def _missing_program(step: WorkflowStep, path: str, scope: StepScope) -> str:
     """Return what is wrong with the program that a step starts, if it can be told."""
     if step.type is not StepType.SHELL:
         return ""

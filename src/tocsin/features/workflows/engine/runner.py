@@ -11,7 +11,7 @@ from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
 from tocsin.features.workflows.engine.values import ENDED_BADLY, RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
-from tocsin.features.workflows.language.model import Step, Workflow
+from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.runs.model import RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
@@ -93,11 +93,11 @@ class WorkflowRunner:
         for attempt in list(self._attempts):
             attempt.ask_to_end(grace_s)
 
-    async def _phase(self, steps: Sequence[Step], limit: int, after: Collection[str] = ()) -> None:
+    async def _phase(self, steps: Sequence[WorkflowStep], limit: int, after: Collection[str] = ()) -> None:
         """Run a list of steps, each when those that it needs have ended."""
         waiting = {step.name: step for step in steps if step.name not in self._kept}
         needs = {step.name: step.needs for step in steps}
-        running: dict[asyncio.Task[StepRun], Step] = {}
+        running: dict[asyncio.Task[StepRun], WorkflowStep] = {}
         try:
             while waiting or running:
                 for step in [each for each in waiting.values() if self._may_start(each, waiting, running.values())]:
@@ -115,14 +115,16 @@ class WorkflowRunner:
             if running:
                 await asyncio.wait(running)
 
-    def _may_start(self, step: Step, waiting: Mapping[str, Step], running: Collection[Step]) -> bool:
+    def _may_start(
+        self, step: WorkflowStep, waiting: Mapping[str, WorkflowStep], running: Collection[WorkflowStep]
+    ) -> bool:
         at_work = {each.name for each in running}
         return not any(need in waiting or need in at_work for need in step.needs)
 
-    def _scope(self, step: Step, before: Collection[str], after: Collection[str]) -> StepScope:
+    def _scope(self, step: WorkflowStep, before: Collection[str], after: Collection[str]) -> StepScope:
         return StepScope(self._values, after or before, before, self._folder)
 
-    async def _step(self, step: Step, scope: StepScope) -> StepRun:
+    async def _step(self, step: WorkflowStep, scope: StepScope) -> StepRun:
         """Run one step, or record why it is not run."""
         if self._ending:
             return await self._skip(step, f"the run was {self._ending}", RunStatus.CANCELLED)
@@ -150,7 +152,7 @@ class WorkflowRunner:
             ended = StepRun(step.name, str(step.type), RunStatus.CANCELLED, finished_at=self._clock.now())
         return await self._finish(step, ended)
 
-    def _blocked(self, step: Step, scope: StepScope) -> str:
+    def _blocked(self, step: WorkflowStep, scope: StepScope) -> str:
         """Return why a step does not run; raises ExpressionError."""
         if step.require_success:
             for name in step.needs:
@@ -176,7 +178,7 @@ class WorkflowRunner:
             attempt.task.cancel()
             self._attempts.discard(attempt)
 
-    async def _skip(self, step: Step, reason: str, status: RunStatus = RunStatus.SKIPPED) -> StepRun:
+    async def _skip(self, step: WorkflowStep, reason: str, status: RunStatus = RunStatus.SKIPPED) -> StepRun:
         skipped = StepRun(
             step.name,
             str(step.type),
@@ -187,14 +189,14 @@ class WorkflowRunner:
         )
         return await self._finish(step, skipped)
 
-    async def _finish(self, step: Step, ended: StepRun) -> StepRun:
+    async def _finish(self, step: WorkflowStep, ended: StepRun) -> StepRun:
         self._values.steps[step.name] = ended
         if step.continue_on_error and ended.status in ENDED_BADLY:
             self._values.forgiven.add(step.name)
         await self._handle.save_steps(ended)
         return ended
 
-    def _failed(self, steps: Collection[Step]) -> list[str]:
+    def _failed(self, steps: Collection[WorkflowStep]) -> list[str]:
         """Return the steps that make the run fail."""
         return [
             step.name
@@ -222,7 +224,7 @@ class WorkflowRunner:
         return RunResult(RunStatus.SUCCEEDED)
 
 
-def failed_at(clock: Clock, step: Step, code: str, message: str) -> StepRun:
+def failed_at(clock: Clock, step: WorkflowStep, code: str, message: str) -> StepRun:
     """Return the record of a step that failed before it began."""
     now = clock.now()
     record = StepRun(step.name, str(step.type), RunStatus.FAILED, started_at=now, finished_at=now)

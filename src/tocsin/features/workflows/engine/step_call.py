@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tocsin.features.workflows.engine.values import StepScope
-from tocsin.features.workflows.language.model import Step, Workflow
+from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.runs.model import RunStatus
 from tocsin.runs.recorder import RunHandle
 
@@ -95,7 +95,7 @@ class StepCall:
     """One attempt at one step, for one value of `for_each`."""
 
     workflow: Workflow
-    step: Step
+    step: WorkflowStep
     scope: StepScope
     log: StepLog
     handle: RunHandle

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tocsin.features.workflows.language.expression import Expression
+from tocsin.features.workflows.conditions.expression import Expression
 from tocsin.features.workflows.language.outputs import OutputRule
 from tocsin.features.workflows.language.template import Template
 
@@ -29,7 +29,7 @@ class StepType(StrEnum):
 ALIASES = {"chat": StepType.PROMPT, "message": StepType.NOTIFY}
 
 
-class Severity(StrEnum):
+class ProblemSeverity(StrEnum):
     """Whether a problem keeps the workflow from running."""
 
     ERROR = "error"
@@ -46,7 +46,7 @@ class WorkflowProblem(NamedTuple):
     code: str
     detail: str
     suggestion: str = ""
-    severity: str = Severity.ERROR
+    severity: str = ProblemSeverity.ERROR
     where: str = ""  # the way to the value, as in `steps[1].command`
 
     def as_record(self) -> dict[str, object]:
@@ -57,7 +57,7 @@ class WorkflowProblem(NamedTuple):
 
     def as_line(self, file: str) -> str:
         """Return the line that editors understand."""
-        warned = "warning: " if self.severity == Severity.WARNING else ""
+        warned = "warning: " if self.severity == ProblemSeverity.WARNING else ""
         where = f"{self.where}: " if self.where else ""
         return f"{file}:{self.line}:{self.column}: {warned}{where}{self.detail}"
 
@@ -103,7 +103,7 @@ class ParamRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkflowStep:
     """One step. `command` is a template, or one for each word of a program that is started without a shell."""
 
     name: str
@@ -137,7 +137,7 @@ class Workflow:
 
     name: str
     description: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorkflowStep, ...]
     graph: bool  # whether `depends_on` decides on the order
     notify_profile: str = ""
     notify_on: tuple[str, ...] = ("always",)
@@ -148,14 +148,14 @@ class Workflow:
     env: Mapping[str, Template] = field(default_factory=dict)
     params: Mapping[str, ParamRule] = field(default_factory=dict)
     working_dir: str = ""
-    on_success: tuple[Step, ...] = ()
-    on_failure: tuple[Step, ...] = ()
-    on_finish: tuple[Step, ...] = ()
+    on_success: tuple[WorkflowStep, ...] = ()
+    on_failure: tuple[WorkflowStep, ...] = ()
+    on_finish: tuple[WorkflowStep, ...] = ()
 
-    def all_steps(self) -> Iterator[Step]:
+    def all_steps(self) -> Iterator[WorkflowStep]:
         """Yield every step, those that run after the others last."""
         yield from (*self.steps, *self.on_success, *self.on_failure, *self.on_finish)
 
-    def step(self, name: str) -> Step | None:
+    def step(self, name: str) -> WorkflowStep | None:
         """Return the step of that name."""
         return next((step for step in self.all_steps() if step.name == name), None)

@@ -10,12 +10,19 @@ from tocsin.core.reading.value import WRONG_VALUE, did_you_mean, near_word
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node, YamlError, YamlIssue
 from tocsin.features.workflows.language.graph import ancestors, cycles
-from tocsin.features.workflows.language.model import MAX_DEPTH, ParamRule, RetryRule, Severity, Step, Workflow
+from tocsin.features.workflows.language.model import (
+    MAX_DEPTH,
+    ParamRule,
+    ProblemSeverity,
+    RetryRule,
+    Workflow,
+    WorkflowStep,
+)
 from tocsin.features.workflows.language.model import WorkflowProblem as Problem
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.params import check_param
 from tocsin.features.workflows.language.schema import LISTS, WORKFLOW
-from tocsin.features.workflows.language.steps import Draft, StepReader, draft_of, read_retry
+from tocsin.features.workflows.language.steps import StepDraft, StepReader, draft_of, read_retry
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader, plain
 
@@ -32,12 +39,12 @@ class ReadWorkflow(NamedTuple):
     @property
     def errors(self) -> tuple[Problem, ...]:
         """The problems that keep it from running."""
-        return tuple(problem for problem in self.problems if problem.severity == Severity.ERROR)
+        return tuple(problem for problem in self.problems if problem.severity == ProblemSeverity.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """The other problems."""
-        return tuple(problem for problem in self.problems if problem.severity == Severity.WARNING)
+        return tuple(problem for problem in self.problems if problem.severity == ProblemSeverity.WARNING)
 
 
 def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkflow:
@@ -49,12 +56,12 @@ def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkf
         workflow = parse_yaml(content, path, reader.read)
     except YamlError as error:
         issues = error.problems
-    problems = [_problem(issue, Severity.ERROR) for issue in issues]
-    problems += [_problem(issue, Severity.WARNING) for issue in reader.texts.warnings]
+    problems = [_problem(issue, ProblemSeverity.ERROR) for issue in issues]
+    problems += [_problem(issue, ProblemSeverity.WARNING) for issue in reader.texts.warnings]
     return ReadWorkflow(workflow, tuple(sorted(problems, key=lambda each: (each.line, each.column))))
 
 
-def _problem(issue: YamlIssue, severity: Severity) -> Problem:
+def _problem(issue: YamlIssue, severity: ProblemSeverity) -> Problem:
     # RFC 6901, sections 3 and 6: escaped as a pointer, then as the fragment of a URL.
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in issue.steps)
     pointer = "".join(f"/{quote(step, safe='')}" for step in steps)
@@ -129,13 +136,13 @@ class _WorkflowReader:
             default.refuse(problem, BAD_VALUE)
         return rule
 
-    def _drafts(self, node: Node) -> list[Draft]:
+    def _drafts(self, node: Node) -> list[StepDraft]:
         if node.absent:
             return []
         items = node.items(allow_empty=node.step != "steps")
         return [draft_of(item) for item in items]
 
-    def _refuse_repeated(self, drafts: Mapping[str, list[Draft]]) -> None:
+    def _refuse_repeated(self, drafts: Mapping[str, list[StepDraft]]) -> None:
         seen: dict[str, int] = {}
         for draft in (draft for each in LISTS for draft in drafts[each]):
             node = draft.values.given["name"]
@@ -148,12 +155,12 @@ class _WorkflowReader:
     def _steps(
         self,
         place: str,
-        drafts: Mapping[str, list[Draft]],
+        drafts: Mapping[str, list[StepDraft]],
         values: RecordValues[Node],
         names: KnownNames,
         *,
         graph: bool,
-    ) -> tuple[Step, ...]:
+    ) -> tuple[WorkflowStep, ...]:
         mine, main = drafts[place], drafts["steps"]
         needs = _needs(mine, graph=graph and place == "steps")
         self._check_needs(mine, needs, graph=graph and place == "steps", place=place)
@@ -161,9 +168,9 @@ class _WorkflowReader:
         retry = read_retry(defaults["retry"]) if defaults and defaults["retry"] else RetryRule()
         reader = StepReader(self.texts, defaults, retry)
         outputs = {draft.name: draft.outputs for each in LISTS for draft in drafts[each] if draft.name}
-        steps: list[Step] = []
+        steps: list[WorkflowStep] = []
         for draft in mine:
-            before = ancestors(draft.name, needs) if draft.name else {name for name in outputs if name != draft.name}
+            before = ancestors(draft.name, needs) if draft.name else set(outputs)
             if place != "steps":
                 before |= {each.name for each in main}
             visible = {name: outputs[name] for name in outputs if name in before}
@@ -175,7 +182,9 @@ class _WorkflowReader:
                 self.texts.condition(draft.values.given["when"], known)
         return tuple(steps)
 
-    def _check_needs(self, mine: list[Draft], needs: Mapping[str, Sequence[str]], *, graph: bool, place: str) -> None:
+    def _check_needs(
+        self, mine: list[StepDraft], needs: Mapping[str, Sequence[str]], *, graph: bool, place: str
+    ) -> None:
         names = [draft.name for draft in mine]
         for draft in mine:
             node = draft.values.given["depends_on"]
@@ -192,7 +201,7 @@ class _WorkflowReader:
             node = by_name[way[0]].values.given["depends_on"]
             node.refuse(f"these steps wait for each other: {' -> '.join([*way, way[0]])}", CYCLE)
 
-    def _check_step(self, draft: Draft, step: Step) -> None:
+    def _check_step(self, draft: StepDraft, step: WorkflowStep) -> None:
         node = draft.values.given["when"]
         if step.when and step.when.is_constant() and not step.when.is_true():
             detail = f"this condition is never met: the step {step.name!r} never runs"
@@ -226,7 +235,7 @@ def _way_down(child: str, start: str, around: Surroundings) -> tuple[list[str], 
     return [], ""
 
 
-def _needs(mine: list[Draft], *, graph: bool) -> dict[str, tuple[str, ...]]:
+def _needs(mine: list[StepDraft], *, graph: bool) -> dict[str, tuple[str, ...]]:
     """Return by step which it waits for: in the graph those it names, else the one in front of it."""
     names = {draft.name for draft in mine}
     if graph:

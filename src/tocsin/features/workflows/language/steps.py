@@ -9,8 +9,9 @@ from typing import Any
 from tocsin.core.reading.fields import RecordValues
 from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.core.reading.yaml_node import Node
-from tocsin.features.workflows.language.expression import Expression, parse_expression
-from tocsin.features.workflows.language.model import ALIASES, RetryRule, Step, StepType
+from tocsin.features.workflows.conditions.expression import Expression
+from tocsin.features.workflows.conditions.parser import parse_expression
+from tocsin.features.workflows.language.model import ALIASES, RetryRule, StepType, WorkflowStep
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.patterns import compile_pattern
 from tocsin.features.workflows.language.schema import STEPS, UNTYPED, owners_of
@@ -34,7 +35,7 @@ _ALWAYS = parse_expression("always()")
 
 
 @dataclass(slots=True)
-class Draft:
+class StepDraft:
     """A step whose keys were read, before what it refers to is known."""
 
     values: RecordValues[Node]
@@ -49,7 +50,7 @@ class Draft:
         return (*own, *(IMPLICIT[self.kind] if self.kind else ()))
 
 
-def draft_of(node: Node) -> Draft:
+def draft_of(node: Node) -> StepDraft:
     """Read the keys of a step."""
     members = dict(node.as_members() or ())
     written = members["type"].as_text() if "type" in members else str(StepType.SHELL)
@@ -63,7 +64,7 @@ def draft_of(node: Node) -> Draft:
             member.refuse_key(f"{key!r} is a key of {' and '.join(owners)} steps, this is a {kind} step", "unknown-key")
     if kind is None and written is None:
         members["type"].expect("text")
-    return Draft(values, kind, values["name"] or "", tuple(values["depends_on"] or ()))
+    return StepDraft(values, kind, values["name"] or "", tuple(values["depends_on"] or ()))
 
 
 class StepReader:
@@ -74,14 +75,14 @@ class StepReader:
         self._defaults = defaults
         self._default_retry = default_retry
 
-    def step(self, draft: Draft, kind: StepType, needs: tuple[str, ...], names: KnownNames) -> Step:
+    def step(self, draft: StepDraft, kind: StepType, needs: tuple[str, ...], names: KnownNames) -> WorkflowStep:
         """Return the step; `names` are those that it may refer to, without its own variables and `item`."""
         given, values = draft.values.given, draft.values
         each = self._for_each(given["for_each"], names)
         outer = KnownNames(names.params, names.env, names.steps, names.later, each is not None)
         own = [name for name, _ in given["env"].as_members() or ()]
         inner = KnownNames(names.params, {*names.env, *own}, names.steps, names.later, each is not None)
-        return Step(
+        return WorkflowStep(
             name=draft.name,
             type=kind,
             line=values.source.place.line,
@@ -113,7 +114,7 @@ class StepReader:
             return Template(text, (text,)) if self._defaults and (text := self._defaults["working_dir"]) else None
         return self._texts.template(node, names)
 
-    def _command(self, draft: Draft, kind: StepType, names: KnownNames) -> Template | tuple[Template, ...]:
+    def _command(self, draft: StepDraft, kind: StepType, names: KnownNames) -> Template | tuple[Template, ...]:
         node = draft.values.given.get("command")
         if node is None or node.absent:
             return EMPTY
@@ -126,7 +127,7 @@ class StepReader:
             return self._texts.script(node, names)
         return self._texts.template(node, names)
 
-    def _when(self, draft: Draft, names: KnownNames) -> Expression | None:
+    def _when(self, draft: StepDraft, names: KnownNames) -> Expression | None:
         given = draft.values.given
         if not draft.values["always_run"]:
             return self._texts.condition(given["when"], names)
@@ -147,13 +148,13 @@ class StepReader:
             node.refuse("expected a list, or one ${…} that holds one", BAD_VALUE)
         return template
 
-    def _params(self, draft: Draft, kind: StepType, names: KnownNames) -> Mapping[str, Any]:
+    def _params(self, draft: StepDraft, kind: StepType, names: KnownNames) -> Mapping[str, Any]:
         if kind is not StepType.WORKFLOW:
             return {}
         members = draft.values.given["params"].as_members() or ()
         return {name: self._texts.structure(member, names) for name, member in members}
 
-    def _options(self, draft: Draft, kind: StepType, names: KnownNames) -> dict[str, Any]:
+    def _options(self, draft: StepDraft, kind: StepType, names: KnownNames) -> dict[str, Any]:
         """Return the keys of the type alone; those that people write texts in are templates."""
         values, given = draft.values, draft.values.given
         found: dict[str, Any] = {}
@@ -165,7 +166,7 @@ class StepReader:
         _CHECKS[kind](self, draft, names, found)
         return found
 
-    def _check_shell(self, draft: Draft, _: KnownNames, found: dict[str, Any]) -> None:
+    def _check_shell(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         node = draft.values.given["shell"]
         if node.absent:
             return
@@ -174,7 +175,7 @@ class StepReader:
         except ValueError as error:
             node.refuse(f"this is not a command line: {error}", BAD_VALUE)
 
-    def _check_ssh(self, draft: Draft, _: KnownNames, found: dict[str, Any]) -> None:
+    def _check_ssh(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
         if not around.ssh:
             detail = "ssh is not available here: this installation has no feature that runs commands on other hosts"
@@ -185,15 +186,15 @@ class StepReader:
             for node in given[key].as_items() or ([given[key]] if not given[key].absent else []):
                 self._must_be_known(node, before, around.hosts, "unknown-host", "there is no host or group")
 
-    def _check_skill(self, draft: Draft, names: KnownNames, found: dict[str, Any]) -> None:
+    def _check_skill(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
         self._must_be_known(given["command"], "", self._texts.around.skills, "unknown-skill", "there is no skill")
         found["args"] = [self._texts.template(node, names) for node in given["args"].as_items() or ()]
 
-    def _check_prompt(self, draft: Draft, names: KnownNames, found: dict[str, Any]) -> None:
+    def _check_prompt(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         """All its keys are plain or templates."""
 
-    def _check_notify(self, draft: Draft, names: KnownNames, found: dict[str, Any]) -> None:
+    def _check_notify(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
         profile, channel, target = given["profile"], given["channel"], given["target"]
         if not profile.absent and not channel.absent:
@@ -205,7 +206,7 @@ class StepReader:
         self._must_be_known(profile, "", around.profiles, "unknown-profile", "there is no profile")
         self._must_be_known(channel, "", around.channels, BAD_VALUE, "there is no channel")
 
-    def _check_http(self, draft: Draft, names: KnownNames, found: dict[str, Any]) -> None:
+    def _check_http(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
         found["headers"] = self._texts.templates(given["headers"], names, secrets=True)
         if not given["json"].absent:
@@ -224,7 +225,7 @@ class StepReader:
         except ValueError as error:
             node.refuse(str(error), BAD_VALUE)
 
-    def _check_wait(self, draft: Draft, _: KnownNames, found: dict[str, Any]) -> None:
+    def _check_wait(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
         if not given["for_each"].absent:
             given["for_each"].refuse_key("a wait step waits once: remove for_each", BAD_VALUE)
@@ -239,7 +240,7 @@ class StepReader:
         if until and not _UNTIL.fullmatch(until):
             given["until"].refuse("expected a time such as 18:00 or 2026-12-01T09:00", BAD_VALUE)
 
-    def _check_workflow(self, draft: Draft, _: KnownNames, found: dict[str, Any]) -> None:
+    def _check_workflow(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         node = draft.values.given["command"]
         self._must_be_known(node, "", self._texts.around.workflows, "unknown-workflow", "there is no workflow")
 

@@ -8,7 +8,8 @@ from typing import Any
 from tocsin.core.reading.value import near_word
 from tocsin.core.reading.yaml_node import Node, Scalar, YamlIssue, kind_of
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.workflows.language.expression import Expression, ExpressionError, parse_expression
+from tocsin.features.workflows.conditions.expression import Expression, ExpressionError
+from tocsin.features.workflows.conditions.parser import parse_expression
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
 from tocsin.features.workflows.language.shell_text import shell_text

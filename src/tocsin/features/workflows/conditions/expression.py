@@ -7,30 +7,17 @@ numbers, `true`, `false`, `null`, lists in brackets, names with dots, functions.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.features.workflows.language.patterns import compile_pattern
 
 STATES = ("success", "failure", "always")
 FUNCTIONS: Mapping[str, int] = {**dict.fromkeys(STATES, 0), "matches": 2, "exists": 1}  # with the number of arguments
 MAX_CHARS = 2_000
 MAX_DEPTH = 40
-
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-    |(?P<number>-?[0-9]+(?:\.[0-9]+)?(?![\w.]))
-    |(?P<name>[A-Za-z_][\w-]*(?:\.[\w-]+)*)
-    |(?P<sign>==|!=|<=|>=|<|>|\(|\)|\[|\]|,)
-    |(?P<end>\Z))""",
-    re.VERBOSE | re.ASCII,
-)
-_FOREIGN = {"&&": "and", "||": "or", "!": "not", "=": "=="}
-_WORDS = {"true": True, "false": False, "null": None}
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class ExpressionError(TocsinError):
@@ -75,7 +62,7 @@ class Name(NamedTuple):
     path: str
 
 
-class Listed(NamedTuple):
+class ListNode(NamedTuple):
     """A list of values."""
 
     items: "tuple[Node, ...]"
@@ -109,7 +96,7 @@ class Comparison(NamedTuple):
     right: "Node"
 
 
-Node: TypeAlias = Literal | Name | Listed | Call | Negation | Junction | Comparison
+Node: TypeAlias = Literal | Name | ListNode | Call | Negation | Junction | Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,170 +132,8 @@ class Expression:
         return _truth(_value(self.root, scope))
 
 
-def parse_expression(text: str) -> Expression:
-    """Read an expression; raises ExpressionError."""
-    if len(text) > MAX_CHARS:
-        raise ExpressionError(f"a condition has at most {MAX_CHARS:,} characters")
-    return Expression(text, _Parser(text).parse())
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    at: int
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(self._split())
-        self._next = 0
-        self._depth = 0
-
-    def parse(self) -> Node:
-        node = self._either()
-        if self._peek().kind != "end":
-            self._fail(f"{self._peek().text!r} is not expected here")
-        return node
-
-    def _split(self) -> Iterator[_Token]:
-        at = 0
-        while True:
-            found = _TOKEN.match(self._text, at)
-            if found is None:
-                self._fail_at(at)
-            kind = found.lastgroup or "end"
-            yield _Token(kind, found[kind], found.start(kind) + 1)
-            if kind == "end":
-                return
-            at = found.end()
-
-    def _fail_at(self, at: int) -> NoReturn:
-        rest = self._text[at:].lstrip()
-        place = len(self._text) - len(rest) + 1
-        for sign, word in _FOREIGN.items():
-            if rest.startswith(sign):
-                raise ExpressionError(f"{sign!r} at character {place}: write {word!r}", near=word)
-        if rest.startswith("${"):
-            inside = rest[2:].partition("}")[0]
-            raise ExpressionError(f"a condition has names without ${{ }}: write {inside!r}", near=inside)
-        if rest[0] in "'\"":
-            raise ExpressionError(f"the text at character {place} is never closed")
-        raise ExpressionError(f"{rest[0]!r} at character {place} is not expected")
-
-    def _fail(self, detail: str, near: str = "") -> NoReturn:
-        at = self._peek().at
-        raise ExpressionError(f"{detail} (character {at})", near=near)
-
-    def _peek(self) -> _Token:
-        return self._tokens[self._next]
-
-    def _take(self, *texts: str) -> str:
-        """Return the next sign or word if it is one of `texts`, and go on behind it."""
-        token = self._peek()
-        if token.kind in {"sign", "name"} and token.text in texts:
-            self._next += 1
-            return token.text
-        return ""
-
-    def _expect(self, text: str) -> None:
-        if not self._take(text):
-            found = self._peek().text
-            self._fail(f"{text!r} is missing before {found!r}" if found else f"{text!r} is missing at the end")
-
-    def _either(self) -> Node:
-        return self._joined("or", lambda: self._joined("and", self._negated))
-
-    def _joined(self, word: str, part: Callable[[], Node]) -> Node:
-        self._depth += 1
-        if self._depth > 3 * MAX_DEPTH:
-            self._fail("too many parentheses inside each other")
-        values = [part()]
-        while self._take(word):
-            values.append(part())
-        self._depth -= 1
-        return values[0] if len(values) == 1 else Junction(word, tuple(values))
-
-    def _negated(self) -> Node:
-        count = 0
-        while self._take("not"):
-            count += 1
-        node = self._compared()
-        return Negation(node) if count % 2 else node
-
-    def _compared(self) -> Node:
-        left = self._single()
-        sign = self._take(*_COMPARISONS, "in") or (self._take("not") and "not in")
-        if not sign:
-            return left
-        if sign == "not in":
-            self._expect("in")
-        right = self._single()
-        if self._peek().text in _COMPARISONS:
-            self._fail("comparisons are not chained: join them with 'and'")
-        return Comparison(left, sign, right)
-
-    def _single(self) -> Node:
-        token = self._peek()
-        if self._take("("):
-            node = self._either()
-            self._expect(")")
-            return node
-        if self._take("["):
-            return Listed(self._until("]"))
-        self._next += 1
-        match token.kind:
-            case "text":
-                return Literal(re.sub(r"\\(.)", r"\1", token.text[1:-1]))
-            case "number":
-                return Literal(float(token.text) if "." in token.text else int(token.text))
-            case "name" if token.text not in {"and", "or", "in", "not"}:
-                return self._named(token)
-        self._next -= 1
-        return self._fail(
-            f"a value is expected before {token.text!r}" if token.text else "a value is missing at the end"
-        )
-
-    def _named(self, token: _Token) -> Node:
-        if token.text in _WORDS:
-            return Literal(_WORDS[token.text])
-        if not self._take("("):
-            return self._name(token)
-        arguments = self._until(")")
-        if token.text not in FUNCTIONS:
-            near = near_word(token.text, FUNCTIONS)
-            raise ExpressionError(f"there is no function {token.text}(){did_you_mean(near)}", near=near)
-        wanted = FUNCTIONS[token.text]
-        if len(arguments) != wanted:
-            raise ExpressionError(f"{token.text}() takes {wanted} arguments, found {len(arguments)}")
-        _check_pattern(token.text, arguments)
-        return Call(token.text, arguments)
-
-    def _name(self, token: _Token) -> Node:
-        if token.text in FUNCTIONS:
-            raise ExpressionError(f"{token.text} is a function: write {token.text}()", near=f"{token.text}()")
-        if "." not in token.text and token.text != "item":
-            raise ExpressionError(f"{token.text!r} is not known; a text needs quotes", near=f"'{token.text}'")
-        return Name(token.text)
-
-    def _until(self, end: str) -> "tuple[Node, ...]":
-        found: list[Node] = []
-        if self._take(end):
-            return ()
-        while True:
-            found.append(self._either())
-            if self._take(end):
-                return tuple(found)
-            self._expect(",")
-
-
-def _check_pattern(function: str, arguments: "tuple[Node, ...]") -> None:
-    """Raise ExpressionError for a pattern that is written out and cannot be read."""
-    if function == "matches" and isinstance(arguments[1], Literal):
-        _compiled(str(arguments[1].value))
-
-
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
+    """Return a pattern; raises ExpressionError."""
     try:
         return compile_pattern(pattern)
     except ValueError as error:
@@ -318,7 +143,7 @@ def _compiled(pattern: str) -> Any:
 def _walk(node: Node) -> Iterator[Node]:
     yield node
     match node:
-        case Listed(children) | Call(_, children) | Junction(_, children):
+        case ListNode(children) | Call(_, children) | Junction(_, children):
             for child in children:
                 yield from _walk(child)
         case Negation(value):
@@ -334,7 +159,7 @@ def _value(node: Node, scope: ExpressionScope) -> Any:
             return value
         case Name(path):
             return scope.value_of(path)
-        case Listed(items):
+        case ListNode(items):
             return [_value(item, scope) for item in items]
         case Negation(value):
             return not _truth(_value(value, scope))
@@ -353,7 +178,7 @@ def _call(function: str, arguments: list[Any], scope: ExpressionScope) -> bool:
         return scope.state(function)
     if function == "exists":
         return scope.exists(str(arguments[0]))
-    return _compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
+    return compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
