@@ -58,7 +58,7 @@ async def delays(runs: Runs, data_dir: Path, filler: int) -> list[float]:
     printer = Command((sys.executable, "-c", PRINTER, str(filler), str(LINES)), {"PATH": os.environ["PATH"]})
     running = await runs.start(order(), command(printer))
     environment = {**os.environ, "TOCSIN_DATA_DIR": str(data_dir)}
-    follow = (TOCSIN, "runs", "log", "-f", "-n", "1", running.run.id)
+    follow = (TOCSIN, "runs", "log", "-f", "-n", "1", "--stream", "stdout", running.run.id)
     follower = await asyncio.create_subprocess_exec(*follow, env=environment, stdout=subprocess.PIPE)
     assert follower.stdout is not None
     seen = [1000 * (time.time() - float(line)) async for line in follower.stdout if line.strip() != b"filler"]
