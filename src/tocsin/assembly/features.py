@@ -109,10 +109,13 @@ class OpenFeatures:
             yield finding
 
     async def status_lines(self) -> list[str]:
-        """Return what features add to the status of the bot; one that cannot tell is logged and left out."""
+        """Return what features that tell of no subsystem add to the status of the bot.
+
+        One that cannot tell is logged and left out.
+        """
         lines = []
         for name, feature in self.known.items():
-            if not feature.status:
+            if not feature.status or feature.subsystems:
                 continue
             try:
                 lines += await load(feature.status)(self.opened(name))

@@ -309,6 +309,14 @@ def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
     return Lazy(make, lambda client: client.aclose())
 
 
+async def is_redis_there(app: "App") -> bool:
+    """Whether a Redis was named in the settings, or listens at the usual address."""
+    from tocsin.core.storage.redis_client import listens
+
+    url = app.settings[REDIS_URL]
+    return bool(url) and (REDIS_URL.name in app.settings.sources or await listens(url))
+
+
 def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.operator import tell_operator
-from tocsin.assembly.program import App
+from tocsin.assembly.program import App, is_redis_there
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.config.variables import REDIS_URL, REPLY_BRAKE
+from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
 from tocsin.messaging.outbound.caller import Caller
 
@@ -137,6 +137,7 @@ def inbox_of(
 
 def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
     from tocsin.assembly.bot import BotDependencies, build_bot, build_executor, shown_by, tell_through
+    from tocsin.assembly.status import status_lines
     from tocsin.bot.commands import CommandDependencies
     from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
@@ -161,7 +162,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     for_commands = CommandDependencies(
         list_skills=can.list_skills,
         run_skill=_skill_runner(app, "bot"),
-        status_lines=partial(_status_lines, app),
+        status_lines=partial(status_lines, app),
         provider=models.name,
         max_history=settings.max_history,
         model_problems=models.problems,
@@ -221,17 +222,3 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 
     return run_skill
-
-
-async def _status_lines(app: App) -> list[str]:
-    counts = await app.outbox.store.counts()
-    waiting = sum(counts.get(status, 0) for status in counts if str(status) in {"queued", "retry_wait"})
-    return [f"Queue: {waiting} waiting", *await app.features.status_lines()]
-
-
-async def is_redis_there(app: App) -> bool:
-    """Whether a Redis was named in the settings, or listens at the usual address."""
-    from tocsin.core.storage.redis_client import listens
-
-    url = app.settings[REDIS_URL]
-    return bool(url) and (REDIS_URL.name in app.settings.sources or await listens(url))

@@ -49,6 +49,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
     """
     import asyncio
 
+    from tocsin.assembly.notices import CoreNotices
     from tocsin.assembly.receiving import open_receiving
     from tocsin.web.http.serving import serve as run_services
 
@@ -77,6 +78,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
             beside = [
                 group.create_task(_run_maintenance(app)),
+                group.create_task(CoreNotices(app).loop.run()),
                 group.create_task(_anchor_audit_log(app)),
                 group.create_task(receiving.introduce()),
                 group.create_task(app.features.start()),
@@ -186,7 +188,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     from logging import getLogger
     from socket import gethostname
 
-    from tocsin.assembly.receiving import is_redis_there
+    from tocsin.assembly.program import is_redis_there
     from tocsin.core.ids import new_id
     from tocsin.delivery.bus.bus import Bus
     from tocsin.delivery.bus.late_bus import LateBus

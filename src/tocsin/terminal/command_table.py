@@ -4,6 +4,7 @@
 COMMANDS = {
     "init": ("commands.setup", "write a .env with a random dashboard password and name the next steps"),
     "doctor": ("doctor.command", "check the installation and name cause and fix of every finding"),
+    "status": ("commands.status", "show how everything is, with what needs a person first"),
     "config": ("commands.setup", "show the effective settings and where each one comes from"),
     "channels": ("commands.channels", "list the channels and what each one still needs"),
     "test": ("commands.messaging", "verify a channel's credentials without sending"),

@@ -1,9 +1,18 @@
 """The cron jobs of a data directory as the rest of the program uses them."""
 
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import (
+    AttentionItem,
+    FeatureContext,
+    NextRun,
+    NoticeLevel,
+    SubsystemState,
+    SubsystemStatus,
+)
 from tocsin.features.cron.records import local_time
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import CronJobs
+from tocsin.runs.model import RunKind
+from tocsin.terminal.findings import number_of
 
 
 def open_cron(context: FeatureContext) -> CronJobs:
@@ -32,3 +41,27 @@ async def status_of(jobs: CronJobs) -> list[str]:
         following = min(active, key=lambda job: job.next_at or 0.0)
         lines.append(f"Next: {following.name}, {local_time(following, following.next_at)}")
     return [*lines, *(f"Cron is disturbed: {trouble.detail}" for trouble in await jobs.troubles())]
+
+
+async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
+    """Return the state of cron: how many jobs there are, which fail, and what is next."""
+    found = await jobs.all()
+    if not found:
+        return SubsystemStatus(SubsystemState.UNCONFIGURED, "no jobs")
+    failing, troubles = await jobs.failing(), await jobs.troubles()
+    due = [NextRun(job.id, job.name, job.next_at) for job in found if job.next_at is not None]
+    counts = {"jobs": len(found), "scheduled": len(due), "running": len(await jobs.running_ids()), "failing": failing}
+    said = f"{number_of(len(found), 'job')}, {len(due)} scheduled" + (f", {failing} failing" if failing else "")
+    attention = [AttentionItem(NoticeLevel.WARNING, trouble.detail, "#/cron") for trouble in troubles]
+    if failing:
+        told = f"{number_of(failing, 'cron job')} failed the last time: `tocsin cron list`"
+        attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron"))
+    newest = (await jobs.runs().search(RunKind.CRON, limit=1)).items
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if attention else SubsystemState.OK,
+        said,
+        counts,
+        newest[0].queued_at if newest else None,
+        attention=attention,
+        next_runs=due,
+    )

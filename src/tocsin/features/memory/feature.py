@@ -21,6 +21,7 @@ FEATURE = Feature(
     open="tocsin.features.memory.opening:open_memory",
     checks=(FeatureCheck("tocsin.features.memory.checks:check_memory"),),
     status="tocsin.features.memory.opening:status_of",
+    subsystems={"memory": "tocsin.features.memory.opening:subsystem_of"},
     hourly="tocsin.features.memory.opening:decay_daily",
     bot_commands=(
         BotCommand("remember", "keep a text in mind: /remember text", "tocsin.features.memory.chats:remember_command"),

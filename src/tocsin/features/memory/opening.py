@@ -1,6 +1,6 @@
 """The memory of a data directory as the rest of the program uses it."""
 
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import FeatureContext, SubsystemState, SubsystemStatus
 from tocsin.features.memory.service import Memories
 from tocsin.features.memory.store import MemoryStore
 from tocsin.terminal.findings import number_of
@@ -23,3 +23,11 @@ async def status_of(memory: Memories) -> list[str]:
         return ["Memory: empty"]
     entries = number_of(stats["count"], "entry").replace("entrys", "entries")
     return [f"Memory: {entries}, {stats['fading']} fading"]
+
+
+async def subsystem_of(memory: Memories) -> SubsystemStatus:
+    """Return the state of the memory: how many entries there are, and how many fade."""
+    stats = await memory.stats()
+    counts = {"entries": stats["count"], "fading": stats["fading"]}
+    (line,) = await status_of(memory)
+    return SubsystemStatus(SubsystemState.OK, line.removeprefix("Memory: "), counts)

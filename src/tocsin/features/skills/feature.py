@@ -15,6 +15,7 @@ FEATURE = Feature(
     ),
     open="tocsin.features.skills.opening:open_skills",
     checks=(FeatureCheck("tocsin.features.skills.checks:check_skills", at_start=True),),
+    subsystems={"skills": "tocsin.features.skills.opening:subsystem_of"},
     on_start="tocsin.features.skills.opening:tell_sandbox",
     provides={
         "list_skills": "tocsin.features.skills.opening:list_skills_of",

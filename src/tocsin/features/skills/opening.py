@@ -1,12 +1,23 @@
 """The skills of a data directory as the rest of the program uses them."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import Sandbox
-from tocsin.features.context import FeatureContext, ListSkills, OnEnd, RunSkill, SkillInfo
+from tocsin.features.context import (
+    AttentionItem,
+    FeatureContext,
+    ListSkills,
+    NoticeLevel,
+    OnEnd,
+    RunSkill,
+    SkillInfo,
+    SubsystemState,
+    SubsystemStatus,
+)
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
@@ -14,6 +25,7 @@ from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry
 from tocsin.runs.model import Run, RunTrigger
+from tocsin.terminal.findings import number_of
 
 log = logging.getLogger(__name__)
 
@@ -111,3 +123,20 @@ async def tell_sandbox(skills: Skills) -> None:
     state = await skills.sandbox_state()
     facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
     log.info("skills are confined", extra=facts)
+
+
+async def subsystem_of(skills: Skills) -> SubsystemStatus:
+    """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
+    found = await asyncio.to_thread(skills.list)
+    broken = [skill.name for skill in found if not skill.valid]
+    sandbox = await skills.sandbox_state()
+    said = f"{number_of(len(found), 'skill')}" + (f", {len(broken)} with mistakes" if broken else "")
+    item = AttentionItem(
+        NoticeLevel.WARNING, f"skills with mistakes: {', '.join(broken)}: `tocsin skills lint`", "#/skills"
+    )
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if broken else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
+        f"{said}; sandbox: {sandbox.level}",
+        {"skills": len(found), "broken": len(broken)},
+        attention=[item] if broken else [],
+    )

@@ -1,0 +1,124 @@
+"""What the core tells the operator: dead deliveries, access requests, weak settings, a changed audit log."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from hashlib import sha256
+from time import gmtime, strftime
+from typing import TYPE_CHECKING
+
+from tocsin.bot.door.audit_actions import BOT_REQUEST
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.config.security import validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import AUDIT_KEEP_DAYS
+from tocsin.core.errors import TocsinError
+from tocsin.core.service import ServiceLoop
+from tocsin.delivery.model import DeliveryStatus
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.messaging.outbound.audit_actions import MSG_SEND
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+
+log = logging.getLogger(__name__)
+
+STEP_S = 2.0
+# The log is checked when the start is over, and then once a day: of a long one it takes seconds.
+FIRST_CHECK_S, CHECK_EVERY_S = 60.0, 86_400.0
+_WAITING = 1_000  # notices; more are told by those before them
+_UNSENT = {DeliveryStatus.DEAD, DeliveryStatus.EXPIRED, DeliveryStatus.UNCERTAIN}
+
+
+class CoreNotices:
+    """Tells the operator of what no feature does, while services run."""
+
+    def __init__(self, app: "App") -> None:
+        self.loop = ServiceLoop("telling of what happened", self.step, app.clock)
+        self._app = app
+        self._waiting: deque[Notice] = deque(weak_settings(app.settings), maxlen=_WAITING)
+        self._check_at = app.clock.monotonic() + FIRST_CHECK_S
+        app.audit.observe(self._observe)
+
+    async def step(self) -> float:
+        """Tell of what waits; return when to look again."""
+        while self._waiting:
+            await self._app.features.can.notify(self._waiting.popleft())
+        if self._app.clock.monotonic() >= self._check_at:
+            self._check_at = self._app.clock.monotonic() + CHECK_EVERY_S
+            await self.check_audit_log()
+        return STEP_S
+
+    async def check_audit_log(self) -> None:
+        """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""
+        days = self._app.settings[AUDIT_KEEP_DAYS]
+        since = self._app.clock.now() - days * 86_400
+        keep_since = strftime("%Y-%m-%dT%H:%M:%S", gmtime(since)) if days else ""
+        try:
+            found = await asyncio.to_thread(self._app.audit.log.verify, keep_since=keep_since)
+        except (OSError, TocsinError) as error:
+            log.warning("the audit log is not verified", extra={"reason": str(error)})
+            return
+        if not found.ok:
+            first = found.problems[0]
+            body = f"{first.file}, line {first.line}: {first.reason}\n\n`tocsin audit verify` shows all places."
+            await self._app.features.can.notify(
+                Notice(
+                    "The audit log was changed",
+                    body,
+                    NoticeLevel.ERROR,
+                    "security",
+                    source="audit",
+                    link="#/audit",
+                    dedupe_key="audit-chain",
+                )
+            )
+
+    def _observe(self, action: AuditAction, metadata: Mapping[str, object]) -> None:
+        if action.name == MSG_SEND.name and metadata.get("status") in _UNSENT:
+            self._waiting.append(dead_delivery(metadata))
+        elif action.name == BOT_REQUEST.name:
+            self._waiting.append(access_request(metadata))
+
+
+def dead_delivery(facts: Mapping[str, object]) -> Notice:
+    """Return what is told of a delivery that ended unsent; those of one target within a day are one."""
+    channel, target = facts["channel"], facts["target"]
+    body = (
+        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {facts.get('attempts')} tries.\n\n"
+        f"`tocsin deliveries show {facts.get('delivery')}` says why."
+    )
+    return Notice(
+        f"A message on {channel} was not delivered",
+        body,
+        NoticeLevel.ERROR,
+        "messaging",
+        source="queue",
+        link="#/msg",
+        dedupe_key=f"undelivered:{channel}:{target}",
+    )
+
+
+def access_request(facts: Mapping[str, object]) -> Notice:
+    """Return what is told of a chat that asks for access; the bot itself asks the admin chat."""
+    chat = facts["chat"]
+    return Notice(
+        f"Chat {chat} asks for access to the bot",
+        f"`tocsin bot access approve {chat}` lets it in.",
+        NoticeLevel.INFO,
+        "security",
+        source="bot",
+        dedupe_key=f"access:{chat}",
+    )
+
+
+def weak_settings(settings: Settings) -> list[Notice]:
+    """Return what is told of settings that are weak."""
+    notices = []
+    for warning in validate_security(settings):
+        level = NoticeLevel.ERROR if warning.startswith("DANGER") else NoticeLevel.WARNING
+        title, _, advice = warning.removeprefix("DANGER: ").partition("; ")
+        key = f"security:{sha256(warning.encode()).hexdigest()[:16]}"
+        notices.append(Notice(title, advice, level, "security", source="settings", link="#/settings", dedupe_key=key))
+    return notices

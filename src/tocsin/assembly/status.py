@@ -1,0 +1,103 @@
+"""Puts the status together: what features and the core tell, which services run, and the runs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tocsin import __version__
+from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.security import validate_security
+from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.runs.model import AT_WORK, RunStatus
+from tocsin.runs.store import RunFilter, RunStore
+from tocsin.scheduling.zones import system_zone
+from tocsin.status.model import RECENT_RUNS, SUBSYSTEMS, RunCounts, ServiceStatus, StatusReport, by_severity, combined
+from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
+from tocsin.status.subsystems import DAY_S, audit_status, disk_attention, messaging_status
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+
+_FAILED = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED, RunStatus.PARTIALLY_SUCCEEDED)
+
+
+async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusReport:
+    """Check everything and return how it is; `uptime_s` is that of a service that asks."""
+    subsystems, services, runs, recent, unread = await asyncio.gather(
+        subsystems_of(app),
+        _services(app),
+        _runs(app),
+        RunStore(app.database).search(RunFilter(limit=RECENT_RUNS)),
+        app.features.can.unread_notices(),
+    )
+    return StatusReport(
+        version=__version__,
+        checked_at=app.clock.now(),
+        timezone=system_zone(),
+        subsystems=subsystems,
+        services=services,
+        runs=runs,
+        unread_notifications=unread,
+        recent_runs=recent.items,
+        attention=attention_of(app, subsystems),
+        uptime_s=uptime_s,
+    )
+
+
+async def subsystems_of(app: "App") -> dict[str, SubsystemStatus]:
+    """Return the ten subsystems in their order; one that is not installed is disabled."""
+    found = await app.features.subsystems()
+    messaging = await messaging_status(app.registry, app.outbox.store, app.clock.now())
+    found["messaging"] = [messaging, *found.get("messaging", ())]
+    found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
+    return {name: combined(found.get(name, ())) for name in SUBSYSTEMS}
+
+
+def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
+    """Return what needs a person, the most urgent first."""
+    items = [item for status in subsystems.values() for item in status.attention]
+    items += disk_attention(app.settings.data_dir)
+    for warning in validate_security(app.settings):
+        level = NoticeLevel.ERROR if warning.startswith("DANGER") else NoticeLevel.WARNING
+        items.append(AttentionItem(level, warning, "#/settings"))
+    return by_severity(items)
+
+
+async def status_lines(app: "App") -> list[str]:
+    """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
+    subsystems = await subsystems_of(app)
+    needs = len(attention_of(app, subsystems))
+    lines = [f"Needs a person: {needs}; `tocsin status` says what"] if needs else []
+    for name, status in subsystems.items():
+        if status.state is not SubsystemState.DISABLED:
+            state = "" if status.state is SubsystemState.OK else f" ({status.state})"
+            lines.append(f"{name.capitalize()}: {status.summary}{state}")
+    return [*lines, *await app.features.status_lines()]
+
+
+async def _services(app: "App") -> list[ServiceStatus]:
+    from tocsin.assembly.program import is_redis_there
+
+    settings, chosen = app.settings, app.registry.bot_channel()
+    instance = id_of(settings.data_dir)
+    health, redis, scheduler = await asyncio.gather(
+        gateway_health(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
+        is_redis_there(app),
+        scheduler_service(app.database),
+    )
+    kept = ServiceStatus("session_store", SubsystemState.OK, "Redis" if redis else "in memory")
+    missing = "" if chosen.configured else ", ".join(chosen.missing)
+    return [gateway_service(health, instance), bot_service(health, instance, missing), kept, scheduler]
+
+
+async def _runs(app: "App") -> RunCounts:
+    store, since = RunStore(app.database), app.clock.now() - DAY_S
+    active, queued, succeeded, failed, missed = await asyncio.gather(
+        store.count(RunFilter(status=AT_WORK)),
+        store.count(RunFilter(status=(RunStatus.QUEUED,))),
+        store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=since)),
+        store.count(RunFilter(status=_FAILED, since=since)),
+        store.count(RunFilter(status=(RunStatus.MISSED,), since=since)),
+    )
+    return RunCounts(active, queued, succeeded, failed, missed)

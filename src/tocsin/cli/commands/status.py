@@ -1,0 +1,56 @@
+"""status: how everything is, with what needs a person first."""
+
+import argparse
+from datetime import UTC, datetime
+
+from tocsin.assembly.program import App
+from tocsin.assembly.status import status_report
+from tocsin.cli.opening import with_app
+from tocsin.features.context import SubsystemState
+from tocsin.status.model import StatusReport
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, FAILED, Console
+
+
+def configure_status(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin status`."""
+    parser.epilog = "example: tocsin status\n\nexit code 0: nothing has failed, 1: a subsystem has an error"
+    parser.set_defaults(run=_status)
+
+
+def _status(_: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> StatusReport:
+        return await status_report(app)
+
+    report = with_app(options, out, work)
+    if out.as_json:
+        out.document(report.as_document())
+    else:
+        _show(report, out)
+    return FAILED if report.state is SubsystemState.ERROR else DONE
+
+
+def _show(report: StatusReport, out: Console) -> None:
+    if report.attention:
+        out.table(("severity", "needs a person"), [(str(item.severity), item.message) for item in report.attention])
+        out.line("")
+    rows = [
+        (str(status.state), name, status.summary, _local(status.last_event_at))
+        for name, status in report.subsystems.items()
+    ]
+    out.table(("state", "subsystem", "summary", "last event"), rows)
+    out.line("")
+    out.table(("state", "service", "detail"), [(str(each.state), each.name, each.detail) for each in report.services])
+    runs = report.runs
+    out.line("")
+    out.line(
+        f"runs: {runs.active} active, {runs.queued} queued; in 24 hours {runs.succeeded_24h} succeeded, "
+        f"{runs.failed_24h} failed, {runs.missed_24h} missed"
+    )
+    out.line(f"notifications: {report.unread_notifications} unread")
+    for run in report.next_runs:
+        out.line(f"next: {run.name}, {_local(run.at)}")
+
+
+def _local(seconds: float | None) -> str:
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC).astimezone():%Y-%m-%d %H:%M}"

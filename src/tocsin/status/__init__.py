@@ -1,0 +1,1 @@
+"""How everything is: subsystems, services, runs, and what needs a person."""

@@ -1,0 +1,121 @@
+"""The status of the program, and its public form."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.runs.document import summary_document
+from tocsin.runs.model import Run
+
+# In the order in which they are shown.
+SUBSYSTEMS = ("cron", "messaging", "ssh", "workflows", "memory", "skills", "audit", "vault", "watchers", "browser")
+NEXT_RUNS, RECENT_RUNS = 5, 10
+NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
+_BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
+
+
+class ServiceStatus(NamedTuple):
+    """Whether a service runs, as it was found just now."""
+
+    name: str
+    state: SubsystemState
+    detail: str
+
+    def as_document(self) -> dict[str, object]:
+        """Return the record as a dictionary."""
+        return {"name": self.name, "status": str(self.state), "detail": self.detail}
+
+
+class RunCounts(NamedTuple):
+    """How many runs there are now, and how those of the last 24 hours ended."""
+
+    active: int
+    queued: int
+    succeeded_24h: int
+    failed_24h: int
+    missed_24h: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReport:
+    """How everything is at one time, in Unix seconds."""
+
+    version: str
+    checked_at: float
+    timezone: str
+    subsystems: Mapping[str, SubsystemStatus]
+    services: Sequence[ServiceStatus]
+    runs: RunCounts
+    unread_notifications: int
+    recent_runs: Sequence[Run]
+    attention: Sequence[AttentionItem]
+    uptime_s: float | None = None  # of the process that was asked, where that is a service
+
+    @property
+    def state(self) -> SubsystemState:
+        """The worst state of all subsystems; one that is off or not set up is fine."""
+        worst = worst_of([status.state for status in self.subsystems.values()])
+        return worst if worst in {SubsystemState.DEGRADED, SubsystemState.ERROR} else SubsystemState.OK
+
+    @property
+    def next_runs(self) -> list[NextRun]:
+        """The runs that are due next."""
+        due = [run for status in self.subsystems.values() for run in status.next_runs]
+        return sorted(due, key=lambda run: run.at)[:NEXT_RUNS]
+
+    def as_document(self) -> dict[str, object]:
+        """Return the record as the interfaces show it."""
+        return {
+            "status": str(self.state),
+            "version": self.version,
+            "uptime_seconds": None if self.uptime_s is None else int(self.uptime_s),
+            "checked_at": timestamp(self.checked_at),
+            "timezone": self.timezone,
+            "subsystems": {name: _subsystem(name, status) for name, status in self.subsystems.items()},
+            "services": [service.as_document() for service in self.services],
+            "runs": self.runs._asdict(),
+            "unread_notifications": self.unread_notifications,
+            "next_runs": [{"job_id": run.job_id, "name": run.name, "at": timestamp(run.at)} for run in self.next_runs],
+            "recent_runs": [summary_document(run) for run in self.recent_runs],
+            "attention": [
+                {"severity": str(item.severity), "message": item.message, "link": item.link} for item in self.attention
+            ],
+        }
+
+
+def worst_of(states: Sequence[SubsystemState]) -> SubsystemState:
+    """Return the worst state; one that is off or not set up is the best."""
+    order = list(SubsystemState)
+    return max(states, key=order.index, default=SubsystemState.DISABLED)
+
+
+def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
+    """Return what several features tell of one subsystem as one status; of none, that it is not installed."""
+    if len(found) < 2:
+        return found[0] if found else NOT_INSTALLED
+    return SubsystemStatus(
+        worst_of([status.state for status in found]),
+        "; ".join(status.summary for status in found if status.summary),
+        {name: count for status in found for name, count in status.counts.items()},
+        max((status.last_event_at for status in found if status.last_event_at is not None), default=None),
+        next((status.link for status in found if status.link), ""),
+        [item for status in found for item in status.attention],
+        [run for status in found for run in status.next_runs],
+    )
+
+
+def by_severity(items: Sequence[AttentionItem]) -> list[AttentionItem]:
+    """Return what needs a person, the most urgent first."""
+    return sorted(items, key=lambda item: _BY_SEVERITY.index(item.severity))
+
+
+def _subsystem(name: str, status: SubsystemStatus) -> dict[str, object]:
+    return {
+        "status": str(status.state),
+        "summary": status.summary,
+        "counts": dict(status.counts),
+        "last_event_at": timestamp(status.last_event_at),
+        "link": status.link or f"#/{'msg' if name == 'messaging' else name}",
+    }

@@ -1,0 +1,63 @@
+"""Which services run, asked where they are: the gateway over HTTP, the scheduler by its lease."""
+
+import asyncio
+import json
+import sqlite3
+from typing import Any
+
+from tocsin.core.process.identity import is_dead
+from tocsin.core.storage.database import Database
+from tocsin.features.context import SubsystemState
+from tocsin.status.model import ServiceStatus
+
+ASK_S = 1.0
+MAX_ANSWER = 256 * 1024
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  # nothing listens here
+
+
+async def gateway_health(host: str, port: int) -> dict[str, Any] | None:
+    """Return what the gateway on this machine says of itself; None where there is none."""
+    try:
+        async with asyncio.timeout(ASK_S):
+            reader, writer = await asyncio.open_connection(_WILDCARDS.get(host, host), port)
+            try:
+                writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answer = await reader.read(MAX_ANSWER) + await reader.read(MAX_ANSWER)
+            finally:
+                writer.close()
+        health = json.loads(answer.partition(b"\r\n\r\n")[2])
+    except (OSError, TimeoutError, ValueError):
+        return None
+    return health if isinstance(health, dict) and "instance" in health else None
+
+
+def gateway_service(health: dict[str, Any] | None, instance: str) -> ServiceStatus:
+    """Return the state of the gateway of the data directory `instance`."""
+    if health is None or health["instance"] != instance:
+        other = " (another installation listens there)" if health else ""
+        return ServiceStatus("gateway", SubsystemState.DISABLED, f"it does not run{other}")
+    said = str(health.get("status", ""))
+    return ServiceStatus("gateway", SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED, f"it says {said}")
+
+
+def bot_service(health: dict[str, Any] | None, instance: str, missing: str) -> ServiceStatus:
+    """Return the state of the bot, as the gateway of the same process tells it; `missing` settings switch it off."""
+    if missing:
+        return ServiceStatus("bot", SubsystemState.UNCONFIGURED, f"set {missing}")
+    bot = health.get("bot") if health and health["instance"] == instance else None
+    if not isinstance(bot, dict):
+        return ServiceStatus("bot", SubsystemState.DISABLED, "no gateway on this machine knows of it")
+    said = str(bot.get("status", ""))
+    state = SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED
+    return ServiceStatus("bot", state, f"{bot.get('mode', '')}, {said}".strip(", "))
+
+
+async def scheduler_service(database: Database) -> ServiceStatus:
+    """Return whether a process holds a lease of the scheduler."""
+
+    def read(connection: sqlite3.Connection) -> list[str]:
+        return [row["holder"] for row in connection.execute("SELECT holder FROM leases")]
+
+    if any(holder and not is_dead(holder) for holder in await database.read(read)):
+        return ServiceStatus("scheduler", SubsystemState.OK, "it runs")
+    return ServiceStatus("scheduler", SubsystemState.DISABLED, "it does not run")

@@ -1,0 +1,75 @@
+"""The subsystems that are not features: messaging and the audit log; and the machine."""
+
+import shutil
+from pathlib import Path
+
+from tocsin.channels.registry import Registry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import seconds_of
+from tocsin.delivery.model import WAITING, DeliveryStatus
+from tocsin.delivery.store import DeliveryFilter, DeliveryStore
+from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.terminal.findings import number_of
+
+DAY_S = 86_400.0
+MAX_DEAD = 200  # more are not counted
+LEAST_FREE = 0.05
+MIB = 1024 * 1024
+LEAST_FREE_BYTES = 100 * MIB
+
+
+async def messaging_status(registry: Registry, store: DeliveryStore, now: float) -> SubsystemStatus:
+    """Tell how many channels can be used, what waits, and what died within 24 hours."""
+    configured = registry.configured()
+    try:
+        waiting = sum(count for status, count in (await store.counts()).items() if status in WAITING)
+        query = DeliveryFilter(status=DeliveryStatus.DEAD, since=now - DAY_S, limit=MAX_DEAD)
+        dead = len((await store.search(query)).items)
+        newest = (await store.search(DeliveryFilter(limit=1))).items
+        problems = (await store.health()).problems
+    except TocsinError as error:
+        return _failed("the queue", error)
+    counts = {"channels": len(configured), "waiting": waiting, "dead_24h": dead}
+    summary = f"{number_of(len(configured), 'channel')}, {waiting} waiting"
+    attention = [AttentionItem(NoticeLevel.ERROR, f"the queue is not safe: {problem}", "#/msg") for problem in problems]
+    if dead:
+        summary += f", {dead} not delivered within 24 hours"
+        told = f"{number_of(dead, 'message')} could not be delivered: `tocsin deliveries list --status dead`"
+        attention.append(AttentionItem(NoticeLevel.WARNING, told, "#/msg"))
+    state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if dead else SubsystemState.OK
+    if not configured and not attention:
+        state, summary = SubsystemState.UNCONFIGURED, "no channel is configured"
+    return SubsystemStatus(state, summary, counts, newest[0].created_at if newest else None, "#/msg", attention)
+
+
+async def audit_status(trail: AuditTrail) -> SubsystemStatus:
+    """Tell whether the audit log can be read and written, and its last entry."""
+    try:
+        newest, (entries, _) = trail.log.tail(1), trail.log.tip()
+    except TocsinError as error:
+        return _failed("the audit log", error)
+    if trail.problem:
+        item = AttentionItem(NoticeLevel.ERROR, f"the audit log cannot be written: {trail.problem}", "#/audit")
+        return SubsystemStatus(SubsystemState.ERROR, "it cannot be written", attention=[item])
+    last_event_at = seconds_of(newest[0].ts) if newest else None
+    summary = f"{entries:,} {'entry' if entries == 1 else 'entries'}"
+    return SubsystemStatus(SubsystemState.OK, summary, {"entries": entries}, last_event_at)
+
+
+def _failed(what: str, error: TocsinError) -> SubsystemStatus:
+    item = AttentionItem(NoticeLevel.ERROR, f"{what} cannot be read: {error.sentence()}")
+    return SubsystemStatus(SubsystemState.ERROR, error.sentence(), attention=[item])
+
+
+def disk_attention(folder: Path) -> list[AttentionItem]:
+    """Return a warning where the disk of the data directory is nearly full."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:  # it is made at the first use
+        return []
+    if usage.free >= LEAST_FREE_BYTES and usage.free >= LEAST_FREE * usage.total:
+        return []
+    level = NoticeLevel.ERROR if usage.free < LEAST_FREE_BYTES else NoticeLevel.WARNING
+    free = f"{usage.free // MIB:,} MiB, {100 * usage.free / usage.total:.0f} %"
+    return [AttentionItem(level, f"the disk of the data directory is nearly full: {free} are free")]

@@ -1,0 +1,58 @@
+"""How the states of parts make the state of the whole."""
+
+from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.status.model import SUBSYSTEMS, RunCounts, StatusReport, by_severity, combined
+
+OK, DEGRADED, ERROR = SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR
+
+
+def report(**states: SubsystemStatus) -> StatusReport:
+    return StatusReport(
+        version="1",
+        checked_at=1_700_000_000.0,
+        timezone="UTC",
+        subsystems={name: combined([states[name]] if name in states else []) for name in SUBSYSTEMS},
+        services=[],
+        runs=RunCounts(0, 0, 0, 0, 0),
+        unread_notifications=0,
+        recent_runs=[],
+        attention=[],
+    )
+
+
+def test_a_subsystem_that_nothing_tells_of_is_disabled_and_not_invented():
+    document = report().as_document()
+    assert document["status"] == "ok"
+    assert list(document["subsystems"]) == list(SUBSYSTEMS)
+    assert {each["status"] for each in document["subsystems"].values()} == {"disabled"}
+    assert document["subsystems"]["messaging"] == {
+        "status": "disabled",
+        "summary": "not installed",
+        "counts": {},
+        "last_event_at": None,
+        "link": "#/msg",
+    }
+
+
+def test_the_whole_is_as_its_worst_subsystem():
+    assert report(cron=SubsystemStatus(OK, ""), ssh=SubsystemStatus(DEGRADED, "")).state is DEGRADED
+    assert report(cron=SubsystemStatus(ERROR, ""), ssh=SubsystemStatus(DEGRADED, "")).state is ERROR
+    assert report(cron=SubsystemStatus(SubsystemState.UNCONFIGURED, "")).state is OK
+
+
+def test_what_several_features_tell_of_one_subsystem_is_one_status():
+    one = SubsystemStatus(OK, "2 skills", {"skills": 2}, 5.0)
+    two = SubsystemStatus(DEGRADED, "1 broken", {"broken": 1}, 7.0, "#/x", [AttentionItem(NoticeLevel.ERROR, "look")])
+    both = combined([one, two])
+    assert (both.state, both.summary, both.counts) == (DEGRADED, "2 skills; 1 broken", {"skills": 2, "broken": 1})
+    assert (both.last_event_at, both.link, [item.message for item in both.attention]) == (7.0, "#/x", ["look"])
+
+
+def test_only_the_next_five_runs_are_shown_in_order():
+    due = [NextRun(str(number), f"job {number}", 100.0 - number) for number in range(8)]
+    assert [run.at for run in report(cron=SubsystemStatus(OK, "", next_runs=due)).next_runs] == [93, 94, 95, 96, 97]
+
+
+def test_the_most_urgent_needs_a_person_first():
+    items = [AttentionItem(level, level) for level in (NoticeLevel.INFO, NoticeLevel.WARNING, NoticeLevel.ERROR)]
+    assert [item.message for item in by_severity(items)] == ["error", "warning", "info"]

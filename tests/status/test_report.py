@@ -1,0 +1,101 @@
+"""The status of a real program: what is checked, and what needs a person."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tocsin.assembly.notices import CoreNotices
+from tocsin.assembly.program import App, direct_transport, load_settings, open_app
+from tocsin.assembly.status import status_lines, status_report
+from tocsin.bot.door.audit_actions import BOT_REQUEST
+from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.core.errors import ChannelError
+from tocsin.core.ids import new_id
+from tocsin.features.notifications.store import NotificationFilter
+from tocsin.messaging.outbound.audit_actions import MSG_SEND
+
+EMAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org", "SMTP_PASS": "a-long-password"}
+
+
+@asynccontextmanager
+async def program(folder: Path, **env: str) -> AsyncIterator[App]:
+    environ = {"TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "GATEWAY_PORT": "9", **env}
+    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    async with open_app(settings, installed, direct_transport) as app:
+        yield app
+
+
+async def add_dead_delivery(app: App) -> None:
+    failed = SendResult(False, "email", "ops@example.org", error="no such user")
+    receipt = Receipt(failed, failure=ChannelError("no such user"))
+    assert await app.outbox.keep(Outgoing("ops@example.org", "hello"), receipt, "cli", new_id())
+
+
+async def titles(app: App) -> list[tuple[str, str]]:
+    page = await app.features.opened("notifications").service.search(NotificationFilter())
+    return [(str(each.level), each.title) for each in page.items]
+
+
+async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: Path):
+    async with program(tmp_path) as app:
+        report = await status_report(app)
+    states = {name: str(status.state) for name, status in report.subsystems.items()}
+    assert (str(report.state), report.attention) == ("ok", [])
+    assert (states["messaging"], states["audit"], states["vault"]) == ("unconfigured", "ok", "unconfigured")
+    services = {service.name: str(service.state) for service in report.services}
+    expected = {"gateway": "disabled", "bot": "unconfigured", "session_store": "ok", "scheduler": "disabled"}
+    assert services == expected
+
+
+async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: Path):
+    async with program(tmp_path, **EMAIL) as app:
+        await add_dead_delivery(app)
+        report = await status_report(app)
+        lines = await status_lines(app)
+    messaging = report.subsystems["messaging"]
+    assert (str(messaging.state), messaging.counts) == ("degraded", {"channels": 1, "waiting": 0, "dead_24h": 1})
+    assert [item.message.partition(":")[0] for item in report.attention] == ["1 message could not be delivered"]
+    assert lines[0] == "Needs a person: 1; `tocsin status` says what"
+    assert "Messaging: 1 channel, 0 waiting, 1 not delivered within 24 hours (degraded)" in lines
+
+
+async def test_a_weak_password_needs_a_person(tmp_path: Path):
+    async with program(tmp_path, DASHBOARD_PASS="changeme") as app:
+        report = await status_report(app)
+    assert ["DASHBOARD_PASS" in item.message for item in report.attention] == [True]
+    assert "changeme" not in str(report.as_document())
+
+
+async def test_a_delivery_that_dies_and_a_request_for_access_become_notifications(tmp_path: Path):
+    facts = {"channel": "email", "target": "ops@example.org", "ok": False, "status": "dead", "attempts": 9}
+    async with program(tmp_path) as app:
+        notices = CoreNotices(app)
+        app.audit.record(MSG_SEND, "dead", source="queue", metadata={**facts, "delivery": "d1"})
+        app.audit.record(MSG_SEND, "sent", source="queue", metadata={**facts, "delivery": "d2", "status": "sent"})
+        app.audit.record(BOT_REQUEST, "asks", source="bot", metadata={"chat": "7"})
+        await notices.step()
+        assert await titles(app) == [
+            ("info", "Chat 7 asks for access to the bot"),
+            ("error", "A message on email was not delivered"),
+        ]
+
+
+async def test_weak_settings_are_told_once_a_day_however_often_services_start(tmp_path: Path):
+    async with program(tmp_path, WEBHOOK_REQUIRE_SIGNATURE="false", SMTP_PASS="changeme") as app:
+        for _ in range(3):
+            await CoreNotices(app).step()
+        found = await titles(app)
+    assert [level for level, _ in found] == ["error", "warning"]
+
+
+async def test_a_changed_audit_log_becomes_an_error(tmp_path: Path):
+    async with program(tmp_path) as app:
+        for chat in ("7", "8"):
+            app.audit.record(BOT_REQUEST, f"asks {chat}", source="bot", metadata={"chat": chat})
+        notices = CoreNotices(app)
+        await notices.check_audit_log()
+        assert await titles(app) == []
+        path = tmp_path / "audit.log"
+        path.write_text(path.read_text().replace("asks 7", "asks 9"))
+        await notices.check_audit_log()
+        assert await titles(app) == [("error", "The audit log was changed")]
