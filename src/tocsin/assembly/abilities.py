@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.operator import notify_operator, tell_operator_once
 from tocsin.channels.inbound import InboundMessage
@@ -17,12 +17,15 @@ from tocsin.features.context import (
 )
 from tocsin.messaging.inbound.indicator import indicating
 from tocsin.messaging.outbound.output_routing import OutputRouter
+from tocsin.providers.contract import ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import RunControl
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
+
+T = TypeVar("T")
 
 
 def context_of(app: "App") -> FeatureContext:
@@ -52,6 +55,11 @@ def _own_abilities(app: "App") -> Abilities:
     async def ask(prompt: str, message: str = "", /, **options: Any) -> str:
         return await app.models().ask(prompt, message, **options)
 
+    async def use_tools(
+        question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
+    ) -> WorkReport[T]:
+        return await app.models().use_tools(question, tools, shape, limits, model=model)
+
     def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
         return indicating(app.registry.receiver(message.channel), app.clock, message)
 
@@ -60,6 +68,7 @@ def _own_abilities(app: "App") -> Abilities:
 
     return Abilities(
         ask=ask,
+        use_tools=use_tools,
         list_skills=_no_skills,
         run_skill=_no_skill_runs,
         list_assistants=_no_assistants,

@@ -1,6 +1,7 @@
 """The chat model of the program: made when it is first asked, and watched for failures that the operator mends."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import CHAT_MODEL, CHAT_PROVIDER
@@ -8,9 +9,19 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
-from tocsin.providers.contract import ChatProvider, ProviderError, Question, Turn
+from tocsin.providers.contract import (
+    ChatProvider,
+    ModelTool,
+    ProviderError,
+    Question,
+    Turn,
+    WorkLimits,
+    WorkReport,
+)
 from tocsin.providers.remote import named
 from tocsin.providers.watch import ModelWatch
+
+T = TypeVar("T")
 
 
 class ChatModels:
@@ -70,6 +81,16 @@ class ChatModels:
         other = _configured(open_chat(self._settings, self._clock, self._redact, model=model))
         try:
             return (await other.ask(question)).text
+        finally:
+            await other.aclose()
+
+    async def use_tools(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
+    ) -> WorkReport[T]:
+        """Have a model call tools until it fills in `shape`."""
+        other = _configured(open_chat(self._settings, self._clock, self._redact, model=model, watch=self._watch))
+        try:
+            return await other.work(question, tools, shape, limits)
         finally:
             await other.aclose()
 

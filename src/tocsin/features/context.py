@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
@@ -20,9 +20,12 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.output_routing import OutputRouter
+from tocsin.providers.contract import ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.control import StartRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
+
+T = TypeVar("T")
 
 OnEnd = Callable[[Run], None]
 
@@ -159,6 +162,16 @@ class Ask(Protocol):
         ...
 
 
+class UseTools(Protocol):
+    """Has the chat model call tools until it fills in a pydantic model; raises TocsinError where none answers."""
+
+    async def __call__(
+        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
+    ) -> WorkReport[T]:
+        """Return what the model filled in; `model` is a name, or an alias that skills use."""
+        ...
+
+
 class RunSkill(Protocol):
     """Runs a skill in the sandbox to its end; raises TocsinError for one that cannot be started."""
 
@@ -259,6 +272,7 @@ class Abilities:
     """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
 
     ask: Ask
+    use_tools: UseTools
     list_skills: ListSkills
     run_skill: RunSkill
     list_assistants: ListAssistants

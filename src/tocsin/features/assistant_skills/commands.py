@@ -8,6 +8,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.features.assistant_skills.activation import activation
 from tocsin.features.assistant_skills.folder.place import place_of
 from tocsin.features.assistant_skills.model import ActivationCheck
+from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.runs.model import Line
@@ -33,6 +34,33 @@ def configure_which(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_which)
 
 
+def configure_apply(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin skills apply`."""
+    parser.epilog = (
+        "example: tocsin skills apply 019abc\n\nexit code 1: a file has changed since the run; nothing is written"
+    )
+    parser.add_argument("run_id", metavar="run", help="the id of the run, or its beginning; the run prints it")
+    parser.add_argument("--show", action="store_true", help="print the patch and write nothing")
+    parser.set_defaults(run=_apply)
+
+
+def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(skills: AssistantSkills) -> SkillResultRecord:
+        found = await skills.results.get(arguments.run_id)
+        return found if arguments.show else await skills.apply(found.run_id, source="cli")
+
+    found = program.run(work, writes=True)
+    if out.as_json:
+        written = [] if arguments.show else [change.path for change in found.changes]
+        out.document({"run": found.run_id, "folder": found.folder, "patch": found.patch, "written": written})
+    elif arguments.show:
+        out.text(found.patch, end="")
+    else:
+        for change in found.changes:
+            out.line(f"written: {change.path}")
+    return DONE
+
+
 def configure_watch(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin skills watch`."""
     parser.epilog = "example: tocsin skills watch src\n\nCtrl-C ends it"
@@ -53,6 +81,8 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
     async def work(skills: AssistantSkills) -> None:
         folders = named or list(skills.context.settings[SKILLS_WATCH]) or [here]
         watch = AssistantWatch(skills, folders, show=show)
+        if not skills.models.configured:
+            out.note(f"tocsin: {skills.without_model()}")
         out.note(f"tocsin: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         await watch.run()
 

@@ -1,8 +1,8 @@
 """What assistant skills are to the rest of the program."""
 
-from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
+from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.schema import MIGRATIONS
-from tocsin.features.assistant_skills.settings import SKILLS_WATCH
+from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR, SKILLS_WATCH
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 
 _COMMANDS = "tocsin.features.assistant_skills.commands:"
@@ -11,10 +11,11 @@ FEATURE = Feature(
     name="assistant_skills",
     summary="instructions by which a model, or fixed rules, look at files when they change",
     page="assistant_skills.md",
-    variables=(SKILLS_WATCH,),
+    variables=(SKILLS_WATCH, SKILLS_CALLS_PER_HOUR),
     tables={"assistant_skills": MIGRATIONS},
-    audit_actions=(SKILL_ASSIST,),
+    audit_actions=(SKILL_APPLY, SKILL_ASSIST),
     commands=(
+        FeatureCommand("apply", "write the changes that a run proposed", f"{_COMMANDS}configure_apply", "skills"),
         FeatureCommand("why", "say why a skill acts on a file, or does not", f"{_COMMANDS}configure_why", "skills"),
         FeatureCommand("which", "list the skills that act on a file", f"{_COMMANDS}configure_which", "skills"),
         FeatureCommand(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.reading.front_matter import PRIORITIES, SkillDefinition
+from tocsin.core.reading.front_matter import PRIORITIES, Invocation, SkillDefinition
 from tocsin.core.reading.yaml_node import YamlIssue
 
 INSTRUCTIONS = "SKILL.md"
@@ -123,12 +123,24 @@ class ActivationCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedText:
+    """One file of a patch; `before` is the digest of what stood there, empty for a new file."""
+
+    path: str
+    before: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SkillOutput:
     """What a skill says about files."""
 
     findings: tuple[SkillFinding, ...] = ()
     files: int = 0
     notes: tuple[str, ...] = ()  # what was not looked at, and why
+    changes: tuple[ChangedText, ...] = ()
+    diff: str = ""  # the changes, for people
+    invoked: tuple[Invocation, ...] = ()
 
 
 def finding_of(document: Mapping[str, Any]) -> SkillFinding:

@@ -2,12 +2,12 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.features.assistant_skills.model import SkillFinding, finding_of
+from tocsin.features.assistant_skills.model import ChangedText, SkillFinding, finding_of
 
 KEPT_S = 30 * 86400.0  # as long as runs are
 
@@ -26,7 +26,8 @@ class SkillResultRecord:
     skill: str
     folder: str
     findings: tuple[SkillFinding, ...] = ()
-    patch: str = ""
+    patch: str = ""  # for people
+    changes: tuple[ChangedText, ...] = ()
     applied_at: float | None = None
 
 
@@ -40,10 +41,11 @@ class SkillResults:
     async def add(self, result: SkillResultRecord) -> None:
         """Keep the result of a run."""
         findings = json.dumps([finding.document() for finding in result.findings])
-        row = (result.run_id, result.skill, result.folder, findings, result.patch, self._clock.now(), result.applied_at)
+        facts = (result.run_id, result.skill, result.folder, findings, result.patch)
+        row = (*facts, self._clock.now(), result.applied_at, json.dumps([asdict(each) for each in result.changes]))
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO assistant_results VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT OR REPLACE INTO assistant_results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
         await self._database.write(work)
 
@@ -64,7 +66,19 @@ class SkillResults:
             )
         row = found[0]
         findings = tuple(finding_of(each) for each in json.loads(row["findings"]))
-        return SkillResultRecord(row["run_id"], row["skill"], row["folder"], findings, row["patch"], row["applied_at"])
+        changes = tuple(ChangedText(**each) for each in json.loads(row["changes"]))
+        facts = (row["run_id"], row["skill"], row["folder"])
+        return SkillResultRecord(*facts, findings, row["patch"], changes, row["applied_at"])
+
+    async def mark_applied(self, run_id: str) -> bool:
+        """Record that a patch was applied; False where it was before."""
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> bool:
+            sql = "UPDATE assistant_results SET applied_at = ? WHERE run_id = ? AND applied_at IS NULL"
+            return connection.execute(sql, [now, run_id]).rowcount == 1
+
+        return await self._database.write(work)
 
     async def prune(self) -> None:
         """Delete results that are older than runs are kept."""

@@ -24,4 +24,12 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE INDEX assistant_versions_age ON assistant_versions (at);
     """,
+    """
+    CREATE TABLE assistant_calls (
+        run_id TEXT PRIMARY KEY,
+        at REAL NOT NULL,
+        questions INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    ALTER TABLE assistant_results ADD COLUMN changes TEXT NOT NULL DEFAULT '[]';
+    """,
 )

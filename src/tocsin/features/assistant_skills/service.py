@@ -1,19 +1,24 @@
 """Assistant skills: which there are, which act on a file, and running one."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.front_matter import Invocation
 from tocsin.features.assistant_skills.activation import activation, acts_on
-from tocsin.features.assistant_skills.audit_actions import SKILL_ASSIST
+from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
+from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
+from tocsin.features.assistant_skills.folder.folder_settings import auto_applies
+from tocsin.features.assistant_skills.folder.overlay import PatchError, apply_changes
 from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of
 from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
 from tocsin.features.assistant_skills.local.git import GitFolder
-from tocsin.features.assistant_skills.local.rules import COMMITS, WITHOUT_MODEL, look_at_commit, look_at_files
+from tocsin.features.assistant_skills.local.rules import COMMITS, SECRETS, WITHOUT_MODEL, look_at_commit, look_at_files
 from tocsin.features.assistant_skills.model import (
     ActivationCheck,
     AssistantSkill,
@@ -26,11 +31,16 @@ from tocsin.features.assistant_skills.results import SkillResultRecord, SkillRes
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext, Notice, NoticeLevel
+from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 
+log = logging.getLogger(__name__)
+
 MAX_FINDINGS = 200
+MAX_CHAIN = 5  # skills that invoke each other
+MAX_SHOWN_DIFF = 50_000
 MONTH_S = 30 * 86400
 _SHOWN_FILES = 20
 
@@ -44,6 +54,9 @@ class AssistantSkills:
         self.results = results
         self.versions = versions
         self.context = context
+        self.models = ModelRunner(context)
+        # Of a watch: takes an invoked skill, where it looks, and whether it is to be next.
+        self.queue: Callable[[str, SkillPlace, bool], Awaitable[None]] | None = None
         self._folders = folders
 
     def list(self) -> tuple[AssistantSkill, ...]:
@@ -86,19 +99,36 @@ class AssistantSkills:
         """Return the files that a commit added or changed."""
         return await self._git(folder).committed_files(commit)
 
-    async def run(self, name: str, request: AssistantRequest, place: SkillPlace | None = None) -> AssistantRun:
-        """Run a skill to its end; raises TocsinError for one that cannot be started.
+    async def run(
+        self,
+        name: str,
+        request: AssistantRequest,
+        place: SkillPlace | None = None,
+        *,
+        chain: tuple[str, ...] = (),
+    ) -> AssistantRun:
+        """Run a skill to its end, and then those that it invokes; raises TocsinError for one that cannot be started.
 
-        `place` is where it looks; without one, it is found from the files of the request.
+        `place` is where it looks; without one, it is found from the files of the request. `chain` are the skills
+        that led to this one: none of them is invoked again.
         """
         skill = self._usable(name)
         place = place or await self._place(name, request)
-        found = SkillResultRecord("", skill.name, str(place.root))
+        found, invoked = SkillResultRecord("", skill.name, str(place.root)), list[Invocation]()
 
         async def work(handle: RunHandle) -> RunResult:
-            nonlocal found
-            output = await self._look(skill, place)
-            found = replace(found, run_id=handle.run_id, findings=_ordered(output.findings))
+            nonlocal found, invoked
+            output = await self._look(skill, place, request, handle.run_id)
+            applied = await asyncio.to_thread(_apply_at_once, place, output)
+            invoked = [each for each in output.invoked if each.agent not in {name, *chain}]
+            found = replace(
+                found,
+                run_id=handle.run_id,
+                findings=_ordered((*output.findings, *_suggested(invoked, place))),
+                patch=output.diff,
+                changes=output.changes,
+                applied_at=self.context.clock.now() if applied else None,
+            )
             await self.results.add(found)
             _write(handle, found, output)
             if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
@@ -117,10 +147,44 @@ class AssistantSkills:
         )
 
         def note(run: Run) -> None:
-            self._note(run, request, len(found.findings))
+            self._note(run, request, found)
 
         run = await self.context.runs().execute(order, work, watch=request.watch, on_end=request.on_end or note)
+        await self._invoke(invoked, replace(request, parent_run_id=run.id, on_end=None), place, (*chain, name))
         return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+
+    async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
+        """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
+        found = await self.results.get(run_id)
+        if not found.changes:
+            raise PatchError(f"the run {found.run_id} proposed no change", hint="only some skills propose changes")
+        if found.applied_at is not None:
+            raise PatchError(f"the changes of the run {found.run_id} are written already", hint="run the skill again")
+
+        def write() -> None:
+            with ConfinedFolder(Path(found.folder)) as folder:
+                apply_changes(folder, found.changes)
+
+        await asyncio.to_thread(write)
+        await self.results.mark_applied(found.run_id)
+        facts = {"run": found.run_id, "skill": found.skill, "changes": len(found.changes)}
+        self.context.audit.record(SKILL_APPLY, f"changes of {found.skill}", source=source, metadata=facts)
+        return found
+
+    async def _invoke(
+        self, invoked: Sequence[Invocation], request: AssistantRequest, place: SkillPlace, chain: tuple[str, ...]
+    ) -> None:
+        """Run what a skill invokes: first what is urgent, then what may wait; a watch queues both."""
+        urgent = [each.agent for each in invoked if each.priority == "immediate"]
+        waiting = [each.agent for each in invoked if each.priority == "background"]
+        for agent in [*urgent, *waiting] if len(chain) < MAX_CHAIN else ():
+            try:
+                if request.cause is RunTrigger.WATCHER and self.queue is not None:
+                    await self.queue(agent, place, agent in urgent)
+                else:
+                    await self.run(agent, request, place, chain=chain)
+            except TocsinError as error:
+                log.warning("an invoked skill did not run", extra={"skill": agent, "reason": error.sentence()})
 
     async def _place(self, name: str, request: AssistantRequest) -> SkillPlace:
         if request.folder is None:
@@ -138,19 +202,39 @@ class AssistantSkills:
             raise AssistantUnusableError(
                 f"the skill {name} is switched off", hint=f"write enabled: true in {skill.file}"
             )
-        if name not in WITHOUT_MODEL:
-            raise AssistantUnusableError(
-                f"the skill {name} needs a chat model", hint=f"without one: {', '.join(WITHOUT_MODEL)}"
-            )
+        if not self.can_run(skill):
+            raise AssistantUnusableError(f"the skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
         return skill
 
-    async def _look(self, skill: AssistantSkill, place: SkillPlace) -> SkillOutput:
+    def can_run(self, skill: AssistantSkill) -> bool:
+        """Whether a skill has no mistake, is switched on, and has the model that it may need."""
+        usable = skill.definition is not None and skill.definition.enabled and not skill.errors
+        return usable and (skill.name in WITHOUT_MODEL or self.models.configured)
+
+    def without_model(self) -> str:
+        """Return what works where there is no model, and what to set."""
+        return f"{NOT_CONFIGURED}: only {', '.join(WITHOUT_MODEL)} act; {HOW_TO_CONFIGURE}"
+
+    async def _look(
+        self, skill: AssistantSkill, place: SkillPlace, request: AssistantRequest, run_id: str
+    ) -> SkillOutput:
+        """Look by fixed rules, by the model, or by both: the model judges what the rules found.
+
+        The shipped scanner of secrets never shows a file to a model.
+        """
+        by_rules, diff = SkillOutput(), ""
         if skill.name == COMMITS:
             git = self._git(place.root)
             committed = place.paths == (MESSAGE_FILE,)
-            return look_at_commit(await (git.last_commit() if committed else git.change()))
-        with ConfinedFolder(place.root) as folder:
-            return await asyncio.to_thread(look_at_files, skill, folder, place.paths)
+            change = await (git.last_commit() if committed else git.change())
+            by_rules, diff = look_at_commit(change), change.diff[:MAX_SHOWN_DIFF]
+        elif skill.name in WITHOUT_MODEL:
+            with ConfinedFolder(place.root) as folder:
+                by_rules = await asyncio.to_thread(look_at_files, skill, folder, place.paths)
+        rules_alone = skill.name in WITHOUT_MODEL and (not self.models.configured or not by_rules.files)
+        if rules_alone or (skill.name == SECRETS and skill.built_in):
+            return by_rules
+        return await self.models.look(skill, place, request, run_id, by_rules.findings, diff)
 
     async def _notify(self, found: SkillResultRecord) -> None:
         """Tell the operator the findings that somebody should act on; one notice for a skill and file within a day."""
@@ -174,7 +258,7 @@ class AssistantSkills:
     def _git(self, folder: Path) -> GitFolder:
         return GitFolder(folder, dict(self.context.environment()))
 
-    def _note(self, run: Run, request: AssistantRequest, findings: int) -> None:
+    def _note(self, run: Run, request: AssistantRequest, found: SkillResultRecord) -> None:
         facts = {
             "run": run.id,
             "skill": run.subject_id,
@@ -183,7 +267,9 @@ class AssistantSkills:
             "status": str(run.status),
             "ok": run.ok,
             "duration_ms": run.duration_ms,
-            "findings": findings,
+            "findings": len(found.findings),
+            "changes": len(found.changes),
+            "applied": found.applied_at is not None,
         }
         self.context.audit.record(
             SKILL_ASSIST, f"{run.subject_name} {run.status}", source=request.source, metadata=facts
@@ -196,6 +282,33 @@ def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:
     return tuple(ranked[:MAX_FINDINGS])
 
 
+def _suggested(invoked: Sequence[Invocation], place: SkillPlace) -> list[SkillFinding]:
+    """Return the deferred skills as suggestions."""
+    path = place.paths[0]
+    return [
+        SkillFinding(
+            path,
+            0,
+            Severity.INFO,
+            f"{each.agent} is suggested: {each.when}",
+            f"tocsin skills run {each.agent} {path}".strip(),
+        )
+        for each in invoked
+        if each.priority == "deferred"
+    ]
+
+
+def _apply_at_once(place: SkillPlace, output: SkillOutput) -> bool:
+    """Write changes where the folder says so, and return whether that was done."""
+    if not output.changes:
+        return False
+    with ConfinedFolder(place.root) as folder:
+        if not auto_applies(folder):
+            return False
+        apply_changes(folder, output.changes)
+    return True
+
+
 def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> None:
     for finding in found.findings:
         handle.write("stdout", f"{finding}\n")
@@ -203,6 +316,11 @@ def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> 
             handle.write("stdout", f"    {line}\n")
     for note in output.notes:
         handle.write("stderr", f"{note}\n")
+    if found.changes:
+        handle.write("stdout", found.patch)
+        applied = found.applied_at is not None
+        told = "the changes are written" if applied else f"to write the changes: tocsin skills apply {found.run_id}"
+        handle.write("stderr", f"{told}\n")
     left_out = len(output.findings) - len(found.findings)
     more = f", {left_out} more are left out" if left_out else ""
     files = f"{output.files} file{'' if output.files == 1 else 's'}"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tocsin.core.config.variables import Variable, directory
+from tocsin.core.config.variables import Variable, directory, integer
 
 
 def _directories(value: str) -> tuple[Path, ...]:
@@ -18,4 +18,10 @@ SKILLS_WATCH: Variable[tuple[Path, ...]] = Variable(
     (),
     "Directories in which assistant skills look at every change, separated by commas.",
     shown_default="none",
+)
+SKILLS_CALLS_PER_HOUR = Variable(
+    "SKILLS_CALLS_PER_HOUR",
+    integer(1, 100_000),
+    60,
+    "Questions an hour that skills may ask the chat model because files changed, over all processes.",
 )

@@ -76,6 +76,24 @@ class ConfinedFolder:
             return True
         return False
 
+    def is_free(self, path: str) -> bool:
+        """Whether nothing stands there, and a file could be made without following a link."""
+        here = os.dup(self._top)
+        *above, name = parts_of(path)
+        try:
+            for part in above:
+                below = os.open(part, _DIRECTORY, dir_fd=here)
+                os.close(here)
+                here = below
+            os.stat(name, dir_fd=here, follow_symlinks=False)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(here)
+        return False
+
     def replace(self, path: str, content: bytes) -> None:
         """Write a file anew beside its old one and put it in its place; raises ConfinementError.
 

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.front_matter import PRIORITIES
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange, FolderWatcher
 from tocsin.features.assistant_skills.activation import acts_on
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder, ConfinementError
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SOURCE = "skills"
 MAX_WAITING = 1000  # runs; a checkout of another branch changes thousands of files
+_NEXT, _LAST = -1, len(PRIORITIES)  # beside the ranks of priorities
 _FRESH = {ChangeKind.CREATED, ChangeKind.MODIFIED, ChangeKind.MOVED}
 
 
@@ -68,6 +70,7 @@ class AssistantWatch:
 
     async def run(self) -> None:
         """Watch and act; raises ConfigError for a folder that cannot be watched."""
+        self._skills.queue = self._take_invoked
         async with asyncio.TaskGroup() as group:
             for watcher in self._watchers:
                 group.create_task(self._watch(watcher))
@@ -110,17 +113,25 @@ class AssistantWatch:
                     # Called by name, it looks again at what it saw when the file was saved.
                     await self._put(skill, SkillPlace(change.folder, (path,)), change.commit if called else version)
 
-    async def _put(self, skill: AssistantSkill, place: SkillPlace, version: str) -> None:
-        if not version or not await self._versions.claim(skill.name, str(place.root), place.paths[0], version):
+    async def _take_invoked(self, name: str, place: SkillPlace, urgent: bool) -> None:
+        """Queue what another skill invokes, before everything else or behind it."""
+        version = await asyncio.to_thread(_version_of, place.root, place.paths[0])
+        await self._put(self._skills.get(name), place, version, rank=_NEXT if urgent else _LAST)
+
+    async def _put(self, skill: AssistantSkill, place: SkillPlace, version: str, *, rank: int | None = None) -> None:
+        if not version or not self._skills.can_run(skill):
             return
+        if not await self._versions.claim(skill.name, str(place.root), place.paths[0], version):
+            return
+        number = next(self._numbers)
         try:
-            self._queue.put_nowait(QueuedRun(skill.rank, next(self._numbers), skill.name, place, version))
+            self._queue.put_nowait(
+                QueuedRun(skill.rank if rank is None else (rank, skill.name), number, skill.name, place, version)
+            )
         except asyncio.QueueFull:
             self._left_out += 1
             if self._left_out == 1:
-                log.warning(
-                    "too many files changed at once", extra={"waiting": MAX_WAITING, "left_out": place.paths[0]}
-                )
+                log.warning("too many files changed", extra={"waiting": MAX_WAITING, "left_out": place.paths[0]})
 
     async def _work(self) -> None:
         while True:

@@ -1,0 +1,1 @@
+"""Having a model look at files by the instructions of a skill."""

@@ -1,0 +1,123 @@
+"""Ask the model of a skill, within the limits of a run and of an hour."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+
+from tocsin.core.config.variables import CHAT_PROVIDER
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.core.watching.ignored_files import IgnoreRules
+from tocsin.features.assistant_skills.asking.model_run import answer_of, instructions_of, question_of, report_shape
+from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
+from tocsin.features.assistant_skills.folder.overlay import FolderOverlay
+from tocsin.features.assistant_skills.folder.place import MAX_FILES, SkillPlace, files_for
+from tocsin.features.assistant_skills.folder.tools import FolderTools
+from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError, SkillFinding, SkillOutput
+from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR
+from tocsin.features.context import AssistantRequest, FeatureContext
+from tocsin.providers.contract import ProviderError, Question, Turn, WorkLimits
+from tocsin.runs.model import RunTrigger
+
+LIMITS = WorkLimits()
+HOUR_S = 3600.0
+_EVENTS = {RunTrigger.WATCHER: "These files changed"}
+
+
+class CallBudget:
+    """How many questions all processes have asked the model within the last hour."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def used(self) -> int:
+        """Return how many questions were asked within the last hour."""
+        since = self._clock.now() - HOUR_S
+
+        def work(connection: sqlite3.Connection) -> int:
+            found = connection.execute("SELECT SUM(questions) FROM assistant_calls WHERE at > ?", [since]).fetchone()
+            return int(found[0] or 0)
+
+        return await self._database.read(work)
+
+    async def note(self, run_id: str, questions: int) -> None:
+        """Record the questions of a run, and forget those that do not count any more."""
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM assistant_calls WHERE at <= ?", [now - HOUR_S])
+            connection.execute("INSERT OR REPLACE INTO assistant_calls VALUES (?, ?, ?)", (run_id, now, questions))
+
+        await self._database.write(work)
+
+
+class ModelRunner:
+    """Has models look at files."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
+        self._budget = CallBudget(context.database, context.clock)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a chat model."""
+        return bool(self._context.settings[CHAT_PROVIDER])
+
+    async def look(
+        self,
+        skill: AssistantSkill,
+        place: SkillPlace,
+        request: AssistantRequest,
+        run_id: str,
+        known: Sequence[SkillFinding] = (),
+        diff: str = "",
+    ) -> SkillOutput:
+        """Return what the model reports and proposes; raises TocsinError where it does not come to an end."""
+        questions = await self._allowed(request)
+        with ConfinedFolder(place.root) as folder:
+            files = [] if diff else await asyncio.to_thread(lambda: list(files_for(skill, folder, place.paths)))
+            overlay = FolderOverlay(folder)
+            tools = FolderTools(overlay, IgnoreRules(place.root), self._context.redact)
+            event = _EVENTS.get(request.cause, "You were asked to look at files")
+            redact = self._context.redact
+            text = redact(question_of(files, event, known, request.input, diff))
+            question = Question((Turn("user", text),), instructions_of(skill), max_tokens=16_000)
+            definition = skill.definition
+            names, model = (definition.tools, definition.model) if definition else ((), "")
+            limits = WorkLimits(questions, LIMITS.tool_calls, LIMITS.tokens, LIMITS.whole_s)
+            try:
+                report = await self._context.can.use_tools(
+                    question, tools.named(names), report_shape(), limits, model=model
+                )
+            except ProviderError:
+                await self._budget.note(run_id, len(tools.notes) + 1)
+                raise
+            await self._budget.note(run_id, report.questions)
+            answer = answer_of(report.result, skill, redact)
+            notes = (
+                *tools.notes,
+                f"model: {report.questions} questions, {report.input_tokens + report.output_tokens} tokens",
+            )
+            left_out = (f"only the first {MAX_FILES} files were named",) if len(files) == MAX_FILES else ()
+            return SkillOutput(
+                answer.findings,
+                len(files) or 1,
+                notes + left_out,
+                tuple(overlay.changes()),
+                redact(overlay.diff()),
+                answer.invoked,
+            )
+
+    async def _allowed(self, request: AssistantRequest) -> int:
+        """Return how many questions a run may ask; what a person asks for counts and is not refused."""
+        if request.cause is not RunTrigger.WATCHER:
+            return LIMITS.questions
+        most = self._context.settings[SKILLS_CALLS_PER_HOUR]
+        left = most - await self._budget.used()
+        if left <= 0:
+            raise AssistantUnusableError(
+                f"the model was asked {most} times within an hour, and is not asked more",
+                hint=f"raise {SKILLS_CALLS_PER_HOUR.name}, or exclude files by patterns",
+            )
+        return min(left, LIMITS.questions)
