@@ -80,6 +80,7 @@ MISTAKES = (
     flow("always_run and when", 6, "bad-value", "", DUMP + "    when: failure()\n    always_run: true"),
     flow("a here-document in quotes", 4, "bad-value", "",
          "  - name: a\n    command: |\n      cat <<'END'\n      ${run.id}\n      END"),
+    flow("a value in an arithmetic expression", 4, "bad-value", "", "  - name: a\n    command: echo $((${run.attempt} + 1))"),
     flow("timeout: soon", 5, "bad-duration", "", DUMP + "    timeout: soon"),
     flow("ten minutes in words", 5, "bad-duration", "", DUMP + "    retry: {delay: 10 minutes}"),
     flow("a step twice", 5, "duplicate-step", "", DUMP + "  - name: dump\n    command: ls"),

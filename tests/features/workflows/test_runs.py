@@ -327,6 +327,11 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     running = await flows.workflows.start("flow", request(), watch=flows.lines.append)
     [waiting] = await eventually(lambda: flows.runs.waiting(running.run.id))
     assert (waiting.step, waiting.message) == ("ask", "deploy now?")
+    [notice] = await eventually(lambda: flows.bench.notices)
+    assert (notice.title, f"tocsin runs approve {running.run.id} --step ask" in notice.body) == (
+        "flow waits for approval",
+        True,
+    )
     record = await flows.runs.get(running.run.id)
     assert (record.status, record.steps[0].status) == (RunStatus.WAITING, RunStatus.WAITING)
     await flows.runs.decide(Decision(running.run.id, "", approved, "chat:7", flows.clock.now(), "as agreed"))

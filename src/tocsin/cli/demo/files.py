@@ -1,4 +1,4 @@
-"""The files in the demo's data directory: settings, a profile, triggers and skills to try."""
+"""The files in the demo's data directory: settings, a profile, triggers, skills and a workflow to try."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +54,24 @@ dependencies: [df]
 """,
 }
 
+REPORT = "disk-report"
+WORKFLOWS = {
+    REPORT: f"""\
+name: {REPORT}
+description: Look how full the disk is, and tell the profile.
+steps:
+  - name: look
+    command: df -P ${{params.folder}} | tail -n 1
+    outputs: {{used: "stdout | regex:'([0-9]+)%'"}}
+  - name: tell
+    type: notify
+    profile: {PROFILE}
+    command: "${{params.folder}} is ${{steps.look.outputs.used}} % full"
+params:
+  folder: {{default: /}}
+""",
+}
+
 
 def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redis_url: str) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
@@ -74,6 +92,9 @@ def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redi
         folder = directory / "skills" / name
         make_directory(folder)
         write_atomically(folder / "skill.yaml", manifest)
+    make_directory(directory / "workflows")
+    for name, workflow in WORKFLOWS.items():
+        write_atomically(directory / "workflows" / f"{name}.yaml", workflow)
     return env_file
 
 

@@ -43,7 +43,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
         return executing(
             HttpSteps(transport, allow_private),
             MessageSteps(context.messenger, context.can.ask, _caller(request)),
-            WaitSteps(context.clock),
+            WaitSteps(context.clock, context.can.notify),
             ChildSteps(
                 context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
             ),

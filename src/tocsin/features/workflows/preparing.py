@@ -75,6 +75,7 @@ class RunBuilder:
                 clock=self._context.clock,
                 folder=self.folder_of(workflow),
                 environment={**self._context.environment(), **_told(values)},
+                redact=redact,
                 kept=kept,
             )
             result = await runner.run()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.admission import end_all, reason_to_skip, wait_for_turn
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
@@ -210,7 +211,8 @@ class Workflows:
                 return
             run = await self._runs.get(handle.run_id)
             took_s = self._context.clock.now() - (run.started_at or run.queued_at)
-            text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
+            redact = Redactor([*self._context.secrets(), *values.secrets.values()])
+            text = redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
             key = f"workflow:{run.id}"
             queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
             status = OutputDeliveryStatus.PENDING if queued.deliveries else OutputDeliveryStatus.FAILED

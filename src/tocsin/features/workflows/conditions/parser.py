@@ -75,7 +75,7 @@ class _Parser:
             at = found.end()
 
     def _fail_at(self, at: int) -> NoReturn:
-        rest = self._text[at:].lstrip()
+        rest = self._text[at:].lstrip(" \t\n\r\f\v")  # what `\s` is in ASCII
         place = len(self._text) - len(rest) + 1
         for sign, word in _FOREIGN.items():
             if rest.startswith(sign):

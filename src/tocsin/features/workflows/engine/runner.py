@@ -1,9 +1,10 @@
 """Runs the steps of a workflow: in waves as they become ready, each with its condition, attempts and outputs."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
@@ -22,7 +23,7 @@ SKIPPED, CANCELLED = "skipped", "cancelled"
 class WorkflowRunner:
     """One run of a workflow. `kept` are steps of an earlier run that are not run again."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all of them are needed for every step
         self,
         workflow: Workflow,
         values: RunValues,
@@ -32,6 +33,7 @@ class WorkflowRunner:
         clock: Clock,
         folder: Path,
         environment: Mapping[str, str],
+        redact: Callable[[str], str],
         kept: Mapping[str, StepRun] | None = None,
     ) -> None:
         self._workflow = workflow
@@ -41,6 +43,7 @@ class WorkflowRunner:
         self._folder = folder
         self._execute = execute
         self._environment = environment
+        self._redact = redact
         self._kept = dict(kept or {})
         self._attempts: set[Attempt] = set()
         self._ending = ""  # why no further step starts: cancelled, or out of time
@@ -193,8 +196,20 @@ class WorkflowRunner:
         self._values.steps[step.name] = ended
         if step.continue_on_error and ended.status in ENDED_BADLY:
             self._values.forgiven.add(step.name)
-        await self._handle.save_steps(ended)
+        await self._handle.save_steps(self._masked(ended))
         return ended
+
+    def _masked(self, step: StepRun) -> StepRun:
+        """Return a record without secrets; later steps of this run get the outputs as they are."""
+        error = None if step.error is None else {name: self._redact(text) for name, text in step.error.items()}
+        return replace(step, error=error, outputs={name: self._mask(each) for name, each in step.outputs.items()})
+
+    def _mask(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._redact(value)
+        if isinstance(value, list):
+            return [self._mask(each) for each in value]
+        return {name: self._mask(each) for name, each in value.items()} if isinstance(value, dict) else value
 
     def _failed(self, steps: Collection[WorkflowStep]) -> list[str]:
         """Return the steps that make the run fail."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from tocsin.core.time.clock import Clock
+from tocsin.features.context import Notice, Notify
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.runs.model import RunStatus, StepRun
 
@@ -17,6 +18,7 @@ class WaitSteps:
     """Waits as steps say."""
 
     clock: Clock
+    notify: Notify
 
     async def run(self, call: StepCall) -> StepOutcome:
         """Wait for what one step names."""
@@ -47,6 +49,7 @@ class WaitSteps:
         waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
         await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None))
         call.log.write("system", f"waiting for approval: {message}")
+        await self.notify(_notice(call, message))
         try:
             async with asyncio.timeout(limit):
                 decision = await call.handle.decision(step.name, message, approvers)
@@ -69,6 +72,18 @@ class WaitSteps:
         if call.step.option("on_timeout", "fail") == "continue":
             return succeeded(**outputs)
         return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
+
+
+def _notice(call: StepCall, message: str) -> Notice:
+    run, step = call.log.run_id, call.step.name
+    return Notice(
+        title=f"{call.workflow.name} waits for approval",
+        body=f"{message}\n\ntocsin runs approve {run} --step {step}\ntocsin runs reject {run} --step {step}",
+        category="workflow",
+        source=f"workflow {call.workflow.name}",
+        link=f"#/runs/{run}",
+        dedupe_key=f"approval:{run}:{step}",
+    )
 
 
 def _local(now: float) -> datetime:

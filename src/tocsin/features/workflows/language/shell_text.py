@@ -59,6 +59,10 @@ class _Quotes:
                 )
             return expansion
         match self._open[-1] if self._open else "":
+            case "((":
+                raise TemplateError(
+                    f"{piece.spelled()} stands in $((…)), where shells may run what a value says: use $(expr …)"
+                )
             case '"':
                 return expansion
             case "'":
@@ -108,7 +112,7 @@ class _Quotes:
         char = text[at]
         if char == "#" and before in " \t\n;|&(":
             self._comment = True
-        elif found := _HERE.match(text, at) if before != "<" and self._open[-2:] != ["(", "("] else None:
+        elif found := _HERE.match(text, at) if before != "<" and self._open[-1:] != ["(("] else None:
             self._here.append((found[2] or found[3] or found[4], found[4] is None or "\\" in found[0], bool(found[1])))
             return found.end()
         elif char in "'\"":
@@ -126,6 +130,12 @@ class _Quotes:
     def _substitution(self, text: str, at: int) -> int:
         """Follow `$(…)`, `(…)` and backquotes, in which quotes begin anew."""
         inside = self._open[-1] if self._open else ""
+        if text.startswith("$((", at):
+            self._open.append("((")
+            return at + 3
+        if inside == "((" and text.startswith("))", at):
+            self._open.pop()
+            return at + 2
         if text.startswith("$(", at) or (text[at] == "(" and inside != '"'):
             self._open.append("(")
             self._before = "("

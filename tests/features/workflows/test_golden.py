@@ -1,0 +1,67 @@
+"""Whole workflows: the file goes in, its plan and the record of its run come out.
+
+`golden/<name>.json` holds both. After a change that is meant, write them anew by deleting the file and running the test
+twice: the first run writes it and fails.
+"""
+
+import json
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+from tests.features.workflows.conftest import WorkflowBench, request
+
+from tocsin.runs.document import step_document
+from tocsin.runs.model import Run
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = sorted(path.stem for path in GOLDEN.glob("*.yaml") if path.stem != "child")
+CHANGING = {"started_at", "finished_at", "duration_ms"}
+
+
+def recorded(run: Run) -> dict[str, Any]:
+    """Return what of a record is the same in every run of the file."""
+    steps = [{name: value for name, value in step_document(step).items() if name not in CHANGING} for step in run.steps]
+    for step in steps:
+        if isinstance(outputs := step["outputs"], dict):
+            outputs.pop("run_id", None)
+    error = None if run.error is None else dict(run.error)
+    return {"status": str(run.status), "reason": run.reason, "error": error, "params": dict(run.params), "steps": steps}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_workflow_has_the_plan_and_the_record_that_are_kept_beside_it(flows: WorkflowBench, name: str):
+    folder = flows.folder / "workflows"
+    folder.mkdir(mode=0o700)
+    for path in GOLDEN.glob("*.yaml"):
+        copy(path, folder)
+    planned = (await flows.workflows.plan(name, request())).as_record()
+    found = {"plan": planned, "run": recorded(await flows.run(name=name))}
+    kept = GOLDEN / f"{name}.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(found, indent=2) + "\n")
+        pytest.fail(f"{kept} was written: look at it")
+    assert found == json.loads(kept.read_text())
+
+
+async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows: WorkflowBench):
+    flows.write("""
+        params: {n: {type: integer, required: true}}
+        steps:
+          - {name: a, command: 'touch made-${params.n}'}
+          - {name: b, command: no-such-program --all, when: params.n == 2}
+          - {name: c, command: 'echo ${steps.a.status}', when: steps.a.exit_code == 0}
+    """)
+    plan = await flows.workflows.plan("flow", request(params={"n": 1}))
+    assert [(each.step, each.wave, each.would_run, each.command) for each in plan.steps] == [
+        ("a", 1, True, "touch made-1"),
+        ("b", 2, False, "no-such-program --all"),
+        ("c", 3, None, "echo ${steps.a.status}"),
+    ]
+    assert plan.steps[1].problems == ("the program no-such-program is not installed",)
+    assert list(flows.folder.glob("made-*")) == []
+    assert (await flows.workflows.plan("flow", request())).problems == ("the parameter 'n' is required",)
+    run = await flows.run(params={"n": 1})
+    assert [step.name for step in run.steps] == [each.step for each in plan.steps]
+    assert [str(step.status) for step in run.steps] == ["succeeded", "skipped", "succeeded"]

@@ -1,0 +1,295 @@
+"""What steps of each type do: calls, messages, questions, skills, child workflows; and secrets."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.features.workflows.conftest import Opening, WorkflowBench, request
+from tests.waiting import eventually
+
+from tocsin.features.context import AbilityMissingError
+from tocsin.features.workflows.engine.http import PrivateAddressError, refuse_private
+from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+
+ALLOWED = {"HTTP_ALLOW_PRIVATE": "true"}
+
+
+class WebServer:
+    """A server that records what it is asked, and redirects below `/to/`."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, dict[str, str], str]] = []
+        self.url = ""
+
+    async def handle(self, asked: web.Request) -> web.Response:
+        self.asked.append((asked.method, asked.path_qs, dict(asked.headers), await asked.text()))
+        if asked.path.startswith("/to/"):
+            raise web.HTTPFound(asked.path.removeprefix("/to"))
+        if asked.path == "/loop":
+            raise web.HTTPFound("/loop")
+        if asked.path == "/missing":
+            return web.Response(status=404, text="nothing here")
+        return web.json_response({"path": asked.path, "ok": True})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[WebServer]:
+    made = WebServer()
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", made.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield made
+    await runner.cleanup()
+
+
+async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_address(opening: Opening, server):
+    async with opening(ALLOWED) as flows:
+        steps = await flows.steps(
+            f"""
+            params: {{name: {{default: 'a/b ?c'}}}}
+            steps:
+              - name: call
+                type: http
+                url: {server.url}/x/${{params.name}}
+                method: POST
+                headers: {{X-Name: 'n ${{run.id}}'}}
+                json: {{text: 'say "${{params.name}}"', n: 1, whole: '${{run.attempt}}'}}
+                outputs: {{path: stdout | json:/path}}
+              - {{name: show, command: 'echo ${{steps.call.outputs.status}} ${{steps.call.outputs.path}}'}}
+        """
+        )
+        assert flows.printed("show")[0].startswith("200 /x/")
+    assert steps["call"].outputs["status"] == 200
+    [(method, path, headers, body)] = server.asked
+    assert (method, path, headers["Content-Type"]) == ("POST", "/x/a%2Fb%20%3Fc", "application/json")
+    assert json.loads(body) == {"text": 'say "a/b ?c"', "n": 1, "whole": 1}
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("url: URL/missing", "the answer has the status 404, expected 200 to 299"),
+        ("url: URL/missing, expect_status: [404]", ""),
+        ("url: URL/x, expect_status: 204", "the answer has the status 200, expected 204"),
+        ("url: URL/x, expect_body: 'ok.: true'", ""),
+        ("url: URL/x, expect_body: 'not this'", "the answer does not match 'not this'"),
+        ("url: URL/to/x", ""),
+        ("url: URL/loop", "more than 5 redirects: call the address they lead to"),
+    ],
+)
+async def test_a_call_succeeds_or_fails_as_it_expects(opening: Opening, server, more: str, reason: str):
+    async with opening(ALLOWED) as flows:
+        steps = await flows.steps(f"steps: [{{name: a, type: http, {more.replace('URL', server.url)}}}]")
+    assert (steps["a"].error or {}).get("message", "") == reason
+
+
+async def test_private_addresses_are_not_called_unless_a_setting_allows_it(flows: WorkflowBench, server):
+    for url in (server.url, server.url.replace("127.0.0.1", "localhost"), "http://[::1]:1", "http://169.254.169.254"):
+        steps = await flows.steps(f"steps: [{{name: a, type: http, url: '{url}/'}}]")
+        assert (steps["a"].error or {})["code"] == "private-address", url
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.1.1", "::1", "fe80::1%eth0", "::ffff:10.0.0.1", "0.0.0.0"],
+)
+def test_an_address_that_a_name_resolves_to_is_refused_where_it_is_not_public(address: str):
+    with pytest.raises(PrivateAddressError):
+        refuse_private(address)
+    refuse_private("93.184.216.34")
+
+
+async def test_credentials_do_not_follow_a_redirect_to_another_place(opening: Opening, server):
+    other = WebServer()
+    app = web.Application()
+
+    async def away(_: web.Request) -> web.Response:
+        raise web.HTTPFound(f"{server.url}/there")
+
+    app.router.add_get("/{rest:.*}", away)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    other.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with opening(ALLOWED) as flows:
+        await flows.run(
+            f"steps: [{{name: a, type: http, url: '{other.url}/', headers: {{Authorization: x, X-Trace: y}}}}]"
+        )
+    await runner.cleanup()
+    [(_, path, headers, _)] = server.asked
+    assert (path, "Authorization" in headers, headers["X-Trace"]) == ("/there", False, "y")
+
+
+async def test_a_message_that_is_not_sent_fails_a_step_only_where_it_is_required(flows: WorkflowBench):
+    (flows.folder / "profiles.yaml").write_text("oncall: [{channel: email, target: a@example.org}]\n")
+    steps = await flows.steps("""
+        parallel: true
+        steps:
+          - {name: perhaps, type: notify, profile: oncall, command: hi}
+          - {name: must, type: message, profile: oncall, command: hi, required: true}
+    """)
+    assert (steps["perhaps"].status, steps["perhaps"].outputs) == (RunStatus.SUCCEEDED, {"sent": 0, "failed": 1})
+    assert (steps["must"].status, (steps["must"].error or {})["code"]) == (RunStatus.FAILED, "not-sent")
+
+
+async def test_a_question_is_asked_with_its_options_and_json_is_read(opening: Opening):
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def ask(prompt: str, message: str = "", /, **options: Any) -> str:
+        asked.append((prompt, options))
+        return "Yes." if "JSON" not in prompt else '```json\n{"level": 3}\n```'
+
+    async with opening(ask=ask) as flows:
+        steps = await flows.steps("""
+            steps:
+              - name: plain
+                type: prompt
+                command: Is ${run.name} fine?
+                system: Be brief.
+                model: small
+                max_tokens: 9
+              - {name: data, type: chat, command: How bad?, response_format: json}
+              - {name: bad, type: prompt, command: Again?, response_format: json, when: steps.data.outputs.json == 4}
+              - {name: show, command: 'echo ${steps.plain.outputs.text} ${steps.data.outputs.json}'}
+        """)
+        assert flows.printed("show") == ['Yes. {"level": 3}']
+    assert asked[0] == ("Is flow fine?", {"system": "Be brief.", "model": "small", "max_tokens": 9})
+    assert steps["data"].outputs["json"] == {"level": 3}
+
+
+async def test_a_skill_runs_as_a_run_of_its_own_and_its_output_is_handed_on(flows: WorkflowBench):
+    folder = flows.folder / "skills" / "greet"
+    folder.mkdir(parents=True, mode=0o755)
+    (folder / "skill.yaml").write_text('name: greet\ndescription: Greet.\ncommand: echo "hello $1"; cat\n')
+    steps = await flows.steps("""
+        params: {who: {default: A B}}
+        steps:
+          - name: greet
+            type: skill
+            mode: standard
+            command: greet
+            args: ['${params.who}']
+            input: more
+            outputs: {said: stdout | first_line}
+    """)
+    assert steps["greet"].outputs["said"] == "hello A B"
+    run = await flows.runs.get(steps["greet"].outputs["run_id"])
+    [parent] = (await flows.runs.search(RunKind.WORKFLOW)).items
+    assert (run.kind, run.parent_run_id, run.trigger) == (RunKind.SKILL, parent.id, RunTrigger.WORKFLOW)
+
+
+async def test_a_child_workflow_gets_parameters_and_hands_its_outputs_on(flows: WorkflowBench):
+    flows.write(
+        r"""
+        params: {n: {type: integer, required: true}}
+        steps: [{name: double, command: 'expr ${params.n} \* 2', outputs: {value: stdout | trim}}]
+    """,
+        "child",
+    )
+    steps = await flows.steps("""
+        steps:
+          - name: each
+            type: workflow
+            for_each: [3, 4]
+            command: child
+            params: {n: '${item}'}
+            outputs: {value: stdout | json:/double/value}
+    """)
+    assert steps["each"].outputs["value"] == ["6", "8"]
+    runs = (await flows.runs.search(RunKind.WORKFLOW, "child")).items
+    assert {run.trigger for run in runs} == {RunTrigger.WORKFLOW}
+
+
+async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):
+    flows.write("steps: [{name: a, command: sleep 60}]", "child")
+    flows.write("steps: [{name: a, type: workflow, command: child}]")
+    running = await flows.workflows.start("flow", request())
+    await eventually(lambda: child_runs(flows))
+    await flows.runs.cancel(running.run.id)
+    assert (await running.wait()).status is RunStatus.CANCELLED
+    [child] = await child_runs(flows)
+    assert child.status in {RunStatus.INTERRUPTED, RunStatus.CANCELLED}
+
+
+async def child_runs(flows: WorkflowBench):
+    return (await flows.runs.search(RunKind.WORKFLOW, "child")).items
+
+
+async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variables(opening: Opening):
+    given: list[tuple[RunKind, str, Mapping[str, Any]]] = []
+
+    async def start_run(kind: RunKind, subject: str, **named: Any) -> Any:
+        given.append((kind, subject, named["params"]))
+        raise AbilityMissingError("not in this test")
+
+    async def list_subjects(kind: RunKind, /) -> list[str]:
+        return ["web1", "group:db"]
+
+    async with opening(start_run=start_run, list_subjects=list_subjects) as flows:
+        run = await flows.run("""
+            params: {x: {default: "a'; b"}}
+            steps: [{name: a, type: ssh, hosts: [web1], groups: db, command: 'echo ${params.x}', user: deploy}]
+        """)
+        assert run.reason == "the step a failed: not in this test"
+    [(kind, subject, params)] = given
+    assert (kind, subject, params["hosts"], params["groups"], params["user"]) == (
+        RunKind.SSH,
+        "flow/a",
+        ["web1"],
+        ["db"],
+        "deploy",
+    )
+    done = await asyncio.to_thread(
+        lambda: subprocess.run(["sh", "-c", params["command"]], capture_output=True, text=True, check=True)
+    )
+    assert done.stdout == "a'; b\n"
+
+
+async def test_secrets_reach_variables_and_headers_alone_and_are_masked_everywhere(opening: Opening, server):
+    read: list[Any] = []
+
+    async def reveal_secrets(names: Any = None, /, *, reader: str) -> Mapping[str, str]:
+        read.append((list(names), reader))
+        return {"TOKEN": "s3cr3t-value", "OTHER": "0ther-value"}
+
+    async def secret_names() -> list[str]:
+        return ["TOKEN", "OTHER"]
+
+    text = f"""
+        env: {{T: '${{vault:TOKEN}}'}}
+        steps:
+          - {{name: show, command: 'echo $T; echo $T | base64', outputs: {{t: stdout}}}}
+          - {{name: call, type: http, url: {server.url}/x, headers: {{Authorization: 'Key ${{vault:OTHER}}'}}}}
+    """
+    async with opening(ALLOWED, reveal_secrets=reveal_secrets, secret_names=secret_names) as flows:
+        flows.write(text)
+        planned = await flows.workflows.plan("flow", request())
+        assert read == []
+        run = await flows.run()
+        assert read == [(["TOKEN", "OTHER"], "workflow flow")]
+        assert server.asked[0][2]["Authorization"] == "Key 0ther-value"
+        said = json.dumps([line.text for line in flows.lines]) + str(run) + str(planned) + run.output.tail
+        assert flows.printed("show") == ["[secret]", "[secret]"]
+        assert "s3cr3t" not in said
+        assert "s3cr3t" not in str((await flows.runs.get(run.id)).steps)
+    assert run.env_keys == ("T",)
+
+
+async def test_a_secret_that_is_not_there_stops_the_run_before_it_starts(opening: Opening):
+    async def reveal_secrets(names: Any = None, /, *, reader: str) -> Mapping[str, str]:
+        return {}
+
+    async with opening(reveal_secrets=reveal_secrets) as flows:
+        flows.write("steps: [{name: a, command: echo a, env: {T: '${vault:TOKEN}'}}]")
+        with pytest.raises(Exception, match="there is no secret TOKEN"):
+            await flows.run()
+        assert (await flows.runs.search(RunKind.WORKFLOW)).items == ()
