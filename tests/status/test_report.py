@@ -47,6 +47,16 @@ async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: P
     assert services == expected
 
 
+async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "workflows" / "nightly.yaml").write_text("name: nightly\nsteps: 5\n")
+    async with program(tmp_path) as app:
+        report = await status_report(app)
+    workflows = report.subsystems["workflows"]
+    assert (str(workflows.state), workflows.summary) == ("degraded", "1 workflow, 1 with mistakes")
+    assert len(report.attention) == 1
+
+
 async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: Path):
     async with program(tmp_path, **EMAIL) as app:
         await add_dead_delivery(app)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.workflows.engine.children import ChildSteps
 from tocsin.features.workflows.engine.executors import executing
 from tocsin.features.workflows.engine.http import HttpSteps, refuse_private
@@ -19,6 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry
 from tocsin.runs.model import RunTrigger
+from tocsin.terminal.findings import number_of
 
 FOLDER = "workflows"
 
@@ -107,3 +109,17 @@ def start_workflow_of(workflows: Workflows) -> Any:
 async def list_workflows(workflows: Workflows) -> Sequence[str]:
     """Return the names of all workflows, valid or not."""
     return workflows.names()
+
+
+async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
+    """Return the state of workflows: how many there are, and how many files have mistakes."""
+    found = await workflows.all()
+    broken = sum(isinstance(file, ConfigError) or not file.valid for file in found)
+    said = number_of(len(found), "workflow") + (f", {broken} with mistakes" if broken else "")
+    told = f"{number_of(broken, 'workflow')} with mistakes: `tocsin workflows list` names them"
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if broken else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
+        said,
+        {"workflows": len(found), "broken": broken},
+        attention=[AttentionItem(NoticeLevel.WARNING, told, "#/workflows")] if broken else [],
+    )
