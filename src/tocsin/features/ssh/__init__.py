@@ -1,0 +1,1 @@
+"""SSH: hosts, commands on many of them, their health, and their host keys."""

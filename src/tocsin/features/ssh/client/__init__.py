@@ -1,0 +1,1 @@
+"""The system's `ssh`: its configuration, how it ended, and host keys."""

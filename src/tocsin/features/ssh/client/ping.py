@@ -1,0 +1,91 @@
+"""Whether a machine answers: ICMP where this process may send it, else a TCP connection."""
+
+import asyncio
+import os
+import socket
+import struct
+import time
+from contextlib import closing
+from dataclasses import asdict, dataclass
+
+_TIMEOUT_S = 2.0
+_ECHO, _ECHO_6 = 8, 128  # sources: RFC 792, RFC 4443
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """One answer, or why there was none; `ok` is None where it could not be tried."""
+
+    ok: bool | None
+    method: str = "tcp"
+    rtt_ms: float | None = None
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return its document."""
+        return asdict(self)
+
+
+async def ping(hostname: str, port: int) -> Ping:
+    """Send one ICMP echo; where that is not allowed or not answered, open a TCP connection."""
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            found = await asyncio.get_running_loop().getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        return Ping(False, error="its name was not resolved in time")
+    except OSError as error:
+        return Ping(False, error=error.strerror or str(error))
+    family, _, _, _, address = found[0]
+    by_icmp = await _icmp(family, address)
+    return by_icmp if by_icmp is not None and by_icmp.ok else await _tcp(family, address)
+
+
+async def _icmp(family: int, address: tuple[object, ...]) -> Ping | None:
+    """Return None where this process may not send ICMP; the system writes checksum and identifier."""
+    protocol = socket.IPPROTO_ICMPV6 if family == socket.AF_INET6 else socket.IPPROTO_ICMP
+    try:
+        echo = socket.socket(family, socket.SOCK_DGRAM, protocol)
+    except OSError:
+        return None
+    with closing(echo):
+        echo.setblocking(False)
+        kind = _ECHO_6 if family == socket.AF_INET6 else _ECHO
+        packet = struct.pack("!BBHHH", kind, 0, 0, 0, 1) + os.urandom(8)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                loop = asyncio.get_running_loop()
+                echo.connect((*address[:1], 0, *address[2:]))
+                await loop.sock_sendall(echo, _summed(packet))
+                await loop.sock_recv(echo, 1024)
+        except TimeoutError:
+            return Ping(False, "icmp", error="no answer")
+        except OSError as error:
+            return Ping(False, "icmp", error=error.strerror or str(error))
+        return Ping(True, "icmp", _since(started))
+
+
+def _summed(packet: bytes) -> bytes:
+    """Return a packet with its checksum. Source: RFC 1071."""
+    total = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
+    total = (total & 0xFFFF) + (total >> 16)
+    total += total >> 16
+    return packet[:2] + struct.pack("!H", ~total & 0xFFFF) + packet[4:]
+
+
+async def _tcp(family: int, address: tuple[object, ...]) -> Ping:
+    started = time.perf_counter()
+    with closing(socket.socket(family, socket.SOCK_STREAM)) as connection:
+        connection.setblocking(False)
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                await asyncio.get_running_loop().sock_connect(connection, address)
+        except TimeoutError:
+            return Ping(False, error="no answer")
+        except OSError as error:
+            return Ping(False, error=error.strerror or str(error))
+    return Ping(True, "tcp", _since(started))
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 1)

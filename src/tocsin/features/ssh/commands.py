@@ -1,0 +1,242 @@
+"""ssh: list hosts and groups, run a command on them, tell how they are, trust their keys."""
+
+import argparse
+import sys
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.ssh.client.host_keys import ShownKey
+from tocsin.features.ssh.execution import remote_command
+from tocsin.features.ssh.model import MAX_PARALLEL, MAX_TIMEOUT_S, HostKey, KeyStatus, SshRequest
+from tocsin.features.ssh.service import Ssh
+from tocsin.runs.document import as_document
+from tocsin.runs.model import HostStatus, Line, Run
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import message_of, readable
+
+
+def configure_ssh(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin ssh`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "hosts": "list the hosts, how they were last, and whether their keys are known",
+            "groups": "list the groups of hosts",
+            "run": "run a command on hosts and show what it prints",
+            "health": "tell whether hosts answer and let us in",
+            "trust": "show the key of a host, and trust it",
+        },
+    )
+    parser.epilog = "example: tocsin ssh run --group web uptime"
+    hosts = commands["hosts"]
+    hosts.epilog = "example: tocsin ssh hosts --group web"
+    hosts.add_argument("--group", default="", help="only the hosts of this group")
+    hosts.add_argument("-s", "--search", default="", metavar="TEXT", help="only hosts with this text")
+    hosts.set_defaults(run=_hosts)
+    commands["groups"].epilog = "example: tocsin ssh groups"
+    commands["groups"].set_defaults(run=_groups)
+    _configure_run(commands["run"])
+    health = commands["health"]
+    health.epilog = "example: tocsin ssh health --group web\n\nexit code 0: all hosts are up, 1: one is not"
+    _add_choice(health)
+    health.add_argument("--refresh", action="store_true", help="ask again, also what was asked within 30 seconds")
+    health.set_defaults(run=_health)
+    trust = commands["trust"]
+    trust.epilog = "example: tocsin ssh trust web1\n\nexit code 0: the key is trusted, 1: it is not"
+    trust.add_argument("host", metavar="HOST", help="the host; `tocsin ssh hosts` lists them")
+    trust.add_argument("--fingerprint", default="", metavar="SHA256:…", help="trust the key if it has this fingerprint")
+    trust.add_argument("--yes", action="store_true", help="trust the key without asking")
+    trust.set_defaults(run=_trust)
+
+
+def _configure_run(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "example: tocsin ssh run --group web 'systemctl is-active nginx'\n\n"
+        "`--` before COMMAND lets it begin with a dash; `-` as COMMAND reads it from standard input.\n"
+        "exit code 0: it succeeded on all hosts, 1: it did not"
+    )
+    _add_choice(parser)
+    parser.add_argument(
+        "--timeout", type=_whole(MAX_TIMEOUT_S), default=60, metavar="SECONDS", help="for each host, 60"
+    )
+    parser.add_argument("--max-parallel", type=_whole(MAX_PARALLEL), default=5, metavar="N", help="hosts at a time, 5")
+    parser.add_argument("--stop-on-failure", action="store_true", help="begin on no further host after a failure")
+    parser.add_argument(
+        "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="set a variable there"
+    )
+    parser.add_argument("--cwd", default="", metavar="DIR", help="the directory there to start in")
+    parser.add_argument("--dry-run", action="store_true", help="only show the hosts and what they would get")
+    parser.add_argument("command", metavar="COMMAND", help="one argument, for the shell of each host")
+    parser.set_defaults(run=_run)
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", action="append", default=[], metavar="HOST", help="a host; may be repeated")
+    parser.add_argument("--group", action="append", default=[], metavar="GROUP", help="a group; may be repeated")
+
+
+def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    found = program.run(lambda ssh: ssh.hosts(readable(arguments.group), readable(arguments.search)))
+    if out.as_json:
+        out.document(found)
+    elif not found:
+        out.note("no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config")
+    else:
+        rows = [_row(host) for host in found]
+        out.table(("name", "address", "user", "groups", "status", "host key", "from"), rows)
+    return DONE
+
+
+def _row(host: dict[str, Any]) -> tuple[str, ...]:
+    through = f" through {host['jump_host']}" if host["jump_host"] else ""
+    address = f"{host['hostname']}:{host['port']}{through}"
+    status = host["status"] if host["enabled"] else "not enabled"
+    groups, key = ", ".join(host["groups"]), host["host_key"]["status"]
+    return host["name"], address, host["user"], groups, status, key, host["source"]
+
+
+def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(ssh: Ssh) -> list[dict[str, Any]]:
+        return ssh.groups()
+
+    found = program.run(work)
+    if out.as_json:
+        out.document(found)
+    elif not found:
+        out.note("no groups; give hosts in ssh_hosts.yaml a list `groups`")
+    else:
+        out.table(("group", "hosts"), [(group["name"], ", ".join(group["hosts"])) for group in found])
+    return DONE
+
+
+def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    request = SshRequest(
+        message_of(arguments.command, out),
+        tuple(map(readable, arguments.host)),
+        tuple(map(readable, arguments.group)),
+        float(arguments.timeout),
+        arguments.max_parallel,
+        arguments.stop_on_failure,
+        dict(arguments.env),
+        readable(arguments.cwd),
+    )
+    if arguments.dry_run:
+        return _show_plan(request, out, program)
+
+    async def work(ssh: Ssh) -> Run:
+        ssh.plan(request)
+        out.effect_done("the command was run")
+        return await ssh.run(request, source="cli", watch=lambda line: _show(line, out))
+
+    run = program.run(work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    else:
+        _tell_end(run, out)
+    return DONE if run.ok else FAILED
+
+
+def _show_plan(request: SshRequest, out: Console, program: Program) -> int:
+    async def work(ssh: Ssh) -> list[str]:
+        return [host.name for host in ssh.plan(request)]
+
+    hosts, command = program.run(work), remote_command(request)
+    if out.as_json:
+        out.document({"dry_run": True, "hosts": hosts, "command": command})
+        return DONE
+    for host in hosts:
+        out.text(f"{host}: {command}")
+    return DONE
+
+
+def _show(line: Line, out: Console) -> None:
+    """Show a line as it comes: output with its host before it, everything else on standard error."""
+    host, _, stream = line.stream.partition("/")
+    if stream == "stdout":
+        out.line(f"{host}: {line.text}")
+    elif stream == "stderr":
+        out.aside(f"{host}: {line.text}")
+
+
+def _tell_end(run: Run, out: Console) -> None:
+    for host in run.hosts:
+        if host.status is not HostStatus.SUCCEEDED:
+            out.error(f"{host.host}: {host.status.replace('_', ' ')}{f': {host.error}' if host.error else ''}")
+    if not run.hosts and run.reason:
+        out.error(run.reason)
+    done = sum(host.status is HostStatus.SUCCEEDED for host in run.hosts)
+    out.note(f"{done} of {len(run.hosts)} hosts succeeded")
+
+
+def _health(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    hosts, groups = list(map(readable, arguments.host)), list(map(readable, arguments.group))
+
+    async def work(ssh: Ssh) -> dict[str, Any]:
+        asked = ssh.health(hosts, groups, refresh=arguments.refresh)
+        return await out.while_waiting("asking the hosts", asked)
+
+    found = program.run(work)
+    if out.as_json:
+        out.document(found)
+    elif found["items"]:
+        out.table(("host", "status", "ping", "ssh", "host key"), [_health_row(item) for item in found["items"]])
+    else:
+        out.note("no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config")
+    return DONE if found["summary"]["up"] == len(found["items"]) else FAILED
+
+
+def _health_row(item: dict[str, Any]) -> tuple[str, ...]:
+    ping, ssh = item["ping"], item["ssh"]
+    answered = f"{ping['rtt_ms']:g} ms ({ping['method']})" if ping["ok"] else ping["error"]
+    logged_in = f"{ssh['latency_ms']} ms" if ssh["ok"] else ssh["error"]
+    return item["host"], item["status"], answered, logged_in, item["host_key"]["status"]
+
+
+def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def accept(shown: ShownKey) -> bool:
+        _tell_key(arguments.host, shown.key, out)
+        if arguments.fingerprint:
+            return bool(shown.key.fingerprint == arguments.fingerprint)
+        if arguments.yes:
+            return True
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            raise ConfigError(
+                "nobody can be asked here", hint="compare the fingerprint, then add --fingerprint SHA256:…"
+            )
+        return await out.confirmed(f"trust this key of {arguments.host}?")
+
+    async def work(ssh: Ssh) -> tuple[HostKey, bool]:
+        return await ssh.trust(readable(arguments.host), accept, source="cli")
+
+    key, trusted = program.run(work)
+    if out.as_json:
+        out.document({"host": arguments.host, "trusted": trusted, "fingerprint": key.fingerprint, "type": key.type})
+    elif trusted:
+        out.line(f"{arguments.host}: {key.fingerprint} is trusted")
+    else:
+        out.error(f"the key of {arguments.host} is not trusted: {key.fingerprint}", "look at it on the host itself")
+    return DONE if trusted else FAILED
+
+
+def _tell_key(host: str, key: HostKey, out: Console) -> None:
+    what = "has another key than before" if key.status is KeyStatus.CHANGED else "has a key that is not known yet"
+    out.note(f"{host} {what}: {key.type} {key.fingerprint}")
+    out.note(f"on {host}, `ssh-keygen -lf` with the .pub files in /etc/ssh shows what it should be")
+
+
+def _whole(highest: int) -> Any:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 7 and 1 <= int(text) <= highest):
+            raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {highest}")
+        return int(text)
+
+    return parse
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = readable(text).partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
+    return name, value

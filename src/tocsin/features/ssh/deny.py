@@ -1,0 +1,52 @@
+"""`ssh_deny.txt`: commands that are never run. One RE2 pattern a line; a mistake in it refuses every command."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten
+from tocsin.core.storage.files import read_limited
+from tocsin.features.ssh.model import CommandDeniedError
+
+FILE_NAME = "ssh_deny.txt"
+
+
+class DenyList:
+    """The patterns of one file, read anew at every question."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self, command: str) -> None:
+        """Raise CommandDeniedError for a command that a line refuses, ConfigError where the file has a mistake."""
+        for number, source, pattern in self.patterns():
+            if pattern.search(command.encode(errors="replace")):
+                sentence = f"the command is refused by {self.path.name}:{number}: {shorten(source)}"
+                raise CommandDeniedError(sentence, hint=f"change the command, or that line of {self.path}")
+
+    def patterns(self) -> list[tuple[int, str, Any]]:
+        """Return line, source and compiled form of each pattern; raises ConfigError."""
+        return list(self._compiled()) if self.path.exists() else []
+
+    def _compiled(self) -> Iterator[tuple[int, str, Any]]:
+        # Takes 5 ms to import: commands that run nothing do not pay for it.
+        import re2  # type: ignore[import-untyped]  # it has no types
+
+        options = re2.Options()
+        options.log_errors = False  # it would write to standard error
+        try:
+            lines = read_limited(self.path).decode().splitlines()
+        except UnicodeDecodeError:
+            raise ConfigError(
+                f"{self.path} is not UTF-8 text", hint="correct the file; until then nothing runs"
+            ) from None
+        for number, line in enumerate(lines, 1):
+            source = line.strip()
+            if not source or source.startswith("#"):
+                continue
+            try:
+                yield number, source, re2.compile(source, options)
+            except re2.error:
+                sentence = f"{self.path}:{number}: this pattern cannot be used: {shorten(source)}"
+                raise ConfigError(sentence, hint="correct the line; until then nothing runs") from None

@@ -1,0 +1,173 @@
+"""Carries out one command on many hosts, as the work of a run."""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
+from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
+from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
+from tocsin.features.ssh.model import HostEntry, SshRequest
+from tocsin.runs.model import HostResult, HostStatus, RunResult, RunStatus
+from tocsin.runs.recorder import TIMEOUT_GRACE_S, RunHandle
+
+MAX_KEPT_BYTES = 64 * 1024  # of one stream of one host, in the record; the log of the run has more
+_SHOWN = 10
+
+
+class Execution:
+    """One command on its hosts; `on_result` gets each result that is not a success."""
+
+    def __init__(
+        self,
+        program: SshProgram,
+        hosts: Sequence[HostEntry],
+        known: Mapping[str, HostEntry],
+        request: SshRequest,
+        redact: Callable[[str], str],
+        on_failure: Callable[[HostResult], Awaitable[None]],
+    ) -> None:
+        self._program = program
+        self._hosts = hosts
+        self._known = known
+        self._request = request
+        self._redact = redact
+        self._on_failure = on_failure
+        self._results = {host.name: HostResult(host.name) for host in hosts}
+        self._children: set[Child] = set()
+        self._rest: HostStatus | None = None  # what becomes of hosts that have not begun
+        self._handle: RunHandle
+
+    async def work(self, handle: RunHandle) -> RunResult:
+        """Run the command on all hosts, at most `max_parallel` at the same time."""
+        self._handle = handle
+        handle.on_cancel(self._cancel)
+        await handle.save_hosts(*self._results.values())
+        slots = asyncio.Semaphore(self._request.max_parallel)
+        async with self._program.session(self._hosts, self._known) as session, asyncio.TaskGroup() as group:
+            for host in self._hosts:
+                group.create_task(self._take(host, session, slots))
+        return summary_of(list(self._results.values()))
+
+    def _cancel(self, grace_s: float) -> None:
+        self._rest = HostStatus.CANCELLED
+        for child in self._children:
+            child.stop(grace_s)
+
+    async def _take(self, host: HostEntry, session: SshSession, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self._rest:
+                await self._save(HostResult(host.name, self._rest))
+                return
+            await self._save(HostResult(host.name, HostStatus.RUNNING))
+            result = await self._run(host, session)
+            if result.status is not HostStatus.SUCCEEDED and self._request.stop_on_failure:
+                self._rest = self._rest or HostStatus.SKIPPED
+        await self._save(result)
+        if result.status is not HostStatus.SUCCEEDED:
+            self._handle.write(f"{host.name}/system", f"{result.status}: {result.error}\n")
+            await self._on_failure(result)
+
+    async def _save(self, result: HostResult) -> None:
+        self._results[result.host] = result
+        await self._handle.save_hosts(result)
+
+    async def _run(self, host: HostEntry, session: SshSession) -> HostResult:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        output = _Output(host.name, self._handle)
+        try:
+            async with asyncio.timeout(self._request.timeout_s):
+                failed = await session.share(host)
+            left = self._request.timeout_s - (loop.time() - started)
+            outcome = outcome_of(host.name, *failed) if failed else await self._command(host, session, output, left)
+        except (TimeoutError, ProcessTimeoutError):
+            outcome = self._timed_out("it did not answer")
+        if self._rest is HostStatus.CANCELLED and outcome.exit_code is None:
+            outcome = Outcome(HostStatus.CANCELLED, None, "it was cancelled; the command may go on there")
+        stdout, stderr = (self._redact(output.text(stream)) for stream in ("stdout", "stderr"))
+        error = None if outcome.error is None else self._redact(outcome.error)
+        duration = round((loop.time() - started) * 1000)
+        return HostResult(
+            host.name, outcome.status, outcome.exit_code, None, stdout, stderr, output.truncated, duration, error
+        )
+
+    async def _command(self, host: HostEntry, session: SshSession, output: "_Output", left_s: float) -> Outcome:
+        argv = session.argv(host, (remote_command(self._request),), "LogLevel=DEBUG2")
+        async with streaming(argv, output.feed, env=self._program.environment()) as child:
+            self._children.add(child)
+            try:
+                if len(self._hosts) == 1:
+                    await self._handle.child_started(child.pid)
+                code = await child.wait(max(0.0, left_s))
+                if code is None:
+                    child.stop(TIMEOUT_GRACE_S)
+                    await child.wait(2 * TIMEOUT_GRACE_S)
+                    return self._timed_out("it did not end")
+            finally:
+                self._children.discard(child)
+        log = session.read_log(host)
+        if self._program.shares and SHARED not in log:
+            session.forget_dead(host)
+        return outcome_of(host.name, code, log, output.text("stderr"))
+
+    def _timed_out(self, what: str) -> Outcome:
+        reason = f"{what} within {self._request.timeout_s:g} s; a command that began may go on there"
+        return Outcome(HostStatus.TIMED_OUT, None, reason)
+
+
+class _Output:
+    """Keeps the beginning of what a host prints, and hands all of it to the log of the run."""
+
+    def __init__(self, host: str, handle: RunHandle) -> None:
+        self._host = host
+        self._handle = handle
+        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self.truncated = False
+
+    def feed(self, stream: str, data: bytes) -> None:
+        kept = self._kept[stream]
+        room = MAX_KEPT_BYTES - len(kept)
+        self.truncated = self.truncated or len(data) > room
+        kept += data[: max(0, room)]
+        self._handle.feed(f"{self._host}/{stream}", data)
+
+    def text(self, stream: str) -> str:
+        return self._kept[stream].decode(errors="replace")
+
+
+def remote_command(request: SshRequest) -> str:
+    """Return what the shell of a host gets; without `env` and `working_dir` that is the command as it stands."""
+    lines = [f"cd -- {shlex.quote(request.working_dir)} || exit"] if request.working_dir else []
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in request.env.items()]
+    return "\n".join([*lines, request.command])
+
+
+async def dry_run(hosts: Sequence[HostEntry], handle: RunHandle) -> RunResult:
+    """Record the hosts on which a command would run."""
+    await handle.save_hosts(*(HostResult(host.name, HostStatus.SKIPPED) for host in hosts))
+    handle.write("system", f"would run on {', '.join(host.name for host in hosts)}\n")
+    return RunResult(RunStatus.SUCCEEDED)
+
+
+def summary_of(results: Sequence[HostResult]) -> RunResult:
+    """Return how a run ended whose hosts ended so."""
+    failed = [result for result in results if result.status is not HostStatus.SUCCEEDED]
+    code = results[0].exit_code if len(results) == 1 else None
+    if not failed:
+        return RunResult(RunStatus.SUCCEEDED, exit_code=code)
+    shown = [f"{result.host}: {result.status.replace('_', ' ')}" for result in failed[:_SHOWN]]
+    more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
+    reason = f"{len(failed)} of {len(results)} hosts did not succeed ({', '.join(shown + more)})"
+    if len(results) == 1 and failed[0].error:
+        reason = failed[0].error
+    return RunResult(_status_of(results), reason, code, error={"code": "hosts-failed", "message": reason})
+
+
+def _status_of(results: Sequence[HostResult]) -> RunStatus:
+    states = {result.status for result in results}
+    if HostStatus.CANCELLED in states:
+        return RunStatus.CANCELLED
+    if HostStatus.SUCCEEDED in states:
+        return RunStatus.PARTIALLY_SUCCEEDED
+    return RunStatus.TIMED_OUT if states == {HostStatus.TIMED_OUT} else RunStatus.FAILED

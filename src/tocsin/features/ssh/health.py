@@ -1,0 +1,118 @@
+"""How hosts are: whether the machine answers, and whether SSH lets us in."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.core.process.starting import ProcessTimeoutError
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.document import timestamp
+from tocsin.features.ssh.client.host_keys import known_key
+from tocsin.features.ssh.client.outcome import key_in, outcome_of
+from tocsin.features.ssh.client.ping import Ping, ping
+from tocsin.features.ssh.client.ssh_program import CONNECT_TIMEOUT_S, SshSession
+from tocsin.features.ssh.model import Address, HostEntry, HostHealth, HostKey
+from tocsin.features.ssh.store import Probe, ProbeStore
+from tocsin.runs.model import HostStatus
+
+CACHE_S = 30.0
+FAILURES_BEFORE_DOWN = 2
+SLOW_MS = 3000
+_AT_ONCE = 10
+_TIMEOUT_S = 3 * CONNECT_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class SshAnswer:
+    """Whether a login worked; `error` is a sentence where it did not."""
+
+    ok: bool
+    latency_ms: int | None = None
+    error: str | None = None
+    status: HostStatus = HostStatus.SUCCEEDED
+
+
+class HealthProbes:
+    """Looks at hosts, and remembers for `CACHE_S` how they were."""
+
+    def __init__(
+        self, store: ProbeStore, clock: Clock, on_changed_key: Callable[[HostEntry, HostKey], Awaitable[None]]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._on_changed_key = on_changed_key
+
+    async def look(self, session: SshSession, hosts: Sequence[HostEntry], *, refresh: bool) -> list[Probe]:
+        """Return how these hosts are, looking at those anew that were not looked at lately."""
+        known, slots, now = await self._store.all(), asyncio.Semaphore(_AT_ONCE), self._clock.now()
+
+        async def one(host: HostEntry) -> Probe:
+            last = known.get(host.name)
+            if last and not refresh and 0 <= now - last.checked_at < CACHE_S:
+                return last
+            async with slots:
+                return await self._probe(session, host, last)
+
+        return list(await asyncio.gather(*(one(host) for host in hosts)))
+
+    async def _probe(self, session: SshSession, host: HostEntry, last: Probe | None) -> Probe:
+        address = await session.address(host)
+        found = Ping(None, error="it is reached through another host") if address.jump else await _ping(address)
+        answer, key = await _log_in(session, host, address)
+        failures = 0 if answer.ok or found.ok else (last.failures if last else 0) + 1
+        status = _status(answer, found, failures, last.status if last else HostHealth.UNKNOWN)
+        now = self._clock.now()
+        document = {
+            "host": host.name,
+            "status": str(status),
+            "ping": found.as_dict(),
+            "ssh": {"ok": answer.ok, "latency_ms": answer.latency_ms, "error": answer.error},
+            "host_key": key.as_dict(),
+            "checked_at": timestamp(now),
+        }
+        probe = Probe(host.name, status, failures, now, document)
+        await self._store.put(probe)
+        if answer.status is HostStatus.HOST_KEY_CHANGED:
+            await self._on_changed_key(host, key)
+        return probe
+
+
+async def _ping(address: Address) -> Ping:
+    return await ping(address.hostname, address.port)
+
+
+async def _log_in(session: SshSession, host: HostEntry, address: Address) -> tuple[SshAnswer, HostKey]:
+    """Log in anew, whatever connection is shared, and run `true`; a host without a shell refuses that, and is up."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    try:
+        ended = await session.ask(host, ("true",), "ControlPath=none", "LogLevel=DEBUG1", timeout_s=_TIMEOUT_S)
+    except ProcessTimeoutError:
+        reason = f"no login within {_TIMEOUT_S} s"
+        return SshAnswer(False, None, reason, HostStatus.TIMED_OUT), await known_key(session, address)
+    log = session.read_log(host)
+    outcome = outcome_of(host.name, ended.exit_code, log, ended.stderr)
+    try:
+        key = key_in(log)
+    except LookupError:
+        key = await known_key(session, address)
+    latency = round((loop.time() - started) * 1000)
+    if outcome.status is HostStatus.SUCCEEDED or outcome.exit_code is not None:
+        return SshAnswer(True, latency), key
+    return SshAnswer(False, None, outcome.error, outcome.status), key
+
+
+def _status(answer: SshAnswer, found: Ping, failures: int, last: HostHealth) -> HostHealth:
+    if answer.ok:
+        return HostHealth.UP if (answer.latency_ms or 0) <= SLOW_MS else HostHealth.DEGRADED
+    if found.ok:
+        return HostHealth.DEGRADED
+    return HostHealth.DOWN if failures >= FAILURES_BEFORE_DOWN else last
+
+
+def summary_document(probes: Sequence[Probe], now: float) -> dict[str, Any]:
+    """Return the document of `tocsin ssh health`."""
+    counts = {str(health): sum(probe.status is health for probe in probes) for health in HostHealth}
+    oldest = min((probe.checked_at for probe in probes), default=now)
+    return {"checked_at": timestamp(oldest), "summary": counts, "items": [dict(probe.document) for probe in probes]}

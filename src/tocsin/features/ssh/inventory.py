@@ -1,0 +1,239 @@
+"""The hosts that there are: `ssh_hosts.yaml`, and the names in the configuration of `ssh`."""
+
+import glob
+import os
+import pwd
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.fields import (
+    BooleanType,
+    Field,
+    IntegerType,
+    ListType,
+    MappingType,
+    RecordType,
+    RecordValues,
+    TextType,
+)
+from tocsin.core.reading.value import DUPLICATE, near_word, shorten
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_node import Node
+from tocsin.core.storage.files import WatchedFile
+from tocsin.features.ssh.model import (
+    GROUP_RULE,
+    HOSTNAME,
+    HOSTNAME_RULE,
+    NAME,
+    NAME_RULE,
+    USER,
+    USER_RULE,
+    HostEntry,
+    HostSource,
+    Identity,
+    IdentityKind,
+    UnknownHostError,
+)
+
+FILE_NAME = "ssh_hosts.yaml"
+_MAX_INCLUDES = 16  # levels; source: readconf.c, READCONF_MAX_DEPTH
+_NAME = TextType(pattern=NAME, rule=NAME_RULE)
+_GROUP = TextType(pattern=NAME, rule=GROUP_RULE)
+_WORD = re.compile(r'"[^"]*"|[^\s"]+')
+
+
+def _identity_kind(text: str) -> IdentityKind:
+    if text == "password":
+        raise ValueError("a password is not supported: ssh would ask a person for it; use a key (ssh-copy-id)")
+    if text not in {*IdentityKind}:
+        raise ValueError(f"expected agent, key or vault, found {shorten(text)}")
+    return IdentityKind(text)
+
+
+def _path(text: str) -> Path:
+    path = Path(text)
+    if text.startswith("~/"):
+        path = home() / text[2:]
+    if not path.is_absolute():
+        raise ValueError("expected the full path of a file, or one that begins with ~/")
+    if not text.isprintable() or '"' in text:
+        raise ValueError("a path with quotes or control characters cannot stand in a configuration of ssh")
+    return path
+
+
+_IDENTITY = RecordType(
+    (
+        Field("kind", TextType(parse=_identity_kind), required=True, doc="`agent`, `key` or `vault`"),
+        Field("ref", TextType(), doc="A key file, the name of a secret, or the socket of an agent"),
+    )
+)
+HOST = RecordType(
+    (
+        Field("name", _NAME, required=True, doc="What the host is called here"),
+        Field("hostname", TextType(pattern=HOSTNAME, rule=HOSTNAME_RULE), doc="The machine's name or address"),
+        Field("port", IntegerType(1, 65535), doc="Its port"),
+        Field("user", TextType(pattern=USER, rule=USER_RULE), doc="The user there"),
+        Field("groups", ListType(_GROUP), default=(), doc="The groups it belongs to"),
+        Field("tags", ListType(TextType()), default=(), doc="Words of your own"),
+        Field("description", TextType(blank=True), default="", doc="What it is"),
+        Field("jump_host", _NAME, doc="The host through which it is reached"),
+        Field("identity", _IDENTITY, doc="How we log in"),
+        Field("enabled", BooleanType(), default=True, doc="Whether groups include it"),
+        Field("known_hosts", TextType(parse=_path), doc="A file of its own with its host keys"),
+    )
+)
+_FILE = RecordType(
+    (
+        Field("hosts", ListType(HOST), default=(), doc="The hosts"),
+        Field("groups", MappingType(ListType(_NAME), NAME, GROUP_RULE), default={}, doc="Groups of hosts"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostsFile:
+    """What `ssh_hosts.yaml` says."""
+
+    hosts: tuple[HostEntry, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Inventory:
+    """The hosts of the file, which is read again when it changes, and those of the configuration of `ssh`."""
+
+    def __init__(self, path: Path, ssh_config: Path | None) -> None:
+        self._file: WatchedFile[HostsFile] = WatchedFile(
+            path, lambda content: parse_yaml(content, path, _read), HostsFile(), is_run=True
+        )
+        self._config = ssh_config
+
+    @property
+    def path(self) -> Path:
+        """Where the hosts are kept."""
+        return self._file.path
+
+    @property
+    def problem(self) -> ConfigError | None:
+        """Why the present file is not in force."""
+        return self._file.problem
+
+    def written(self) -> HostsFile:
+        """Return what the file says."""
+        return self._file.value
+
+    def all(self) -> dict[str, HostEntry]:
+        """Return every host by name: those of the file first."""
+        found = {host.name: host for host in self.written().hosts}
+        config = self._config or home() / ".ssh" / "config"
+        for name in names_in(config):
+            found.setdefault(name, HostEntry(name, source=HostSource.SSH_CONFIG))
+        return found
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of the hosts in each group, sorted."""
+        found: dict[str, set[str]] = {}
+        for host in self.written().hosts:
+            for group in host.groups:
+                found.setdefault(group, set()).add(host.name)
+        for group, hosts in self.written().groups.items():
+            found.setdefault(group, set()).update(hosts)
+        return {group: tuple(sorted(found[group])) for group in sorted(found)}
+
+    def choose(self, hosts: Sequence[str], groups: Sequence[str]) -> tuple[HostEntry, ...]:
+        """Return these hosts and those of these groups, each once; raises UnknownHostError, ConfigError.
+
+        A group stands for its enabled hosts; a host that is named itself must be enabled.
+        """
+        known, members = self.all(), self.groups()
+        wrong = [f"host {shorten(name)!r}" for name in hosts if name not in known]
+        wrong += [f"group {shorten(name)!r}" for name in groups if name not in members]
+        wrong += [f"host {n!r} of group {g}" for g in groups for n in members.get(g, ()) if n not in known]
+        if wrong:
+            near = near_word((*hosts, *groups)[0], (*known, *members))
+            hint = f"did you mean {near}?" if near else "`tocsin ssh hosts` and `tocsin ssh groups` list them"
+            raise UnknownHostError(f"there is no {', no '.join(wrong)}", hint=hint)
+        if off := [name for name in hosts if not known[name].enabled]:
+            raise ConfigError(f"{', '.join(off)}: not enabled", hint=f"set enabled: true in {self.path}")
+        named = [*hosts, *(name for group in groups for name in members[group] if known[name].enabled)]
+        if not named:
+            raise ConfigError("no hosts were chosen", hint="name one with --host, or a group with enabled hosts")
+        return tuple(known[name] for name in dict.fromkeys(named))
+
+
+def home() -> Path:
+    """Return the home directory that `ssh` uses: that of the system's list of users, whatever HOME says."""
+    return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+
+
+def names_in(config: Path, depth: int = 0) -> Iterator[str]:
+    """Yield the names of hosts in a configuration of `ssh` and what it includes; patterns are left out.
+
+    What is set for a name is never read here: `ssh -G` tells it.
+    """
+    try:
+        lines = config.read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        keyword, _, rest = line.strip().replace("=", " ", 1).partition(" ")
+        words = [word.strip('"') for word in _WORD.findall(rest)]
+        if keyword.lower() == "host":
+            yield from (word for word in words if re.fullmatch(NAME, word))
+        elif keyword.lower() == "include" and depth < _MAX_INCLUDES:
+            for word in words:
+                for path in sorted(glob.glob(_included(word))):  # noqa: PTH207  # the pattern may be absolute
+                    yield from names_in(Path(path), depth + 1)
+
+
+def _included(word: str) -> str:
+    """Return the path that `Include` means. Source: ssh_config(5)."""
+    if word.startswith("~/"):
+        return str(home() / word[2:])
+    return word if word.startswith("/") else str(home() / ".ssh" / word)
+
+
+def _read(root: Node) -> HostsFile:
+    if root.absent or root.is_null:
+        return HostsFile()
+    read = _FILE.read(root)
+    hosts = [_host(each) for each in read["hosts"]]
+    seen: dict[str, int] = {}
+    for each in read["hosts"]:
+        first = seen.setdefault(each["name"], each.source.place.line)
+        if each["name"] and first != each.source.place.line:
+            each.given["name"].refuse(f"the host of line {first} has this name already", DUPLICATE)
+    return HostsFile(tuple(hosts), {name: tuple(members) for name, members in read["groups"].items()})
+
+
+def _host(read: RecordValues[Node]) -> HostEntry:
+    return HostEntry(
+        name=read["name"],
+        hostname=read["hostname"] or "",
+        port=read["port"] or 0,
+        user=read["user"] or "",
+        groups=tuple(read["groups"]),
+        tags=tuple(read["tags"]),
+        description=read["description"],
+        jump_host=read["jump_host"] or "",
+        identity=_identity(read["identity"]),
+        enabled=read["enabled"],
+        known_hosts=read["known_hosts"],
+    )
+
+
+def _identity(read: Any) -> Identity:
+    if read is None or read["kind"] is None:
+        return Identity()
+    kind, ref = read["kind"], read["ref"] or ""
+    if kind is IdentityKind.VAULT and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", ref):
+        read.source.refuse("ref must be the name of a secret of the vault")
+    elif kind is IdentityKind.KEY or ref:
+        try:
+            ref = ref if kind is IdentityKind.VAULT else str(_path(ref))
+        except ValueError as error:
+            read.given["ref"].refuse(str(error)) if ref else read.source.refuse("ref must be the path of a key file")
+    return Identity(kind, ref)

@@ -1,0 +1,150 @@
+"""Hosts, the states of their keys and of themselves, and what to run on them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.value import shorten
+
+MAX_COMMAND = 100_000  # characters; Linux takes 131,072 bytes in one argument
+MAX_TIMEOUT_S = 86_400
+MAX_PARALLEL = 100
+# None of them can begin with a dash, and none has a character that `ssh`, its configuration or a shell reads.
+NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
+NAME_RULE = "not a name of a host: use letters, digits and . _ -, and no dash at the beginning"
+GROUP_RULE = NAME_RULE.replace("host", "group")
+HOSTNAME = r"[A-Za-z0-9_:][A-Za-z0-9._:-]{0,254}"
+HOSTNAME_RULE = "not the name or address of a machine"
+USER = r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}"
+USER_RULE = "not the name of a user: use letters, digits and . _ @ + -, and no dash at the beginning"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class UnknownHostError(TocsinError):
+    """A host or group that was asked for does not exist."""
+
+    code = "unknown-host"
+
+
+class CommandDeniedError(TocsinError):
+    """A line of `ssh_deny.txt` refuses the command."""
+
+    code = "command-denied"
+
+
+class IdentityKind(StrEnum):
+    """How we prove to a host who we are."""
+
+    AGENT = "agent"
+    KEY = "key"
+    VAULT = "vault"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A proof of who we are; `ref` is a key file, a secret of the vault, or the socket of an agent."""
+
+    kind: IdentityKind = IdentityKind.AGENT
+    ref: str = ""
+
+
+class HostSource(StrEnum):
+    """Where a host is described."""
+
+    FILE = "file"
+    SSH_CONFIG = "ssh_config"
+
+
+@dataclass(frozen=True, slots=True)
+class HostEntry:
+    """One host as it is written down; what is empty is decided by the configuration of `ssh`."""
+
+    name: str
+    hostname: str = ""
+    port: int = 0
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    jump_host: str = ""
+    identity: Identity = field(default_factory=Identity)
+    enabled: bool = True
+    known_hosts: Path | None = None
+    source: HostSource = HostSource.FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where `ssh -G` says that a host is, and how its key is found."""
+
+    hostname: str
+    port: int
+    user: str
+    jump: str  # how it is reached, empty for directly
+    key_name: str  # what `known_hosts` calls it
+    known_hosts: tuple[Path, ...]
+
+
+class KeyStatus(StrEnum):
+    """Whether we know the key that a host shows."""
+
+    TRUSTED = "trusted"
+    UNKNOWN = "unknown"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """The state of a host's key; `fingerprint` is `SHA256:…`, empty where none was seen."""
+
+    status: KeyStatus = KeyStatus.UNKNOWN
+    fingerprint: str = ""
+    type: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its document."""
+        return {"status": str(self.status), "fingerprint": self.fingerprint or None}
+
+
+class HostHealth(StrEnum):
+    """How a host is."""
+
+    UP = "up"
+    DEGRADED = "degraded"  # it answers, but not by SSH, or slowly
+    DOWN = "down"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SshRequest:
+    """What to run, and where. `source` is what asks, as the audit log has it."""
+
+    command: str
+    hosts: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+    max_parallel: int = 5
+    stop_on_failure: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    working_dir: str = ""
+    dry_run: bool = False
+
+    def check(self) -> None:
+        """Raise ConfigError for what makes no sense."""
+        if not self.command.strip():
+            raise ConfigError("the command is empty", hint="write what the hosts shall run")
+        if "\0" in self.command or "\0" in self.working_dir:
+            raise ConfigError("a command cannot have a NUL character", hint="remove it")
+        if len(self.command.encode(errors="replace")) > MAX_COMMAND:
+            raise ConfigError(f"a command has at most {MAX_COMMAND:,} bytes", hint="put a longer one into a file there")
+        if not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise ConfigError(f"a command may take at most {MAX_TIMEOUT_S:,} s", hint=f"choose 1 to {MAX_TIMEOUT_S}")
+        if not 1 <= self.max_parallel <= MAX_PARALLEL:
+            raise ConfigError(f"at most {MAX_PARALLEL} hosts run at the same time", hint=f"choose 1 to {MAX_PARALLEL}")
+        for name, value in self.env.items():
+            if not _VARIABLE.fullmatch(name) or "\0" in value:
+                raise ConfigError(f"{shorten(name)!r} is not a variable", hint="use letters, digits and _")

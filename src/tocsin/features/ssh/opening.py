@@ -1,0 +1,97 @@
+"""The hosts of a data directory as the rest of the program uses them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.context import FeatureContext
+from tocsin.features.ssh import deny, inventory
+from tocsin.features.ssh.client.ssh_program import SshProgram
+from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
+from tocsin.features.ssh.model import HostHealth, SshRequest
+from tocsin.features.ssh.service import Ssh
+from tocsin.features.ssh.store import ProbeStore
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.model import RunTrigger
+
+FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
+
+
+def open_ssh(context: FeatureContext) -> Ssh:
+    """Return the hosts of the data directory."""
+    data_dir, config = context.data_dir, context.settings[SSH_CONFIG]
+    program = SshProgram(
+        data_dir / FOLDER,
+        data_dir / KNOWN_HOSTS,
+        config,
+        context.environment,
+        context.can.reveal_secret,
+        context.settings[SSH_KEEP_S],
+    )
+    return Ssh(
+        inventory.Inventory(data_dir / inventory.FILE_NAME, config),
+        deny.DenyList(data_dir / deny.FILE_NAME),
+        program,
+        ProbeStore(context.database),
+        context,
+    )
+
+
+def start_ssh_of(ssh: Ssh) -> Any:
+    """Return what starts a command on hosts.
+
+    `params` has `command`, and may have the other fields of `tocsin ssh run`. Without `hosts` and `groups`, the
+    subject is a host, or a group where it begins with `group:`.
+    """
+
+    async def start_ssh(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+    ) -> ActiveRun:
+        request = request_of(subject, params or {})
+        return await ssh.start(request, source=source, trigger=cause, actor=actor, parent_run_id=parent_run_id)
+
+    return start_ssh
+
+
+def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
+    """Return the request that these parameters mean; raises ConfigError for one that is missing or unknown."""
+    known = {
+        "command", "hosts", "groups", "timeout_seconds", "max_parallel", "stop_on_failure", "env", "working_dir",
+        "dry_run",
+    }  # fmt: skip
+    if unknown := sorted(params.keys() - known):
+        raise ConfigError(
+            f"unknown parameter of an ssh run: {', '.join(unknown)}", hint=f"use {', '.join(sorted(known))}"
+        )
+    hosts, groups = tuple(params.get("hosts", ())), tuple(params.get("groups", ()))
+    if not hosts and not groups and subject:
+        group = subject.removeprefix("group:")
+        hosts, groups = ((), (group,)) if group != subject else ((subject,), ())
+    return SshRequest(
+        str(params.get("command", "")),
+        hosts,
+        groups,
+        float(params.get("timeout_seconds", 60.0)),
+        int(params.get("max_parallel", 5)),
+        bool(params.get("stop_on_failure", False)),
+        {name: str(value) for name, value in params.get("env", {}).items()},
+        str(params.get("working_dir", "")),
+        bool(params.get("dry_run", False)),
+    )
+
+
+async def status_of(ssh: Ssh) -> list[str]:
+    """Return the line for the bot's `/status`; none where there are no hosts."""
+    hosts = ssh.inventory.written().hosts
+    if not hosts:
+        return []
+    worse = [
+        f"{p.host} {p.status}" for p in await ssh.last_probes() if p.status in {HostHealth.DOWN, HostHealth.DEGRADED}
+    ]
+    return [f"SSH: {len(hosts)} hosts{', ' if worse else ''}{', '.join(worse)}"]

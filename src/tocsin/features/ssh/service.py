@@ -1,0 +1,244 @@
+"""The hosts of this installation: what they are, how they are, their keys, and commands on them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
+from tocsin.features.ssh.client.host_keys import ShownKey, file_for, known_key, shown_key, trust
+from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
+from tocsin.features.ssh.deny import DenyList
+from tocsin.features.ssh.execution import Execution, dry_run
+from tocsin.features.ssh.health import HealthProbes, summary_document
+from tocsin.features.ssh.inventory import Inventory
+from tocsin.features.ssh.model import (
+    HostEntry,
+    HostHealth,
+    HostKey,
+    KeyStatus,
+    SshRequest,
+)
+from tocsin.features.ssh.store import Probe, ProbeStore
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
+from tocsin.runs.recorder import RunHandle
+
+_SHOWN_COMMAND = 200
+_AT_ONCE = 8
+
+
+class Ssh:
+    """The service of the feature."""
+
+    def __init__(
+        self, inventory: Inventory, deny: DenyList, program: SshProgram, store: ProbeStore, context: FeatureContext
+    ) -> None:
+        self.inventory = inventory
+        self.deny = deny
+        self.program = program
+        self._store = store
+        self._runs = context.runs
+        self._audit = context.audit
+        self._clock = context.clock
+        self._redact = context.redact
+        self._notify = context.can.notify
+        self._probes = HealthProbes(store, context.clock, self._tell_changed_key)
+
+    def plan(self, request: SshRequest) -> tuple[HostEntry, ...]:
+        """Return the hosts on which a command would run.
+
+        Raises CommandDeniedError, UnknownHostError, and ConfigError for what makes no sense.
+        """
+        request.check()
+        self.deny.check(request.command)
+        hosts = self.inventory.choose(request.hosts, request.groups)
+        known = self.inventory.all()
+        for host in hosts:
+            way_to(host, known)
+        return hosts
+
+    async def start(
+        self,
+        request: SshRequest,
+        *,
+        source: str,
+        trigger: RunTrigger = RunTrigger.MANUAL,
+        actor: str | None = None,
+        parent_run_id: str | None = None,
+        watch: Callable[[Line], None] | None = None,
+    ) -> ActiveRun:
+        """Start a command on its hosts and return immediately; errors are those of `plan`.
+
+        `watch` gets each line as it comes, its stream is `<host>/stdout`, `<host>/stderr` or `<host>/system`.
+        """
+        hosts = self.plan(request)
+        order = self._order(request, hosts, trigger, actor, parent_run_id)
+
+        async def only_record(handle: RunHandle) -> RunResult:
+            return await dry_run(hosts, handle)
+
+        if request.dry_run:
+            return await self._runs().start(order, only_record, watch=watch)
+        execution = Execution(self.program, hosts, self.inventory.all(), request, self._redact, self._look_at_failure)
+        return await self._runs().start(order, execution.work, watch=watch, on_end=lambda run: self._note(run, source))
+
+    async def run(self, request: SshRequest, *, source: str, watch: Callable[[Line], None] | None = None) -> Run:
+        """Run a command to its end; cancelling the caller ends it. See `start`."""
+        running = await self.start(request, source=source, watch=watch)
+        try:
+            return await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+
+    async def hosts(self, group: str = "", q: str = "") -> list[dict[str, Any]]:
+        """Return the documents of hosts, those of one group or with `q` in name, address, tags or description."""
+        known, members = self.inventory.all(), self.inventory.groups()
+        if group:
+            self.inventory.choose((), (group,))
+        chosen = [host for host in known.values() if not group or host.name in members[group]]
+        probes, slots = await self._store.all(), asyncio.Semaphore(_AT_ONCE)
+
+        async def one(session: SshSession, host: HostEntry) -> dict[str, Any]:
+            async with slots:
+                return await _document(session, host, members, probes.get(host.name))
+
+        async with self.program.session((), known) as session:
+            found = await asyncio.gather(*(one(session, host) for host in chosen))
+        return [document for document in found if _has(document, q)]
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return the documents of all groups."""
+        found = self.inventory.groups().items()
+        return [{"name": name, "hosts": list(hosts), "host_count": len(hosts)} for name, hosts in found]
+
+    async def health(
+        self, hosts: Sequence[str] = (), groups: Sequence[str] = (), *, refresh: bool = False
+    ) -> dict[str, Any]:
+        """Return how hosts are, all enabled ones where none is named; what is younger than 30 s is not asked again."""
+        known = self.inventory.all()
+        every = tuple(host for host in known.values() if host.enabled)
+        chosen = self.inventory.choose(hosts, groups) if hosts or groups else every
+        async with self.program.session(chosen, known) as session:
+            probes = await self._probes.look(session, chosen, refresh=refresh)
+        return summary_document(probes, self._clock.now())
+
+    async def last_probes(self) -> list[Probe]:
+        """Return how the hosts of the file were when they were last looked at."""
+        names = {host.name for host in self.inventory.written().hosts}
+        return [probe for name, probe in (await self._store.all()).items() if name in names]
+
+    async def trust(
+        self, name: str, accept: Callable[[ShownKey], Awaitable[bool]], *, source: str
+    ) -> tuple[HostKey, bool]:
+        """Show the key of a host to `accept`, and trust it where that returns True.
+
+        Returns the key as it was shown, and whether it is trusted now. Raises UnknownHostError, UnreachableError.
+        """
+        (host,) = self.inventory.choose((name,), ())
+        known = self.inventory.all()
+        async with self.program.session((host,), known) as session:
+            shown = await shown_key(session, host)
+            if shown.key.status is KeyStatus.TRUSTED:
+                return shown.key, True
+            path = file_for(session, host, await session.address(host))
+            if not await accept(shown):
+                return shown.key, False
+            await trust(session, shown, path)
+        await self._store.forget(name)
+        facts = {"host": name, "fingerprint": shown.key.fingerprint, "previous": str(shown.key.status)}
+        self._audit.record(SSH_TRUST, f"{name} {shown.key.fingerprint}", source=source, metadata=facts)
+        return shown.key, True
+
+    def _order(
+        self,
+        request: SshRequest,
+        hosts: Sequence[HostEntry],
+        trigger: RunTrigger,
+        actor: str | None,
+        parent_run_id: str | None,
+    ) -> RunSpec:
+        chosen = [*request.hosts, *(f"group:{group}" for group in request.groups)]
+        command = self._redact(request.command)
+        return RunSpec(
+            RunKind.SSH,
+            ",".join(chosen)[:_SHOWN_COMMAND],
+            shorten(command.strip().partition("\n")[0]),
+            trigger,
+            actor,
+            {
+                "command": command,
+                "hosts": [host.name for host in hosts],
+                "groups": list(request.groups),
+                "timeout_seconds": request.timeout_s,
+                "max_parallel": request.max_parallel,
+                "stop_on_failure": request.stop_on_failure,
+                "working_dir": request.working_dir,
+            },
+            tuple(request.env),
+            parent_run_id=parent_run_id,
+            dry_run=request.dry_run,
+        )
+
+    def _note(self, run: Run, source: str) -> None:
+        names = run.params["hosts"]
+        facts = {
+            "run": run.id,
+            "hosts": names,
+            "command": run.params["command"][:_SHOWN_COMMAND],
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
+            "duration_ms": run.duration_ms,
+        }
+        self._audit.record(SSH_RUN, f"{len(names)} hosts {run.status}", source=source, metadata=facts)
+
+    async def _look_at_failure(self, result: HostResult) -> None:
+        if result.status is HostStatus.HOST_KEY_CHANGED:
+            await self._tell_changed_key(self.inventory.all()[result.host], HostKey(KeyStatus.CHANGED))
+
+    async def _tell_changed_key(self, host: HostEntry, key: HostKey) -> None:
+        shown = f" It shows {key.fingerprint}." if key.fingerprint else ""
+        body = f"No command runs there until you have looked at the key with `tocsin ssh trust {host.name}`.{shown}"
+        title = f"The host key of {host.name} has changed"
+        notice = Notice(title, body, NoticeLevel.ERROR, "ssh", f"ssh:{host.name}", "#/ssh", f"ssh.host_key:{host.name}")
+        await self._notify(notice)
+
+
+async def _document(
+    session: SshSession, host: HostEntry, members: Mapping[str, Sequence[str]], probe: Probe | None
+) -> dict[str, Any]:
+    """Return the record of a host."""
+    try:
+        address = await session.address(host)
+    except ConfigError as error:
+        raise ConfigError(f"{host.name}: {error}", hint=error.hint) from None
+    changed = probe is not None and probe.document["host_key"]["status"] == KeyStatus.CHANGED
+    key = probe.document["host_key"] if probe and changed else (await known_key(session, address)).as_dict()
+    return {
+        "name": host.name,
+        "hostname": address.hostname,
+        "port": address.port,
+        "user": address.user,
+        "groups": [group for group, hosts in members.items() if host.name in hosts],
+        "tags": list(host.tags),
+        "description": host.description,
+        "jump_host": host.jump_host or address.jump or None,
+        "identity": {"kind": str(host.identity.kind), "ref": host.identity.ref or None},
+        "host_key": key,
+        "source": str(host.source),
+        "enabled": host.enabled,
+        "status": str(probe.status if probe else HostHealth.UNKNOWN),
+        "last_checked_at": timestamp(probe.checked_at) if probe else None,
+    }
+
+
+def _has(document: Mapping[str, Any], q: str) -> bool:
+    texts = [document["name"], document["hostname"], document["description"], *document["tags"]]
+    return not q or any(q.lower() in text.lower() for text in texts)

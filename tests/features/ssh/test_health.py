@@ -1,0 +1,57 @@
+"""How hosts are: a probe of the machine and one of SSH, remembered for 30 seconds."""
+
+from collections.abc import Callable
+
+from tests.features.ssh.conftest import Machine, Site
+
+from tocsin.features.ssh.opening import status_of
+from tocsin.testing.fakes import FakeClock
+
+Describe = Callable[..., dict[str, object]]
+
+
+async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
+    site: Site, machine: Machine, described: Describe
+):
+    port, _ = machine.sshd()
+    clock = site.bench.app.clock
+    assert isinstance(clock, FakeClock)
+    # A name that is never resolved: a machine that does not even answer a ping.
+    site.write({**described("web", port), "hostname": "web.invalid"})
+    states = []
+    for _ in range(2):
+        found = await site.ssh.health(refresh=True)
+        states.append(found["items"][0]["status"])
+        clock.advance(1)
+    assert states == ["unknown", "down"]
+    assert found["summary"] == {"up": 0, "degraded": 0, "down": 1, "unknown": 0}
+    assert await status_of(site.ssh) == ["SSH: 1 hosts, web down"]
+    site.write(described("web", port))
+    (item,) = (await site.ssh.health(refresh=True))["items"]
+    assert (item["status"], item["ping"]["ok"], item["host_key"]["status"]) == ("degraded", True, "unknown")
+    await site.trust("web")
+    (item,) = (await site.ssh.health())["items"]
+    assert (item["status"], item["ssh"]["ok"], item["host_key"]["status"]) == ("up", True, "trusted")
+    assert await status_of(site.ssh) == ["SSH: 1 hosts"]
+
+
+async def test_an_answer_counts_for_30_seconds(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    clock = site.bench.app.clock
+    assert isinstance(clock, FakeClock)
+    site.write(described("web", port))
+    await site.trust("web")
+    first = await site.ssh.health(["web"])
+    machine.stop_all()
+    clock.advance(29)
+    assert await site.ssh.health(["web"]) == first
+    clock.advance(2)
+    assert (await site.ssh.health(["web"]))["items"][0]["ssh"]["ok"] is False
+
+
+async def test_a_host_behind_another_one_is_not_pinged(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("gate", port), described("inner", port, jump_host="gate"))
+    await site.trust("gate")
+    (item,) = (await site.ssh.health(["inner"]))["items"]
+    assert (item["status"], item["ping"]["ok"]) == ("up", None)

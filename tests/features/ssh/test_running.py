@@ -1,0 +1,254 @@
+"""Commands on hosts, with a real sshd."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.features.ssh.conftest import Machine, Site, open_site, peer
+
+from tocsin.features.ssh.model import CommandDeniedError, SshRequest
+from tocsin.features.ssh.opening import start_ssh_of
+from tocsin.runs.model import HostStatus, Line, RunKind, RunStatus, RunTrigger
+
+Describe = Callable[..., dict[str, object]]
+
+
+async def test_a_command_runs_on_many_hosts_and_each_line_carries_its_host(
+    site: Site, machine: Machine, described: Describe
+):
+    port, _ = machine.sshd()
+    site.write(*(described(f"web{n}", port, groups=["web"]) for n in range(3)))
+    await site.trust("web0")
+    lines: list[Line] = []
+    request = SshRequest('echo "out"; echo err >&2', groups=("web",))
+    run = await site.ssh.run(request, source="cli", watch=lines.append)
+    assert (run.kind, run.status) == (RunKind.SSH, RunStatus.SUCCEEDED)
+    assert [(host.host, host.exit_code, host.stdout, host.stderr) for host in run.hosts] == [
+        (f"web{n}", 0, "out\n", "err\n") for n in range(3)
+    ]
+    assert sorted((line.stream, line.text) for line in lines) == sorted(
+        (f"web{n}/{stream}", text) for n in range(3) for stream, text in (("stdout", "out"), ("stderr", "err"))
+    )
+    (entry,) = site.bench.audit("ssh.run")
+    assert entry.metadata["hosts"] == ["web0", "web1", "web2"]
+    assert entry.metadata["failed"] == []
+
+
+async def test_the_command_arrives_as_it_was_written(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    for command, printed in (
+        ("""printf '%s|' "$HOME" '$HOME' "a  b" \\$x""", f"{Path.home()}|$HOME|a  b|$x|"),
+        ("echo %h %n ${USER:+user}", "%h %n user\n"),
+    ):
+        assert (await site.on(command, "web")).stdout == printed
+    assert "OpenSSH" not in (await site.on("-V", "web")).stderr  # as an option it would print the version of ssh
+
+
+async def test_directory_and_variables_are_quoted_for_the_shell_there(
+    site: Site, machine: Machine, described: Describe, tmp_path: Path
+):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    folder = tmp_path / "a '$(touch evil)' b"
+    folder.mkdir()
+    env = {"GREETING": "it's $(id); `id`\nsecond"}
+    done = await site.on('pwd; printf %s "$GREETING"', "web", working_dir=str(folder), env=env)
+    assert done.stdout == f"{folder}\nit's $(id); `id`\nsecond"
+    lost = await site.on("echo still", "web", working_dir=str(tmp_path / "missing"))
+    assert (lost.status, lost.stdout) == (HostStatus.FAILED, "")
+
+
+@pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("exit 255", 255)])
+async def test_an_exit_code_is_that_of_the_command(
+    site: Site, machine: Machine, described: Describe, command: str, code: int
+):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    run = await site.run(command, "web")
+    assert (run.status, run.exit_code, run.hosts[0].status) == (RunStatus.FAILED, code, HostStatus.FAILED)
+
+
+async def test_a_command_that_takes_too_long_is_given_up(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    run = await site.run("echo begun; sleep 60", "web", timeout_s=1.5)
+    assert (run.status, run.hosts[0].status, run.hosts[0].stdout) == (
+        RunStatus.TIMED_OUT, HostStatus.TIMED_OUT, "begun\n",
+    )  # fmt: skip
+
+
+async def test_no_further_host_begins_after_a_failure(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(*(described(f"web{n}", port) for n in range(3)))
+    await site.trust("web0")
+    run = await site.run("exit 1", "web0", "web1", "web2", max_parallel=1, stop_on_failure=True)
+    assert [host.status for host in run.hosts] == [HostStatus.FAILED, HostStatus.SKIPPED, HostStatus.SKIPPED]
+    assert run.status is RunStatus.FAILED
+
+
+async def test_a_cancelled_run_ends_where_it_works_and_does_not_begin_elsewhere(
+    site: Site, machine: Machine, described: Describe
+):
+    port, _ = machine.sshd()
+    site.write(*(described(f"web{n}", port) for n in range(2)))
+    await site.trust("web0")
+    begun = asyncio.Event()
+    request = SshRequest("echo begun; sleep 60", ("web0", "web1"), max_parallel=1)
+    running = await site.ssh.start(request, source="cli", watch=lambda _: begun.set())
+    await begun.wait()
+    await site.bench.app.runs().cancel(running.run.id)
+    run = await running.wait()
+    assert run.status is RunStatus.CANCELLED
+    assert [host.status for host in run.hosts] == [HostStatus.CANCELLED] * 2
+
+
+async def test_a_host_that_prints_much_is_cut_in_the_record(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    run = await site.run("yes 0123456789 | head -c 20000000", "web")
+    (host,) = run.hosts
+    assert (host.status, host.truncated, len(host.stdout)) == (HostStatus.SUCCEEDED, True, 65536)
+    assert run.output.bytes == 20_000_000
+    assert run.output.truncated
+
+
+async def test_hosts_that_fail_differently_are_told_apart(site: Site, machine: Machine, described: Describe):
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-cut\r\n")
+        await reader.read(10)
+        writer.close()
+
+    port, _ = machine.sshd()
+    stranger = machine.folder / "stranger"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", stranger], check=True)
+    async with peer(hang) as hanging, peer(cut) as cutting:
+        site.write(
+            described("good", port),
+            described("stranger", port, identity={"kind": "key", "ref": str(stranger)}),
+            described("hanging", hanging),
+            described("cutting", cutting),
+            described("closed", 1),
+        )
+        await site.trust("good")
+        run = await site.run("true", "good", "stranger", "hanging", "cutting", "closed", timeout_s=2)
+    assert run.status is RunStatus.PARTIALLY_SUCCEEDED
+    assert {host.host: host.status for host in run.hosts} == {
+        "good": HostStatus.SUCCEEDED,
+        "stranger": HostStatus.AUTH_FAILED,
+        "hanging": HostStatus.TIMED_OUT,
+        "cutting": HostStatus.UNREACHABLE,
+        "closed": HostStatus.UNREACHABLE,
+    }
+    assert "Connection refused" in str(run.hosts[4].error)
+    assert str(run.reason).startswith("4 of 5 hosts did not succeed (stranger: auth failed, ")
+
+
+async def test_a_connection_that_is_cut_in_the_middle_says_that_the_command_may_go_on(
+    site: Site, machine: Machine, described: Describe
+):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    host = await site.on("kill -9 $PPID; sleep 1", "web")
+    assert host.status is HostStatus.FAILED
+    assert "the connection was lost, the command may go on there" in str(host.error)
+
+
+async def test_a_host_without_a_shell_fails_with_what_it_says(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd(more="ForceCommand echo 'This account is not available.'; exit 1\n")
+    site.write(described("web", port))
+    await site.trust("web")
+    host = await site.on("uptime", "web")
+    assert (host.status, host.exit_code, host.stdout) == (HostStatus.FAILED, 1, "This account is not available.\n")
+    (item,) = (await site.ssh.health())["items"]
+    assert item["status"] == "up"
+
+
+async def test_a_jump_host_is_checked_as_strictly_as_its_target(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    inner, _ = machine.sshd("inner")
+    site.write(described("gate", port), described("inner", inner, jump_host="gate"))
+    assert (await site.on("echo there", "inner")).status is HostStatus.HOST_KEY_UNKNOWN
+    await site.trust("gate")
+    assert (await site.on("echo there", "inner")).status is HostStatus.HOST_KEY_UNKNOWN
+    await site.trust("inner")
+    assert (await site.on("echo there", "inner")).stdout == "there\n"
+
+
+async def test_a_line_of_the_deny_list_refuses_a_command(site: Site, machine: Machine, described: Describe):
+    site.write(described("web", 1))
+    deny = site.data_dir / "ssh_deny.txt"
+    deny.write_text("# never\n\n\\brm\\s+-rf\\s+/\n")
+    with pytest.raises(CommandDeniedError, match=r"refused by ssh_deny.txt:3: ") as refused:
+        await site.run("cd / && rm  -rf /*", "web")
+    assert refused.value.code == "command-denied"
+    deny.write_text("ok\n(broken\n")
+    with pytest.raises(Exception, match=r"ssh_deny.txt:2: this pattern cannot be used"):
+        await site.run("true", "web")
+    assert site.bench.audit() == []
+
+
+def kill_master(socket: Path) -> None:
+    """Kill the `ssh` that holds a shared connection, so that its socket stays behind."""
+    told = subprocess.run(["ssh", "-S", socket, "-O", "check", "web"], check=True, capture_output=True, text=True)
+    os.kill(int(re.findall(r"pid=(\d+)", told.stderr)[0]), signal.SIGKILL)
+
+
+async def test_commands_share_a_connection_that_stays_open(
+    machine: Machine, described: Describe, tmp_path_factory: pytest.TempPathFactory
+):
+    port, _ = machine.sshd()
+    async with open_site(tmp_path_factory.mktemp("s") / "d", {"SSH_KEEP_S": "30"}) as site:
+        site.write(described("web", port))
+        await site.trust("web")
+        before = (machine.folder / "server.log").read_text().count("Accepted publickey")
+        for command, code in (("true", 0), ("exit 4", 4), ("exit 255", 255)):
+            assert (await site.on(command, "web")).exit_code == code
+        assert (machine.folder / "server.log").read_text().count("Accepted publickey") - before == 1
+        (host,) = site.ssh.inventory.choose(("web",), ())
+        machine.stop_all()
+        kill_master(site.ssh.program.socket_of(host))
+        assert (await site.on("true", "web")).status is HostStatus.UNREACHABLE
+        assert not site.ssh.program.socket_of(host).exists()
+
+
+async def test_a_key_of_the_vault_is_in_a_private_folder_while_it_is_used(
+    tmp_path: Path, machine: Machine, described: Describe
+):
+    async def reveal(name: str, /, *, reader: str) -> str:
+        assert (name, reader) == ("WEB_KEY", "ssh")
+        return machine.key.read_text()
+
+    port, _ = machine.sshd()
+    async with open_site(tmp_path / "data", can={"reveal_secret": reveal}) as site:
+        site.write(described("web", port, identity={"kind": "vault", "ref": "WEB_KEY"}))
+        await site.trust("web")
+        listed = await site.on(f"cd {site.ssh.program.folder}/*/ && stat -c '%n %a' . key-*", "web")
+        assert listed.stdout == ". 700\nkey-web 600\n"
+        assert not list(site.ssh.program.folder.glob("*/key-*"))
+
+
+async def test_a_dry_run_records_the_hosts_and_reaches_none(site: Site, described: Describe):
+    site.write(described("a", 1), described("b", 1))
+    running = await start_ssh_of(site.ssh)(
+        "a", source="workflow", cause=RunTrigger.WORKFLOW, params={"command": "true", "hosts": ["b"], "dry_run": True}
+    )
+    run = await running.wait()
+    assert (run.status, run.dry_run, run.trigger) == (RunStatus.SUCCEEDED, True, RunTrigger.WORKFLOW)
+    assert [(host.host, host.status) for host in run.hosts] == [("b", HostStatus.SKIPPED)]
+    assert site.bench.audit() == []
