@@ -5,7 +5,7 @@ from importlib import import_module
 
 from report import markdown
 
-PARTS = ("startup", "gateway", "sends", "markup", "hostile", "vault", "audit", "delivery", "webhooks", "runs")
+PARTS = ("startup", "gateway", "sends", "markup", "hostile", "vault", "audit", "delivery", "webhooks", "runs", "memory")
 
 
 def main() -> None:

@@ -116,12 +116,17 @@ async def test_the_stronger_of_two_equal_matches_comes_first(kept: MemoryBench):
     assert second.score == pytest.approx(first.score / 2)
 
 
-async def test_a_strong_match_is_found_behind_many_faded_ones(kept: MemoryBench):
-    for number in range(store.CANDIDATES + 20):
+@pytest.mark.parametrize("step", [(3, 10), (10, 200), (200, 2_000)])
+async def test_a_strong_match_is_found_behind_many_faded_ones(
+    kept: MemoryBench, step: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store, "STEPS", step)
+    for number in range(30):
         await kept.store(f"faded{number}", "needle", half_life_days=1)
     kept.passes(20)
     await kept.store("strong", f"needle {'and much else that makes it a worse match ' * 20}")
     assert (await kept.found("needle", limit=3))[0] == "strong"
+    assert len(await kept.found("needle", limit=200)) == 31
 
 
 async def test_a_search_can_be_restricted_to_tag_type_and_scope(kept: MemoryBench):

@@ -1,8 +1,10 @@
 """Memory in the database: entries, the index of words, and the index of pieces for languages without spaces."""
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 from tocsin.core.storage.database import Database
@@ -35,8 +37,8 @@ from tocsin.features.memory.tables.stats import stats_of
 
 MAX_PAGE = 200
 MAX_KEYS_TOLD = 200
-# How many of the best by words are weighed by their strength at first.
-CANDIDATES = 200
+# How many of the best by words are weighed by their strength before all are.
+STEPS = (250, 2_000)
 SORTS = ("updated_at", "strength", "key")
 
 
@@ -64,12 +66,12 @@ class Decayed(NamedTuple):
 
 
 # How many half-lives have passed since an entry was last accessed.
-_HALFLIVES = (
+_HALF_LIVES = (
     "CASE WHEN e.pinned OR e.half_life_days IS NULL THEN 0.0 ELSE"
     f" max(:now - e.last_accessed_at, 0.0) / {DAY_S} / (coalesce(:half_life, e.half_life_days) * (0.5 + e.importance))"
     " END"
 )
-_ORDERS = {"updated_at": "-e.updated_at", "strength": f"({_HALFLIVES})", "key": "e.key"}
+_ORDERS = {"updated_at": "-e.updated_at", "strength": f"({_HALF_LIVES})", "key": "e.key"}
 
 
 class MemoryStore:
@@ -213,12 +215,15 @@ class MemoryStore:
         values |= {f"scanned{number}": like(term) for number, term in enumerate(query.scanned)}
 
         def work(connection: sqlite3.Connection) -> list[Scored]:
-            rows = connection.execute(sql, {**values, "most": CANDIDATES}).fetchall()
-            best = _weighed(rows, now, limit)
-            # What is not among the candidates ranks below the last of them, and strength never adds to a rank.
-            if len(rows) == CANDIDATES and (len(best) < limit or best[-1].score < rows[-1]["fit"]):
-                best = _weighed(connection.execute(sql, {**values, "most": -1}), now, limit)
-            return best
+            if query.match and not query.scanned:
+                ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query), values)]
+                for end in STEPS:
+                    fits = dict(ranked[:end])
+                    best = _weighed(_weights_of(connection, fits, conditions, values), now, limit, fits)
+                    # What follows ranks no better than the last of these, and strength never adds to a rank.
+                    if len(ranked) < end or (len(best) == limit and best[-1].score >= ranked[end - 1][1]):
+                        return best
+            return _weighed(connection.execute(sql, values), now, limit)
 
         return await self._database.read(work)
 
@@ -228,7 +233,7 @@ class MemoryStore:
         found = " + ".join(f"(instr(e.value, :pair{number}) > 0)" for number in range(len(pairs)))
         sql = (
             f"SELECT {_WEIGHT}, {found} AS fit FROM memory_entries e"  # noqa: S608  # our own words
-            f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {CANDIDATES}"
+            f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {STEPS[0]}"
         )
         values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
         return await self._database.read(lambda connection: _weighed(connection.execute(sql, values), now, limit))
@@ -280,6 +285,8 @@ class MemoryStore:
 
 
 _WEIGHT = "e.id, e.pinned, e.half_life_days, e.importance, e.last_accessed_at"
+# The planner prefers the table, most of which is texts.
+_BY_WEIGHT = "INDEXED BY memory_entries_weight"
 _LAST_REMOVED = (
     "SELECT id FROM memory_entries WHERE key = ? AND removed_at > ? ORDER BY removed_at DESC, id DESC LIMIT 1"
 )
@@ -288,9 +295,9 @@ _RESTORE = """
         expires_at = CASE WHEN expires_at > :now THEN expires_at END
     WHERE id = :id
 """
-_IS_FADED = f"e.removed_at IS NULL AND (e.expires_at <= :now OR {_HALFLIVES} > :faded)"
+_IS_FADED = f"e.removed_at IS NULL AND (e.expires_at <= :now OR {_HALF_LIVES} > :faded)"
 _LOOK = f"""
-    SELECT count(*), coalesce(sum({_HALFLIVES} > :fading AND NOT coalesce({_IS_FADED}, FALSE)), 0),
+    SELECT count(*), coalesce(sum({_HALF_LIVES} > :fading AND NOT coalesce({_IS_FADED}, FALSE)), 0),
         coalesce(sum({_IS_FADED}), 0)
     FROM memory_entries e WHERE e.removed_at IS NULL
 """  # noqa: S608  # our own words
@@ -306,22 +313,39 @@ def _search_sql(query: IndexQuery, conditions: str) -> str:
     if not query.match:
         return (
             f"SELECT {_WEIGHT}, 1.0 AS fit FROM memory_entries e"  # noqa: S608  # our own words
-            f" WHERE e.unspaced AND {LIVE} AND {conditions}{scanned} ORDER BY e.last_accessed_at DESC LIMIT :most"
+            f" WHERE e.unspaced AND {LIVE} AND {conditions}{scanned}"
         )
     index = "memory_pieces" if query.pieces else "memory_words"
     return (
-        f"SELECT {_WEIGHT}, -bm25({index}) AS fit FROM {index} JOIN memory_entries e ON e.id = {index}.rowid"  # noqa: S608  # our own words
-        f" WHERE {index} MATCH :match AND {LIVE} AND {conditions}{scanned} ORDER BY fit DESC LIMIT :most"
+        f"SELECT {_WEIGHT}, -bm25({index}) AS fit FROM {index} JOIN memory_entries e {_BY_WEIGHT}"  # noqa: S608  # our own words
+        f" ON e.id = {index}.rowid WHERE {index} MATCH :match AND {LIVE} AND {conditions}{scanned}"
     )
 
 
-def _weighed(rows: Iterable[sqlite3.Row], now: float, limit: int) -> list[Scored]:
-    weighed = [
-        Scored(
-            row["id"],
-            row["fit"]
-            * strength_of(row["pinned"], row["half_life_days"], row["importance"], now - row["last_accessed_at"]),
-        )
-        for row in rows
-    ]
-    return sorted(weighed, key=lambda one: (-one.score, -one.id))[:limit]
+def _ranked_sql(query: IndexQuery) -> str:
+    index = "memory_pieces" if query.pieces else "memory_words"
+    return (
+        f"SELECT rowid AS id, -bm25({index}) AS fit FROM {index} WHERE {index} MATCH :match"  # noqa: S608  # our own words
+        f" ORDER BY fit DESC LIMIT {STEPS[-1]}"
+    )
+
+
+def _weights_of(
+    connection: sqlite3.Connection, ids: Iterable[int], conditions: str, values: Mapping[str, Any]
+) -> list[sqlite3.Row]:
+    """Return what a strength is made of, for those of the entries that are live and meant."""
+    sql = (
+        f"SELECT {_WEIGHT} FROM memory_entries e {_BY_WEIGHT}"  # noqa: S608  # our own words
+        f" WHERE e.id IN (SELECT value FROM json_each(:ids)) AND {LIVE} AND {conditions}"
+    )
+    return connection.execute(sql, {**values, "ids": json.dumps(list(ids))}).fetchall()
+
+
+def _weighed(
+    rows: Iterable[sqlite3.Row], now: float, limit: int, fits: Mapping[int, float] | None = None
+) -> list[Scored]:
+    """Return the best by fit times strength; rows have the columns of `_WEIGHT`, and the fit where `fits` is None."""
+    weighed = (
+        ((fits[row[0]] if fits else row[5]) * strength_of(row[1], row[2], row[3], now - row[4]), row[0]) for row in rows
+    )
+    return [Scored(id_, score) for score, id_ in nlargest(limit, weighed)]
