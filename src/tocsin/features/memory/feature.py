@@ -20,7 +20,6 @@ FEATURE = Feature(
     ),
     open="tocsin.features.memory.opening:open_memory",
     checks=(FeatureCheck("tocsin.features.memory.checks:check_memory"),),
-    status="tocsin.features.memory.opening:status_of",
     subsystems={"memory": "tocsin.features.memory.opening:subsystem_of"},
     hourly="tocsin.features.memory.opening:decay_daily",
     bot_commands=(

@@ -3,7 +3,6 @@
 from tocsin.features.context import FeatureContext, SubsystemState, SubsystemStatus
 from tocsin.features.memory.service import Memories
 from tocsin.features.memory.store import MemoryStore
-from tocsin.terminal.findings import number_of
 
 
 def open_memory(context: FeatureContext) -> Memories:
@@ -16,18 +15,9 @@ async def decay_daily(memory: Memories) -> None:
     await memory.decay_daily()
 
 
-async def status_of(memory: Memories) -> list[str]:
-    """Return the line for `/status`."""
-    stats = await memory.stats()
-    if not stats["count"]:
-        return ["Memory: empty"]
-    entries = number_of(stats["count"], "entry").replace("entrys", "entries")
-    return [f"Memory: {entries}, {stats['fading']} fading"]
-
-
 async def subsystem_of(memory: Memories) -> SubsystemStatus:
     """Return the state of the memory: how many entries there are, and how many fade."""
     stats = await memory.stats()
-    counts = {"entries": stats["count"], "fading": stats["fading"]}
-    (line,) = await status_of(memory)
-    return SubsystemStatus(SubsystemState.OK, line.removeprefix("Memory: "), counts)
+    count, fading = stats["count"], stats["fading"]
+    told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} fading" if count else "empty"
+    return SubsystemStatus(SubsystemState.OK, told, {"entries": count, "fading": fading})
