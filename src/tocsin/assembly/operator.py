@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from tocsin.channels.conversation import Keyboard, with_buttons
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
@@ -36,7 +37,7 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
 def tell_operator_once(app: "App") -> "TellOperator":
     """Return what queues a notice for the default chat of the bot, else for its admin chat."""
 
-    async def tell(text: str, /, *, key: str) -> bool:
+    async def tell(text: str, /, *, key: str, buttons: Keyboard = ()) -> bool:
         from tocsin.assembly.bot import conversation_of
 
         if not app.registry.bot_channel().configured:
@@ -45,7 +46,8 @@ def tell_operator_once(app: "App") -> "TellOperator":
         variables = channel.variables
         target = app.settings[variables.default_chat] or app.settings[variables.admin]
         if target:
-            await app.outbox.queue_replies(channel.name, target, [Reply(text)], key, Caller("notifications"))
+            reply = Reply(text, extra=with_buttons(buttons) if buttons else {})
+            await app.outbox.queue_replies(channel.name, target, [reply], key, Caller("notifications"))
         return bool(target)
 
     return tell

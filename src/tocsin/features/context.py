@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from tocsin.channels.conversation import Keyboard
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.settings import Values
@@ -213,8 +214,11 @@ class RevealSecrets(Protocol):
 class TellOperator(Protocol):
     """Queues a text for the chat of the operator: BOTCHAT_DEFAULT_CHAT_ID, else the admin chat."""
 
-    async def __call__(self, text: str, /, *, key: str) -> bool:
-        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError."""
+    async def __call__(self, text: str, /, *, key: str, buttons: Keyboard = ()) -> bool:
+        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError.
+
+        What a button carries comes back to `handlers` as the data of a callback.
+        """
         ...
 
 

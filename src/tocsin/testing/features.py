@@ -72,9 +72,12 @@ async def open_feature(
     async def collect(notice: Notice) -> None:
         notices.append(notice)
 
+    async def no_chat(text: str, /, **_: Any) -> bool:
+        return False
+
     def context() -> FeatureContext:
         usual = context_of(app)
-        return replace(usual, can=replace(usual.can, **{"notify": collect, **(can or {})}))
+        return replace(usual, can=replace(usual.can, **{"notify": collect, "tell_operator": no_chat, **(can or {})}))
 
     features = OpenFeatures(installed.features, settings, context)
     try:

@@ -3,13 +3,17 @@
 import asyncio
 import os
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.features.workflows.conftest import WorkflowBench, request
+from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually
 
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.features.context import NoticeLevel
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
+from tocsin.messaging.inbound.handling import MessageContext
 from tocsin.runs.approvals import Decision
 from tocsin.runs.control import Retry
 from tocsin.runs.model import RunKind, RunStatus
@@ -414,3 +418,39 @@ async def test_a_step_whose_directory_is_not_there_fails_and_says_so(flows: Work
     (flows.folder / "sub").mkdir()
     await flows.run("steps: [{name: a, command: pwd, working_dir: sub}]")
     assert flows.printed("a") == [os.path.realpath(flows.folder / "sub")]
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, approved: bool):
+    asked: list[tuple[str, Any]] = []
+
+    async def tell_operator(text: str, /, *, key: str, buttons: Any = ()) -> bool:
+        asked.append((text, buttons))
+        return True
+
+    async with opening(tell_operator=tell_operator) as flows:
+        flows.write("steps: [{name: ask, type: wait, approval: true, message: deploy?, approvers: ['chat:7']}]")
+        running = await flows.workflows.start("flow", request())
+        [(text, [[yes, no]])] = await eventually(lambda: asked)
+        assert (text, yes[0], no[0]) == ("flow waits for approval\n\ndeploy?", "Approve", "Reject")
+        assert max(len(data) for _, data in (yes, no)) <= 64
+        await eventually(lambda: flows.runs.waiting(running.run.id))
+        press = flows.workflows.approval_buttons()
+        assert await press(pressed("confirm:plan:1")) is None
+        refused = await press(pressed(yes[1], chat_id="8"))
+        assert refused is not None
+        assert "cannot decide" in refused.replies[0].text
+        answer = await press(pressed((yes if approved else no)[1]))
+        assert answer is not None
+        assert answer.replies[0].text == f"ask: {'approved' if approved else 'rejected'}"
+        assert (await running.wait()).ok is approved
+        again = await press(pressed(yes[1]))
+        assert again is not None
+        assert again.replies[0].text == "This step does not wait any more."
+        assert [entry.source for entry in flows.bench.audit("run.approve" if approved else "run.reject")] == ["bot"]
+        assert [notice.level for notice in flows.bench.notices] == [NoticeLevel.INFO]
+
+
+def pressed(data: str, chat_id: str = "7") -> MessageContext:
+    message = InboundMessage("botchat", MessageKind.CALLBACK, "1", ("1",), chat_id, callback_data=data)
+    return MessageContext("i1", message)

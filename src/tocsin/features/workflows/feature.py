@@ -20,6 +20,7 @@ FEATURE = Feature(
     open="tocsin.features.workflows.opening:open_workflows",
     subsystems={"workflows": "tocsin.features.workflows.opening:subsystem_of"},
     checks=(FeatureCheck("tocsin.features.workflows.checks:check_workflows", at_start=True),),
+    handlers=("tocsin.features.workflows.opening:approval_buttons_of",),
     starts={"workflow": "tocsin.features.workflows.opening:start_workflow_of"},
     subjects={"workflow": "tocsin.features.workflows.opening:list_workflows"},
 )

@@ -6,6 +6,7 @@ from typing import Any
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.engine.children import ChildSteps
 from tocsin.features.workflows.engine.executors import executing
 from tocsin.features.workflows.engine.http import HttpSteps, refuse_private
@@ -45,7 +46,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
         return executing(
             HttpSteps(transport, allow_private),
             MessageSteps(context.messenger, context.can.ask, _caller(request)),
-            WaitSteps(context.clock, context.can.notify),
+            WaitSteps(context.clock, context.can.notify, context.can.tell_operator),
             ChildSteps(
                 context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
             ),
@@ -77,6 +78,11 @@ def _starter(workflows: Workflows, request: WorkflowRequest) -> Any:
         return await workflows.start(name, child)
 
     return start
+
+
+def approval_buttons_of(workflows: Workflows) -> ApprovalButtons:
+    """Return the handler of the buttons of waiting steps."""
+    return workflows.approval_buttons()
 
 
 def start_workflow_of(workflows: Workflows) -> Any:

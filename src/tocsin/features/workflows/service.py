@@ -10,6 +10,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.admission import end_all, reason_to_skip, wait_for_turn
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.engine.plan import plan
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues
@@ -22,6 +23,7 @@ from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import is_wanted, summary
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import RunControl
 from tocsin.runs.model import (
     ACTIVE,
     Line,
@@ -160,6 +162,11 @@ class Workflows:
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""
         return (await self._runs.search(RunKind.WORKFLOW, name, tuple(ACTIVE), 200)).items
+
+    def approval_buttons(self) -> ApprovalButtons:
+        """Return what handles the buttons of waiting steps."""
+        control = RunControl(self._runs, self._context.audit, self._context.clock, self._context.can.start_run)
+        return ApprovalButtons(self._runs, control)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -1,12 +1,15 @@
 """Steps of the type wait: for a while, until a time, or until somebody approves."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.features.context import Notice, Notify
+from tocsin.features.context import Notice, NoticeLevel, Notify, TellOperator
+from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.runs.model import RunStatus, StepRun
 
@@ -19,6 +22,7 @@ class WaitSteps:
 
     clock: Clock
     notify: Notify
+    tell_operator: TellOperator
 
     async def run(self, call: StepCall) -> StepOutcome:
         """Wait for what one step names."""
@@ -49,12 +53,15 @@ class WaitSteps:
         waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
         await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None))
         call.log.write("system", f"waiting for approval: {message}")
-        await self.notify(_notice(call, message))
+        asking = asyncio.create_task(self._ask(call, message))  # beside the wait: who answers at once is heard
         try:
             async with asyncio.timeout(limit):
                 decision = await call.handle.decision(step.name, message, approvers)
         except TimeoutError:
             return self._timed_out(call, limit or 0.0)
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
         by = decision.by or "the operator"
         outputs = {
             "decision": "approved" if decision.approved else "rejected",
@@ -67,6 +74,16 @@ class WaitSteps:
         said = f"{by} rejected it{': ' if decision.comment else ''}{decision.comment}"
         return failed(said, "rejected", stdout=decision.comment, outputs=outputs)
 
+    async def _ask(self, call: StepCall, message: str) -> None:
+        """Ask the operator with buttons; where there is no such chat, the notice is a warning that goes elsewhere."""
+        run, step = call.log.run_id, call.step.name
+        asked = False
+        with suppress(TocsinError):  # then the notice is what is left
+            text = f"{call.workflow.name} waits for approval\n\n{message}"
+            key = f"approval:{run}:{step}:{call.attempt}"
+            asked = await self.tell_operator(text, key=key, buttons=buttons_for(run, step))
+        await self.notify(_notice(call, message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
+
     def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:
         outputs = {"decision": "timed_out", "by": "", "comment": ""}
         if call.step.option("on_timeout", "fail") == "continue":
@@ -74,11 +91,12 @@ class WaitSteps:
         return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
 
 
-def _notice(call: StepCall, message: str) -> Notice:
+def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
     run, step = call.log.run_id, call.step.name
     return Notice(
         title=f"{call.workflow.name} waits for approval",
         body=f"{message}\n\ntocsin runs approve {run} --step {step}\ntocsin runs reject {run} --step {step}",
+        level=level,
         category="workflow",
         source=f"workflow {call.workflow.name}",
         link=f"#/runs/{run}",
