@@ -1,5 +1,6 @@
 """Cron expressions: what is wrong with one in a sentence, and the minutes and days that a valid one names."""
 
+import re
 from datetime import UTC, date, datetime
 from typing import ClassVar, NamedTuple
 
@@ -16,6 +17,8 @@ ALIASES = {
     "@annually": "0 0 1 1 *",
 }
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+# CronSim takes a range of one value with a step for all values from there on.
+_LONE = re.compile(r"\b(\w+)-\1/\d+", re.IGNORECASE)
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
@@ -57,7 +60,7 @@ class CronExpression:
         self.text = ALIASES.get(text.lower(), text)
         _check(self.text)
         try:
-            self._fields = CronSim(self.text, datetime(2024, 1, 1, tzinfo=UTC))
+            self._fields = CronSim(_LONE.sub(r"\1", self.text), datetime(2024, 1, 1, tzinfo=UTC))
         except CronSimError as error:
             detail = _impossible(self.text) or str(error)
             raise ScheduleError(f"{shorten(text)!r} is never due: {detail}", field="day of month") from None

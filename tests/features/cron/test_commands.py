@@ -22,3 +22,91 @@ def test_next_tells_a_schedule_in_words_and_marks_clock_changes(cli: Cli):
     document = cli("cron", "next", "30 2 29 3 *", "--timezone", "Europe/Berlin", "-n", "20", "--json").json()
     assert document["schedule_text"] == "At 02:30 on March 29, Europe/Berlin"
     assert {run["note"] for run in document["next_runs"]} >= {None, "clock change: runs at 03:00"}
+
+
+CRONTAB = """\
+# nightly work
+MAILTO=ops@example.org
+SHELL=/bin/bash
+PATH=/usr/local/bin:/usr/bin:/bin
+COLOUR="dark red"
+CRON_TZ=Europe/Berlin
+0 3 * * * cd /srv && ./backup.sh --all
+@daily find /tmp -name '*.old' -delete
+5 4 * * 1 date +\\%F > /tmp/day
+7 4 * * 1 mail -s hi%Hello there
+@reboot /usr/bin/start
+61 * * * * true
+"""
+
+
+def test_a_crontab_is_taken_over_and_what_is_not_is_told_with_its_line(cli: Cli):
+    (cli.home / "crontab").write_text(CRONTAB)
+    done = cli("cron", "import", "crontab")
+    assert done.code == 1
+    assert done.out.splitlines() == ["added backup.sh: 0 3 * * *", "added find: @daily", "added date: 5 4 * * 1"]
+    for line, said in (
+        (2, "MAILTO=ops@example.org is not taken over: send output with --output"),
+        (3, "SHELL=/bin/bash is not taken over"),
+        (10, "not taken over: an unescaped % begins the standard input"),
+        (11, "not taken over: there is no schedule '@reboot'"),
+        (12, "not taken over: minute 61 is outside 0-59"),
+    ):
+        assert f"crontab:{line}: {said}" in done.err
+    jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
+    assert jobs["backup.sh"]["env"] == {"PATH": "/usr/local/bin:/usr/bin:/bin", "COLOUR": "dark red"}
+    assert jobs["backup.sh"]["timezone"] == "Europe/Berlin"
+    assert jobs["date"]["command"] == "date +%F > /tmp/day"
+
+
+def test_a_column_of_users_is_read_and_told(cli: Cli):
+    (cli.home / "crontab").write_text("17 * * * * root cd / && run-parts /etc/cron.hourly\n")
+    done = cli("cron", "import", "crontab", "--user-column", "--dry-run", "--json")
+    assert done.code == 0
+    assert done.json() == {
+        "jobs": ["run-parts: 17 * * * *  cd / && run-parts /etc/cron.hourly"],
+        "remarks": [{"line": 1, "detail": "the user root is not taken over: jobs run as the user of Tocsin"}],
+    }
+
+
+def test_every_mistake_of_a_job_is_told_at_once(cli: Cli):
+    done = cli("cron", "add", "bad name", "61 * * * *", "df", "--timeout", "99999", "--output-on", "never")
+    assert done.code == 1
+    for said in ("not a name", "minute 61 is outside 0-59", "from 0 to 86400", "expected one or several of"):
+        assert said in done.err
+    assert cli("cron", "list", "--json").json() == []
+
+
+def test_a_job_is_edited_disabled_enabled_and_removed(cli: Cli):
+    assert cli("cron", "add", "--name", "a", "--schedule", "@daily", "--command", "true", "--tag", "x").code == 0
+    assert cli("cron", "edit", "a", "--schedule", "@hourly", "--max-attempts", "3").code == 0
+    job = cli("cron", "show", "a", "--json").json()
+    assert (job["schedule"], job["retry"]["max_attempts"], len(job["next_runs"])) == ("@hourly", 3, 5)
+    assert cli("cron", "disable", "a", "--reason", "moving").code == 0
+    assert cli("cron", "list", "--state", "paused", "--json").json()[0]["paused_reason"] == "moving"
+    assert cli("cron", "enable", "a").code == 0
+    assert "a" in cli("cron", "upcoming", "--hours", "2").out
+    assert cli("cron", "remove", "a", "--yes").code == 0
+    assert cli("cron", "show", "a").code == 1
+    assert cli("cron", "add", "a", "@daily").code == 2
+
+
+def test_a_job_in_a_file_is_shown_with_its_source_and_cannot_be_edited(cli: Cli):
+    folder = cli.data_dir / "cron.d"
+    folder.mkdir(parents=True)
+    (folder / "disk.yaml").write_text("schedule: '*/15 * * * *'\ncommand: df -h\n")
+    [job] = cli("cron", "list", "--json").json()
+    assert (job["name"], job["source"], job["file"]) == ("disk", "file", "disk.yaml")
+    done = cli("cron", "edit", "disk", "--schedule", "@daily")
+    assert done.code == 1
+    assert "is defined in cron.d/disk.yaml" in done.err
+    (folder / "disk.yaml").write_text("schedule: '61 * * * *'\ncomand: df -h\n")
+    done = cli("cron", "list")
+    assert "1:11: schedule: minute 61 is outside 0-59" in done.err
+    assert "*/15 * * * *" in done.out
+    assert cli("cron", "disable", "disk").code == 0
+
+
+def test_output_to_an_unknown_place_is_refused(cli: Cli):
+    done = cli("cron", "add", "a", "@daily", "true", "--output", "nobody")
+    assert (done.code, "Unknown profile: nobody" in done.err) == (1, True)

@@ -53,6 +53,13 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     counts = {"jobs": len(found), "scheduled": len(due), "running": len(await jobs.running_ids()), "failing": failing}
     said = f"{number_of(len(found), 'job')}, {len(due)} scheduled" + (f", {failing} failing" if failing else "")
     attention = [AttentionItem(NoticeLevel.WARNING, trouble.detail, "#/cron") for trouble in troubles]
+    for job in found:
+        if job.auto_disabled:
+            said_of = f"the job {job.name} is disabled: {job.paused_reason}"
+            attention.append(AttentionItem(NoticeLevel.ERROR, said_of, f"#/cron/{job.id}"))
+        if job.problem:
+            said_of = f"the job {job.name} has mistakes in {job.file}"
+            attention.append(AttentionItem(NoticeLevel.ERROR, said_of, f"#/cron/{job.id}"))
     if failing:
         told = f"{number_of(failing, 'cron job')} failed the last time: `tocsin cron list`"
         attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron"))

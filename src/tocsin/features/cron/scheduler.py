@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.job_files import JobFiles
@@ -170,7 +171,9 @@ class Scheduler:
             )
         except ScheduleError:  # its time zone is gone; the job is shown as invalid
             return []
-        return [self._run_of(job, planned) for planned in instants]
+        # In the order of their instants, also those that are made within a millisecond.
+        ids = sorted(new_id() for _ in instants)
+        return [replace(self._run_of(job, each), id=id_) for id_, each in zip(ids, instants, strict=True)]
 
     def _run_of(self, job: CronJob, planned: PlannedInstant) -> Run:
         order = order_of(job, RunTrigger.CATCHUP if planned.caught_up else RunTrigger.SCHEDULE, "scheduler")

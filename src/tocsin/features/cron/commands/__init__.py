@@ -3,6 +3,7 @@
 import argparse
 
 from tocsin.features.cron.commands.changing import configure_changes
+from tocsin.features.cron.commands.importing import configure_import
 from tocsin.features.cron.commands.views import configure_views
 from tocsin.terminal.options import add_subcommands
 
@@ -23,8 +24,10 @@ def configure_cron(parser: argparse.ArgumentParser) -> None:
             "logs": "show the runs of a job and what the newest one printed",
             "next": "say a schedule in words and tell its next runs, with clock changes",
             "upcoming": "list what runs within the next hours",
+            "import": "take over a crontab, and say what cannot be taken over",
         },
     )
     parser.epilog = 'example: tocsin cron add backup "0 3 * * *" "./backup.sh" --output oncall --output-on failure'
     configure_changes(commands)
     configure_views(commands)
+    configure_import(commands["import"])

@@ -1,0 +1,76 @@
+"""cron import: take over a crontab."""
+
+import argparse
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.cron.commands.changing import CALLER
+from tocsin.features.cron.commands.crontab import ReadCrontab, Remark, read_crontab
+from tocsin.features.cron.model import CronJob
+from tocsin.features.cron.service import CronJobs
+from tocsin.terminal.findings import number_of
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import message_of
+
+
+def configure_import(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin cron import`."""
+    parser.epilog = (
+        "example: crontab -l | tocsin cron import - --dry-run\n\n"
+        "exit code 0: every job was taken over, 1: some lines were not"
+    )
+    parser.add_argument("file", help="a crontab; `-` reads standard input")
+    parser.add_argument(
+        "--user-column", action="store_true", help="lines name a user before the command, as in /etc/crontab"
+    )
+    parser.add_argument("--output", metavar="DESTINATION", help="where the output of the jobs goes")
+    parser.add_argument("--disabled", action="store_true", help="the jobs do not run at their times for now")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken over")
+    parser.set_defaults(run=_import)
+
+
+def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    text = message_of("-", out) if arguments.file == "-" else _content(arguments)
+    more: dict[str, Any] = {"enabled": False} if arguments.disabled else {}
+    if arguments.output:
+        more["output"] = arguments.output
+
+    async def work(jobs: CronJobs) -> tuple[list[str], list[Remark]]:
+        taken = frozenset(job.name for job in await jobs.all()) if jobs.are_kept else frozenset()
+        found = read_crontab(text, user_column=arguments.user_column, taken=taken)
+        if arguments.dry_run:
+            return [f"{job['name']}: {job['schedule']}  {job['command']}" for job in found.jobs], found.remarks
+        return [f"added {job.name}: {job.valid().schedule}" for job in await _add(jobs, found, more)], found.remarks
+
+    done, remarks = program.run(work, writes=not arguments.dry_run)
+    if not arguments.dry_run:
+        out.effect_done("the jobs were added")
+    lost = sum(remark.detail.startswith("not taken over") for remark in remarks)
+    if out.as_json:
+        out.document({"jobs": done, "remarks": [remark._asdict() for remark in remarks]})
+        return FAILED if lost else DONE
+    for line in done:
+        out.line(line)
+    for remark in remarks:
+        out.error(f"{arguments.file}:{remark.line}: {remark.detail}")
+    out.note(f"{number_of(len(done), 'job')}, {number_of(lost, 'line')} not taken over")
+    return FAILED if lost else DONE
+
+
+async def _add(jobs: CronJobs, found: ReadCrontab, more: dict[str, Any]) -> list[CronJob]:
+    added = []
+    for fields in found.jobs:
+        try:
+            added.append(await jobs.add({**fields, **more}, CALLER))
+        except TocsinError as error:
+            found.remarks.append(Remark(0, f"not taken over: {fields['name']}: {error.sentence()}"))
+    return added
+
+
+def _content(arguments: argparse.Namespace) -> str:
+    from pathlib import Path
+
+    from tocsin.core.storage.files import read_limited
+
+    return read_limited(Path(arguments.file)).decode(errors="replace")

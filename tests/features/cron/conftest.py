@@ -1,0 +1,196 @@
+"""Cron jobs in a directory of their own, with a clock that only the test moves."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.waiting import eventually
+
+from tocsin.core.process.identity import own_identity
+from tocsin.features.cron.feature import FEATURE
+from tocsin.features.cron.model import KIND, CronJob
+from tocsin.features.cron.scheduler import Scheduler, order_of
+from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.cron.store import add_running
+from tocsin.runs.model import Run, RunStatus, RunTrigger, new_run
+from tocsin.testing.fakes import FakeClock
+from tocsin.testing.features import FeatureBench, open_feature
+
+HUMAN = Actor("cli", "ana")
+# A Friday at noon in UTC.
+START = 1_795_176_000.0
+
+
+class WallClock(FakeClock):
+    """Time that passes only when a test lets it; the wall clock can be set besides."""
+
+    def __init__(self, start: float = START) -> None:
+        super().__init__(start)
+        self._set_by = 0.0
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self._now + self._set_by
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock, as people and time servers do."""
+        self._set_by += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self.monotonic() + seconds, future))
+        await future
+
+    def advance(self, seconds: float) -> None:
+        super().advance(seconds)
+        for at, future in self._sleepers:
+            if at <= self.monotonic() and not future.done():
+                future.set_result(None)
+
+    async def asleep(self) -> float:
+        """Wait until somebody sleeps, and return for how long at least."""
+
+        def wakes_at() -> float | None:
+            self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[1].done()]
+            return min((at for at, _ in self._sleepers), default=None)
+
+        return float(await eventually(wakes_at)) - self.monotonic()
+
+
+@dataclass
+class Gate:
+    """A command that ends when the test says so."""
+
+    path: Path
+
+    @property
+    def command(self) -> str:
+        return f"while [ ! -e {self.path} ]; do sleep 0.01; done"
+
+    def open(self) -> None:
+        self.path.touch()
+
+
+@dataclass
+class Crontab:
+    """Open jobs, and the schedulers of this test; their messages go into `sent`."""
+
+    bench: FeatureBench
+    clock: WallClock
+
+    @property
+    def jobs(self) -> CronJobs:
+        return self.bench.service
+
+    async def add(
+        self, schedule: str = "0 * * * *", command: str = "true", name: str = "job", **fields: Any
+    ) -> CronJob:
+        return await self.jobs.add({"name": name, "schedule": schedule, "command": command, **fields}, HUMAN)
+
+    async def open_runs(self) -> int:
+        """Return how many runs have begun and are not settled, or wait for their turn."""
+        sql = "SELECT COUNT(*) FROM cron_unsettled"
+        return int(await self.bench.app.database.read(lambda c: c.execute(sql).fetchone()[0]))
+
+    async def with_output(self, job: CronJob, output: str) -> None:
+        """Give a job a destination that is not checked, as one that was removed later."""
+        await self.jobs.store.change(job.id, lambda j: replace(j, definition=replace(j.valid(), output=output)))
+
+    async def begun(self, name: str) -> list[Run]:
+        """Return the runs of a job that have begun."""
+        return [run for run in await self.runs(name) if run.started_at is not None]
+
+    def gate(self, name: str) -> "Gate":
+        """Return a command that runs until it is let go."""
+        return Gate(self.bench.app.settings.data_dir / f"gate-{name}")
+
+    async def hold_back(self) -> None:
+        """Make every start of a run fail, as a crash right before it would."""
+        await self._execute(
+            "CREATE TRIGGER held BEFORE UPDATE OF status ON runs BEGIN SELECT RAISE(ABORT, 'held'); END"
+        )
+
+    async def let_go(self) -> None:
+        await self._execute("DROP TRIGGER held")
+
+    async def _execute(self, sql: str) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql)
+
+        await self.bench.app.database.write(work)
+
+    async def leave_run_of_dead_process(self) -> None:
+        """Record a run of a process that has ended, as one that was killed leaves it."""
+        order = order_of(await self.jobs.get("job"), RunTrigger.SCHEDULE, "scheduler")
+        run = new_run(order, RunStatus.RUNNING, self.clock.now())
+        dead = own_identity().replace(":", "1:", 1)
+        await self.bench.app.database.write(lambda connection: add_running(connection, run, dead))
+
+    async def runs(self, name: str = "job", **fields: Any) -> list[Run]:
+        """Return the runs of a job, the oldest first."""
+        job = await self.jobs.store.get(name)
+        return list((await self.jobs.runs().search(KIND, job.id, limit=200, **fields)).items)[::-1]
+
+    async def statuses(self, name: str = "job") -> list[str]:
+        return [str(run.status) for run in await self.runs(name)]
+
+
+@dataclass
+class Service:
+    """A scheduler at work."""
+
+    crontab: Crontab
+    scheduler: Scheduler
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass for a scheduler that is never late, until it sleeps again."""
+        clock, left = self.crontab.clock, seconds
+        while left > 0:
+            step = min(left, max(0.001, await clock.asleep()))
+            clock.advance(step)
+            left -= step
+        await clock.asleep()
+
+    async def quiet(self, name: str = "job") -> list[str]:
+        """Wait until every run of a job has ended and is settled; return their states."""
+
+        async def ended() -> bool:
+            self.crontab.clock.advance(0.01)
+            return not await self.crontab.open_runs()
+
+        await eventually(ended)
+        return await self.crontab.statuses(name)
+
+
+@asynccontextmanager
+async def running(crontab: Crontab, holder: str = "") -> AsyncIterator[Service]:
+    """Run a scheduler during the block; at the end it has half a minute of the test's clock for what runs."""
+    scheduler = crontab.jobs.scheduler(holder)
+    task = asyncio.create_task(scheduler.run())
+    await crontab.clock.asleep()
+    try:
+        yield Service(crontab, scheduler)
+    finally:
+        scheduler.stop()
+        while not task.done():
+            crontab.clock.advance(1.0)
+            await asyncio.sleep(0.005)
+        await task
+
+
+@asynccontextmanager
+async def opened(folder: Path, env: Mapping[str, str] | None = None, **options: Any) -> AsyncIterator[Crontab]:
+    clock = options.pop("clock", None) or WallClock()
+    async with open_feature(FEATURE, folder, {"TZ": "UTC", **(env or {})}, clock=clock, **options) as bench:
+        yield Crontab(bench, clock)
+
+
+@pytest.fixture
+async def crontab(tmp_path: Path) -> AsyncIterator[Crontab]:
+    async with opened(tmp_path) as crontab:
+        yield crontab

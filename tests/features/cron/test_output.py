@@ -1,0 +1,59 @@
+"""What is told about runs, to whom, and what a failure to tell it changes."""
+
+import pytest
+from tests.features.cron.conftest import HUMAN, Crontab
+
+from tocsin.features.cron.model import InvalidJobError
+from tocsin.features.cron.output import is_wanted, text_of
+from tocsin.runs.model import OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
+
+
+def run_of(status: RunStatus, **fields: object) -> Run:
+    return Run("1", RunKind.CRON, "j", "backup", RunTrigger.SCHEDULE, status, 0.0, **fields)  # type: ignore[arg-type]
+
+
+OK, BAD = run_of(RunStatus.SUCCEEDED), run_of(RunStatus.FAILED)
+
+
+def test_when_output_is_sent():
+    wanted = [
+        ("always", OK, BAD), ("always", BAD, None), ("failure", BAD, OK), ("success", OK, OK), ("recovery", OK, BAD),
+        ("change", BAD, OK), ("change", OK, None),
+    ]  # fmt: skip
+    unwanted = [
+        ("failure", OK, BAD), ("success", BAD, OK), ("recovery", OK, OK), ("recovery", OK, None), ("change", OK, OK),
+    ]  # fmt: skip
+    assert all(is_wanted([on], run, before, changed=False) for on, run, before in wanted)
+    assert not any(is_wanted([on], run, before, changed=False) for on, run, before in unwanted)
+    assert is_wanted(["change"], OK, OK, changed=True)
+    assert is_wanted(["failure", "recovery"], OK, BAD, changed=False)
+
+
+def test_the_message_says_how_it_ended_and_shows_the_end_of_the_output():
+    run = run_of(RunStatus.FAILED, reason="it ended with exit code 2", started_at=1.0, finished_at=3.5)
+    assert text_of(run, "a\nb\n") == "❌ backup: failed after 2 s\nit ended with exit code 2\n\na\nb"
+    assert text_of(run, "x" * 10_000).endswith("…" + "x" * 3500)
+
+
+async def test_a_failure_to_send_never_fails_the_job_and_is_seen_on_the_run(crontab: Crontab):
+    profiles = crontab.bench.app.settings.data_dir / "profiles.yaml"
+    profiles.write_text("oncall: [{channel: email, target: a@example.org}]\n")
+    job = await crontab.add(command="echo hi")
+    await crontab.with_output(job, "oncall")
+    run = await crontab.jobs.start("job", HUMAN)
+    assert run.ok
+    assert run.delivery.status is OutputDeliveryStatus.FAILED
+    assert run.delivery.results[0].error
+    assert (await crontab.jobs.runs().log(run.id)).lines[0].text == "hi"
+
+
+async def test_a_message_job_needs_somewhere_to_go(crontab: Crontab):
+    with pytest.raises(InvalidJobError, match="a message needs an output"):
+        await crontab.add(type="message", command="Stand-up!")
+
+
+async def test_a_prompt_is_asked_and_its_answer_is_the_output(crontab: Crontab):
+    await crontab.add(type="prompt", command="Say hi")
+    run = await crontab.jobs.start("job", HUMAN)
+    assert run.status is RunStatus.FAILED
+    assert "chat" in str(run.reason).lower()
