@@ -29,12 +29,22 @@ def test_the_instants_are_those_of_the_oracle(zone: str, day: tuple[int, int, in
     start, end = (moment.timestamp() for moment in around(*day, 8))
     for expression in expressions(chance, 60):
         wanted = [instant for instant in period.instants(expression) if start < instant <= end]
+        if not wanted and never_due(expression, zone):  # such as the last Friday of a month on its 11th
+            continue
         schedule = read_schedule(expression, zone, 0.0)
         found, moment = [], start
         while (moment := schedule.after(moment)) is not None and moment <= end:
             found.append(moment)
         assert found == wanted, expression
         assert schedule.newest(start, end, 10**6).found == wanted, expression
+
+
+def never_due(expression: str, zone: str) -> bool:
+    try:
+        read_schedule(expression, zone, 0.0)
+    except ScheduleError as error:
+        return "is never due" in str(error)
+    return False
 
 
 def at(text: str, zone: str = "UTC") -> float:

@@ -52,12 +52,12 @@ class WallClock(FakeClock):
             if at <= self.monotonic() and not future.done():
                 future.set_result(None)
 
-    async def asleep(self) -> float:
-        """Wait until somebody sleeps, and return for how long at least."""
+    async def asleep(self, count: int = 1) -> float:
+        """Wait until so many sleep, and return for how long at least."""
 
         def wakes_at() -> float | None:
             self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[1].done()]
-            return min((at for at, _ in self._sleepers), default=None)
+            return min(at for at, _ in self._sleepers) if len(self._sleepers) >= count else None
 
         return float(await eventually(wakes_at)) - self.monotonic()
 

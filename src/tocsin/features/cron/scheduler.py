@@ -23,7 +23,7 @@ from tocsin.runs import queue
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.scheduling.expression import ScheduleError
-from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease
+from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import LATE_S, CatchUp, PlannedInstant, plan_instants
 from tocsin.scheduling.overlap import Admission, Running, admit
 from tocsin.scheduling.schedule import duration_words
@@ -82,6 +82,13 @@ class Scheduler:
 
     async def step(self) -> float:
         """Do what is due, and return for how many seconds there is no more."""
+        try:
+            return await self._step()
+        except LeaseLostError as error:
+            log.info("another process schedules now", extra={"reason": str(error)})
+            return LOOK_S
+
+    async def _step(self) -> float:
         if not await self.lease.keep():
             self._seen = None
             return LOOK_S

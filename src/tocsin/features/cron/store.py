@@ -57,7 +57,7 @@ class JobStore:
 
     async def add(self, job: CronJob) -> None:
         """Add a job; raises JobConflictError where its name is taken."""
-        row = _row(job)
+        row = row_of(job)
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -76,7 +76,7 @@ class JobStore:
                 return before
             job = replace(job, next_at=job.next_due(), version=before.version + 1)
             _refuse_taken(connection, job)
-            row = _row(job)
+            row = row_of(job)
             sets = ", ".join(f"{name} = :{name}" for name in row)
             connection.execute(f"UPDATE cron_jobs SET {sets} WHERE id = :id", row)  # noqa: S608  # our own names
             return job
@@ -189,7 +189,8 @@ def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
         raise JobConflictError(f"there is a job {job.name} already", hint="choose another name, or edit that one")
 
 
-def _row(job: CronJob) -> dict[str, Any]:
+def row_of(job: CronJob) -> dict[str, Any]:
+    """Return a job as its row."""
     definition = None if job.definition is None else json.dumps(asdict(job.definition))
     plain: Sequence[str] = (
         "id", "name", "source", "file", "problem", "enabled", "auto_disabled", "paused_until", "paused_reason",

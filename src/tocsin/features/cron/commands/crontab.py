@@ -16,7 +16,7 @@ _ZONES = frozenset({"CRON_TZ", "TZ"})
 _IGNORED = frozenset({"LOGNAME", "USER"})
 
 
-class Remark(NamedTuple):
+class CrontabProblem(NamedTuple):
     """Something in a line that is not taken over, or not as it was."""
 
     line: int
@@ -28,7 +28,7 @@ class ReadCrontab:
     """The fields of each job, and remarks about lines."""
 
     jobs: list[dict[str, Any]] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[CrontabProblem] = field(default_factory=list)
 
 
 def read_crontab(text: str, *, user_column: bool = False, taken: frozenset[str] = frozenset()) -> ReadCrontab:
@@ -45,7 +45,7 @@ def read_crontab(text: str, *, user_column: bool = False, taken: frozenset[str] 
             if name in _ZONES:
                 zone = value
             elif remark := _remark_on(name, value):
-                found.remarks.append(Remark(number, remark))
+                found.remarks.append(CrontabProblem(number, remark))
             else:
                 env[name] = value
             continue
@@ -67,18 +67,18 @@ def _take(
     try:
         read_schedule(schedule, zone or "UTC", 0.0)
     except ScheduleError as error:
-        found.remarks.append(Remark(number, f"not taken over: {error.sentence()}"))
+        found.remarks.append(CrontabProblem(number, f"not taken over: {error.sentence()}"))
         return
     if not command:
-        found.remarks.append(Remark(number, "not taken over: there is no command"))
+        found.remarks.append(CrontabProblem(number, "not taken over: there is no command"))
         return
     if re.search(r"(?<!\\)%", command):
         said = "not taken over: an unescaped % begins the standard input of the command; write it as a here-document"
-        found.remarks.append(Remark(number, said))
+        found.remarks.append(CrontabProblem(number, said))
         return
     if user:
         said = f"the user {shorten(user)} is not taken over: jobs run as the user of Tocsin"
-        found.remarks.append(Remark(number, said))
+        found.remarks.append(CrontabProblem(number, said))
     command = command.replace("\\%", "%")
     name = _name_of(command, names)
     names.add(name)

@@ -5,7 +5,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.cron.commands.changing import CALLER
-from tocsin.features.cron.commands.crontab import ReadCrontab, Remark, read_crontab
+from tocsin.features.cron.commands.crontab import CrontabProblem, ReadCrontab, read_crontab
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.service import CronJobs
 from tocsin.terminal.findings import number_of
@@ -36,7 +36,7 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if arguments.output:
         more["output"] = arguments.output
 
-    async def work(jobs: CronJobs) -> tuple[list[str], list[Remark]]:
+    async def work(jobs: CronJobs) -> tuple[list[str], list[CrontabProblem]]:
         taken = frozenset(job.name for job in await jobs.all()) if jobs.are_kept else frozenset()
         found = read_crontab(text, user_column=arguments.user_column, taken=taken)
         if arguments.dry_run:
@@ -64,7 +64,7 @@ async def _add(jobs: CronJobs, found: ReadCrontab, more: dict[str, Any]) -> list
         try:
             added.append(await jobs.add({**fields, **more}, CALLER))
         except TocsinError as error:
-            found.remarks.append(Remark(0, f"not taken over: {fields['name']}: {error.sentence()}"))
+            found.remarks.append(CrontabProblem(0, f"not taken over: {fields['name']}: {error.sentence()}"))
     return added
 
 
