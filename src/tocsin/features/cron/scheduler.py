@@ -8,7 +8,7 @@ import asyncio
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
@@ -279,7 +279,7 @@ def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
         params=definition.params,
         env_keys=tuple(sorted(definition.env)),
         max_attempts=definition.retry.max_attempts,
-        snapshot=asdict(definition),
+        snapshot=definition.stored(),
         history_limit=definition.history_limit,
         history_days=definition.history_days,
         log_max_bytes=definition.log_max_bytes,

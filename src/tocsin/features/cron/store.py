@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tocsin.core.reading.value import shorten, suggestion
@@ -191,7 +191,7 @@ def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
 
 def row_of(job: CronJob) -> dict[str, Any]:
     """Return a job as its row."""
-    definition = None if job.definition is None else json.dumps(asdict(job.definition))
+    definition = None if job.definition is None else json.dumps(job.definition.stored())
     plain: Sequence[str] = (
         "id", "name", "source", "file", "problem", "enabled", "auto_disabled", "paused_until", "paused_reason",
         "failures_since", "anchor", "cursor", "next_at", "version", "created_at", "updated_at", "created_by",
