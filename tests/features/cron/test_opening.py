@@ -21,11 +21,8 @@ async def test_the_status_shows_real_figures(crontab: Crontab):
 async def test_the_subsystem_is_degraded_while_a_job_fails(crontab: Crontab):
     await crontab.add(command="exit 1", auto_disable_after=1)
     [status] = (await crontab.bench.features.subsystems())["cron"]
-    assert (status.state, status.summary, [run.name for run in status.next_runs]) == (
-        SubsystemState.OK,
-        "1 job",
-        ["job"],
-    )
+    assert (status.state, status.summary) == (SubsystemState.OK, "1 job, 1 scheduled")
+    assert [run.name for run in status.next_runs] == ["job"]
     await crontab.jobs.start("job", HUMAN)
     [status] = (await crontab.bench.features.subsystems())["cron"]
     assert (status.state, status.summary) == (SubsystemState.DEGRADED, "1 job, 0 scheduled, 1 failing")
