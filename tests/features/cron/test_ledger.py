@@ -10,6 +10,7 @@ import pytest
 from tests.features.cron.conftest import HUMAN, START, Crontab, Service, WallClock, opened, running
 from tests.waiting import eventually
 
+from tocsin.features.context import SubsystemState
 from tocsin.features.cron.model import KIND, JobConflictError
 from tocsin.runs.model import RunStatus
 
@@ -319,7 +320,9 @@ async def test_a_clock_that_jumps_is_told_and_shown(crontab: Crontab, service: S
     await service.pass_time(5)
     assert "cron" in {notice.category for notice in crontab.bench.notices}
     assert any("the clock jumped" in notice.body for notice in crontab.bench.notices)
-    assert any("the clock" in line for line in await crontab.bench.features.status_lines())
+    [status] = (await crontab.bench.features.subsystems())["cron"]
+    assert status.state is SubsystemState.DEGRADED
+    assert any("the clock" in item.message for item in status.attention)
 
 
 async def test_after_a_clock_was_a_year_ahead_schedules_go_on_and_none_runs_twice(crontab: Crontab, service: Service):

@@ -8,14 +8,14 @@ from tocsin.features.context import SubsystemState
 
 
 async def test_the_status_shows_real_figures(crontab: Crontab):
-    assert await crontab.bench.features.status_lines() == ["Cron jobs: none"]
+    [status] = (await crontab.bench.features.subsystems())["cron"]
+    assert (status.state, status.summary) == (SubsystemState.UNCONFIGURED, "no jobs")
     await crontab.add(name="backup", schedule="0 18 * * *", timezone="Europe/Berlin")
     await crontab.add(name="broken", schedule="0 20 * * *", command="exit 1")
     await crontab.jobs.start("broken", HUMAN)
-    assert await crontab.bench.features.status_lines() == [
-        "Cron jobs: 2, 2 scheduled, 1 failing",
-        "Next: backup, 2026-11-20 18:00 Europe/Berlin",
-    ]
+    [status] = (await crontab.bench.features.subsystems())["cron"]
+    assert status.summary == "2 jobs, 2 scheduled, 1 failing"
+    assert status.counts == {"jobs": 2, "scheduled": 2, "running": 0, "failing": 1}
 
 
 async def test_the_subsystem_is_degraded_while_a_job_fails(crontab: Crontab):

@@ -26,7 +26,6 @@ FEATURE = Feature(
     ),
     open="tocsin.features.cron.opening:open_cron",
     checks=(FeatureCheck("tocsin.features.cron.checks:check_cron", at_start=True),),
-    status="tocsin.features.cron.opening:status_of",
     subsystems={"cron": "tocsin.features.cron.opening:subsystem_of"},
     schedulers=("tocsin.features.cron.opening:scheduler_of",),
 )
