@@ -5,7 +5,20 @@ from importlib import import_module
 
 from report import markdown
 
-PARTS = ("startup", "gateway", "sends", "markup", "hostile", "vault", "audit", "delivery", "webhooks", "runs", "memory")
+PARTS = (
+    "startup",
+    "gateway",
+    "sends",
+    "markup",
+    "hostile",
+    "vault",
+    "audit",
+    "delivery",
+    "webhooks",
+    "runs",
+    "memory",
+    "watching",
+)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ COMMANDS = {
     "bot": ("commands.bot", "run the bot, and decide who may talk to it"),
     "voice": ("commands.voice", "install the speech model for voice messages"),
     "ask": ("commands.ask", "ask the configured chat model a question"),
+    "intake": ("intake.command", "do what a text asks for with skills, after a yes"),
     "audit": ("commands.audit", "read, search and verify the audit log"),
     "up": ("commands.services", "run every service that is configured, in one process"),
     "gateway": ("commands.services", "run the HTTP gateway"),

@@ -13,6 +13,7 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
 from tocsin.features.context import AssistantRequest
+from tocsin.features.skills.feature import FEATURE as RUNNABLE
 from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
@@ -150,6 +151,26 @@ async def test_a_skill_that_is_switched_off_is_not_run(bench: FeatureBench, fold
         await bench.service.run("secret-scanner", asked(folder))
 
 
+async def test_chats_run_assistant_skills_in_the_watched_folder_alone(tmp_path: Path, folder: Path):
+    (tmp_path / "elsewhere").write_text("x")
+    env = {"SKILLS_WATCH": str(folder)}
+    async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
+        can = bench.features.can
+        assert "secret-scanner" in {skill.name for skill in await can.list_skills()}
+        asked = {"source": "bot", "cause": RunTrigger.BOT, "actor": "chat:7", "input": "look for secrets"}
+        run = await can.run_skill("secret-scanner", **asked)
+        assert (run.status, "a.py:1: critical" in await bench.app.runs().text(run.id, 1000)) == ("succeeded", True)
+        assert [(entry.source, entry.metadata["actor"]) for entry in bench.audit()] == [("bot", "chat:7")]
+        for path in ("../elsewhere", str(tmp_path / "elsewhere"), "/etc/passwd"):
+            with pytest.raises(TocsinError):
+                await can.run_skill("secret-scanner", args=(path,), **asked)
+
+
+async def test_without_a_watched_folder_chats_have_no_assistant_skills(tmp_path: Path):
+    async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
+        assert await bench.features.can.list_skills() == []
+
+
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("REDIS_URL", "off")
@@ -200,3 +221,23 @@ def test_the_command_lints_a_skill_by_name_folder_and_file(command, tmp_path: Pa
         assert (code, [(error["line"], error["column"]) for error in json.loads(out)[0]["errors"]]) == (1, [(8, 11)])
     assert command("skills", "lint", "code-reviewer") == (0, "1 skill: 0 mistakes, 0 warnings, 0 hints\n")
     assert command("skills", "lint", str(tmp_path))[0] == 1
+
+
+def test_intake_maps_a_text_to_skills_runs_them_and_is_audited(
+    command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(folder)
+    (folder / "requirements.txt").write_text("requests\n")
+    code, out = command(
+        "--json", "intake", "--yes", "Find leaked credentials and tokens; audit the manifest entries; sing"
+    )
+    steps = json.loads(out)["steps"]
+    assert [(step["skill"], step["ok"]) for step in steps] == [
+        ("secret-scanner", True), ("dependency-auditor", True), ("", None)
+    ]  # fmt: skip
+    assert (code, "a.py:1: critical" in steps[0]["result"]) == (1, True), "nothing sings"
+    entries = [json.loads(line) for line in (tmp_path / "data" / "audit.log").read_text().splitlines()]
+    assert [entry["action"] for entry in entries] == ["intake.confirmed", *["intake.task_completed"] * 2]
+    assert {entry["source"] for entry in entries} == {"cli"}
+    assert command("intake", "sing")[0] == 1
+    assert command("intake", " ")[0] == 2

@@ -6,8 +6,14 @@ INTAKE = AuditSource("intake", "the bot, when it runs skills")
 
 _PLAN = AuditField("plan", "the ID of the plan")
 
-INTAKE_CONFIRMED = AuditAction("intake.confirmed", "A person confirmed a plan of skill mode.", (_PLAN, CHAT))
-INTAKE_CANCELLED = AuditAction("intake.cancelled", "A person cancelled a plan of skill mode.", (_PLAN, CHAT))
+INTAKE_CONFIRMED = AuditAction(
+    "intake.confirmed",
+    "A person confirmed a plan of skill mode or of `tocsin intake`, where `chat` is `null`.",
+    (_PLAN, CHAT),
+)
+INTAKE_CANCELLED = AuditAction(
+    "intake.cancelled", "A person cancelled a plan of skill mode or of `tocsin intake`.", (_PLAN, CHAT)
+)
 INTAKE_TASK_COMPLETED = AuditAction(
     "intake.task_completed", "One requirement of a plan was carried out.", (_PLAN, CHAT, SKILL, OK, RUN)
 )

@@ -28,6 +28,7 @@ from tocsin.features.assistant_skills.model import (
     SkillOutput,
 )
 from tocsin.features.assistant_skills.results import SkillResultRecord, SkillResults
+from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext, Notice, NoticeLevel
@@ -74,7 +75,10 @@ class AssistantSkills:
             last = await runs.search(RunKind.SKILL, skill.name, limit=1)
             count = await runs.count_recent(RunKind.SKILL, skill.name, MONTH_S)
             last_run = as_document(last.items[0]) if last.items else None
-            records.append(skill.document() | {"last_run": last_run, "runs_30d": count})
+            usable = self.can_run(skill)
+            at_hand = usable and bool(self.context.settings[SKILLS_WATCH])
+            more = {"usable": usable, "at_hand": at_hand, "last_run": last_run, "runs_30d": count}
+            records.append(skill.document() | more)
         return records
 
     def why(self, name: str, path: str) -> tuple[ActivationCheck, ...]:
@@ -187,9 +191,12 @@ class AssistantSkills:
                 log.warning("an invoked skill did not run", extra={"skill": agent, "reason": error.sentence()})
 
     async def _place(self, name: str, request: AssistantRequest) -> SkillPlace:
-        if request.folder is None:
-            raise ConfigError(f"{name} needs a folder to look at", hint="run it with `tocsin skills run`")
-        return await self.locate(request.folder, request.files)
+        if request.folder is not None:
+            return await self.locate(request.folder, request.files)
+        watched = self.context.settings[SKILLS_WATCH]
+        if not watched:
+            raise ConfigError(f"{name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
+        return place_of(watched[0], [watched[0] / file for file in request.files])
 
     def _usable(self, name: str) -> AssistantSkill:
         skill = self.get(name)

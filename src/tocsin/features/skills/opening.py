@@ -8,6 +8,7 @@ from typing import Any
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import Sandbox
 from tocsin.features.context import (
+    AssistantRequest,
     AttentionItem,
     FeatureContext,
     ListSkills,
@@ -49,10 +50,12 @@ def open_skills(context: FeatureContext) -> Skills:
 
 
 def list_skills_of(skills: Skills) -> ListSkills:
-    """Return what lists the skills that can be run."""
+    """Return what lists the skills that can be run, and those for the assistant that have a folder to look at."""
 
     async def list_skills() -> Sequence[SkillInfo]:
-        return [SkillInfo(skill.name, skill.description) for skill in skills.list() if skill.runnable]
+        own = {skill.name: skill.description for skill in skills.list() if skill.runnable}
+        assistants = {str(each["name"]): str(each["description"]) for each in await _at_hand(skills)}
+        return [SkillInfo(name, description) for name, description in sorted((assistants | own).items())]
 
     return list_skills
 
@@ -71,10 +74,22 @@ def run_skill_of(skills: Skills) -> RunSkill:
         timeout_s: float | None = None,
         on_end: OnEnd | None = None,
     ) -> Run:
+        run_assistant = skills.can.run_assistant
+        is_own = any(skill.name == name and skill.runnable for skill in skills.list())
+        if run_assistant is not None and not is_own and name in {each["name"] for each in await _at_hand(skills)}:
+            asked = AssistantRequest(
+                source=source, cause=cause, actor=actor, files=tuple(args), input=input, on_end=on_end
+            )
+            return (await run_assistant(name, asked)).run
         request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, timeout_s, on_end)
         return await skills.run(name, request)
 
     return run_skill
+
+
+async def _at_hand(skills: Skills) -> Sequence[Mapping[str, Any]]:
+    """Return the records of the assistant skills that can run without being told where."""
+    return [each for each in await skills.can.list_assistants() if each["at_hand"]]
 
 
 def start_skill_of(skills: Skills) -> Any:

@@ -1,0 +1,1 @@
+"""What a text asks for, done by skills."""

@@ -1,0 +1,128 @@
+"""intake: do what a text asks for with skills, after a yes; the same that the bot's skill mode does."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from tocsin.cli.opening import with_app
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.text import message_of
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+    from tocsin.bot.skill_mode.plans import Step
+    from tocsin.core.audit.actions import AuditAction
+    from tocsin.features.context import SkillInfo
+    from tocsin.runs.model import Run
+
+MAX_RESULT = 4000
+SOURCE = "cli"
+
+
+def configure_intake(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin intake`."""
+    parser.epilog = (
+        'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\n'
+        "Skills for the assistant look at the working directory.\n"
+        "exit code 0: everything was done, 1: something was not"
+    )
+    parser.add_argument("text", help="what shall be done; `-` reads standard input")
+    parser.add_argument("--yes", action="store_true", help="do not ask before skills run")
+    parser.set_defaults(run=_intake, free_text="text")
+
+
+def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    text, here = message_of(arguments.text, out), Path.cwd()
+    if not text.strip():
+        raise ConfigError("the text is empty", hint="write what shall be done, or pipe it in and write `-`")
+    return with_app(options, out, lambda app: _plan(app, text, here, out, asks=not arguments.yes), writes=True)
+
+
+async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
+    from tocsin.bot.skill_mode.audit_actions import INTAKE_CANCELLED, INTAKE_CONFIRMED
+
+    assistants = await _assistants(app)
+    own = [skill for skill in await app.features.can.list_skills() if skill.name not in {a.name for a in assistants}]
+    steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
+    for number, step in enumerate(steps, start=1):
+        out.line(f"{number}. {step.requirement} → {step.skill or 'no skill for this'}")
+    if not any(step.skill for step in steps):
+        out.error("no installed skill does that", "tocsin skills list shows what there is")
+        _show(out, plan, steps)
+        return FAILED
+    detail = f"plan {plan} of {len(steps)} requirements"
+    if asks and not await out.confirmed("Shall this be done?"):
+        _record(app, INTAKE_CANCELLED, detail, plan)
+        out.note("tocsin: cancelled; no skill was run")
+        _show(out, plan, steps)
+        return FAILED
+    _record(app, INTAKE_CONFIRMED, detail, plan)
+    out.effect_done("skills were run")
+    names = {assistant.name for assistant in assistants}
+    done = [await _carry_out(app, plan, step, here, out, names) if step.skill else step for step in steps]
+    _show(out, plan, done)
+    return DONE if all(step.ok for step in done) else FAILED
+
+
+async def _assistants(app: "App") -> "list[SkillInfo]":
+    from tocsin.features.context import SkillInfo
+
+    records = await app.features.can.list_assistants()
+    return [SkillInfo(str(each["name"]), str(each["description"])) for each in records if each["usable"]]
+
+
+async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Console) -> "list[Step]":
+    from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
+
+    try:
+        if provider := await app.models().find():
+            return await out.while_waiting(f"Asking {provider.model} …", ask_for_steps(provider, text, skills))
+    except TocsinError as error:
+        out.note(f"tocsin: the text is matched by its words: {error.sentence()}")
+    return match_steps(text, skills)
+
+
+async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console, assistants: set[str]) -> "Step":
+    from tocsin.bot.skill_mode.audit_actions import INTAKE_TASK_COMPLETED
+    from tocsin.features.context import AssistantRequest
+    from tocsin.runs.model import RunTrigger
+
+    def note(run: "Run | None") -> None:
+        facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
+        _record(app, INTAKE_TASK_COMPLETED, f"a requirement of plan {plan}", plan, **facts)
+
+    out.note(f"tocsin: {step.skill}: {step.requirement}")
+    can = app.features.can
+    try:
+        if step.skill in assistants:
+            request = AssistantRequest(
+                source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement, on_end=note
+            )
+            run = (await can.run_assistant(step.skill, request)).run
+        else:
+            run = await can.run_skill(
+                step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, on_end=note
+            )
+    except TocsinError as error:
+        note(None)
+        out.error(str(error), error.hint)
+        return replace(step, ok=False, result=error.sentence())
+    result = await app.runs().text(run.id, MAX_RESULT)
+    out.text(result)
+    if not run.ok:
+        out.error(f"{step.skill}: {run.status}: {run.reason}")
+    return replace(step, ok=run.ok, result=result)
+
+
+def _record(app: "App", action: "AuditAction", detail: str, plan: str, **facts: object) -> None:
+    app.audit.record(action, detail, source=SOURCE, metadata={"plan": plan, "chat": None, **facts})
+
+
+def _show(out: Console, plan: str, steps: "Sequence[Step]") -> None:
+    if out.as_json:
+        out.document({"plan": plan, "steps": [asdict(step) for step in steps]})
