@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.audit_entries import check_audit_log
 
@@ -33,6 +35,8 @@ from tocsin.features.context import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+
+T = TypeVar("T")
 
 ADMIN = "900"
 
@@ -183,6 +187,43 @@ class Skills:
 MakeChannel = Callable[[Clock], ConversationAdapter]
 
 
+class CountedDatabase(Database):
+    """A database that knows how many reads and writes are under way."""
+
+    pending = 0
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self.pending += 1
+        try:
+            return await super().write(work)
+        finally:
+            self.pending -= 1
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self.pending += 1
+        try:
+            return await super().read(work)
+        finally:
+            self.pending -= 1
+
+
+class CountedThreads(ThreadPoolExecutor):
+    """Threads of the event loop that know how many calls are under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: set[Future[Any]] = set()
+
+    @property
+    def pending(self) -> bool:
+        return any(not call.done() for call in self._calls)
+
+    def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
+        call = super().submit(*args, **kwargs)
+        self._calls = {known for known in self._calls if not known.done()} | {call}
+        return call
+
+
 class Bench:
     """The bot, what it was given, and what came of it. `send` does what the inbox does."""
 
@@ -205,11 +246,12 @@ class Bench:
         self.prepared: Callable[[InboundMessage], Prepared] = lambda message: Prepared(message.text)
         self.audit = AuditLog(directory / "audit.log")
         self._numbers = count(1)
+        self._threads: CountedThreads | None = None
         self.start()
 
     def start(self) -> None:
         """Open the database and put the bot together, as after a restart."""
-        self.database = Database(self.directory / "tocsin.db", SCHEMAS)
+        self.database = CountedDatabase(self.directory / "tocsin.db", SCHEMAS)
         self.bot: Bot = build_bot(self._parts())
 
     async def restart(self, settings: BotSettings | None = None) -> None:
@@ -265,11 +307,17 @@ class Bench:
         return BotDependencies(**usual | {name: part for name, part in self.given.items() if name not in of_executor})
 
     async def settle(self) -> None:
-        """Let everything happen that can: whatever waits for the database has its answer after some turns."""
-        for _ in range(25):
+        """Let everything happen that can: nothing waits for the database or a thread for some turns in a row."""
+        loop = asyncio.get_running_loop()
+        if self._threads is None:
+            self._threads = CountedThreads()
+            loop.set_default_executor(self._threads)
+        quiet = 0
+        while quiet < 25:
             await asyncio.gather(*(self.database.read(lambda _: None) for _ in range(READERS)))
             await self.database.write(lambda _: None)
             await asyncio.sleep(0)
+            quiet = 0 if self.database.pending or self._threads.pending else quiet + 1
 
     def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:  # noqa: A002
         """Return an event as the inbox hands it over; a text with a slash is a command."""

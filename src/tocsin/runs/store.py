@@ -89,7 +89,9 @@ class RunStore:
         return await self._database.read(lambda connection: rows.find(connection, run_id))
 
     async def search(self, query: RunFilter) -> RunPage:
-        """Return the newest matching runs."""
+        """Return the newest matching runs; looking makes no database."""
+        if not self._database.path.exists():
+            return RunPage((), None)
         conditions, values = _conditions(query)
         limit = max(1, min(query.limit, MAX_PAGE))
         sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608  # marks only
@@ -107,7 +109,9 @@ class RunStore:
         return await self._database.read(lambda connection: matching(connection, "runs", texts, limit))
 
     async def count(self, query: RunFilter) -> int:
-        """Return the number of matching runs."""
+        """Return the number of matching runs; looking makes no database."""
+        if not self._database.path.exists():
+            return 0
         conditions, values = _conditions(query)
         sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
         return await self._database.read(lambda connection: int(connection.execute(sql, values).fetchone()[0]))

@@ -10,6 +10,9 @@ MANY = 500_000  # entries; beyond that, searching for frequent words takes more 
 
 async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
     """Check how much there is."""
+    if not memory.is_kept:
+        yield Finding("off", "memory", "nothing is stored", "tocsin memory set KEY VALUE")
+        return
     stats = await memory.stats()
     count = stats["count"]
     if count > MANY:

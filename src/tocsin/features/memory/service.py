@@ -93,6 +93,11 @@ class Memories:
         self._clock = clock
         self._redact = redact
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there may be entries; asking for them would make the database."""
+        return self._store.is_kept
+
     def document(self, entry: MemoryEntry) -> dict[str, Any]:
         """Return the public form of an entry, with its strength now."""
         return as_document(entry, self._clock.now())

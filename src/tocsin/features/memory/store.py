@@ -80,6 +80,11 @@ class MemoryStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there may be entries; asking for them would make the database."""
+        return self._database.path.exists()
+
     async def put(self, entry: MemoryEntry, *, if_absent: bool = False) -> MemoryEntry | None:
         """Store an entry; return the one whose place it took. Raises EntryExistsError with `if_absent`."""
 
