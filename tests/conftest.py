@@ -1,7 +1,9 @@
 """What every test relies on wherever the suite runs: usual signals, no clock in Hypothesis, an order one can set."""
 
+import logging
 import random
 import signal
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -17,6 +19,17 @@ pytest.register_assert_rewrite(*(f"tocsin.testing.{module}" for module in SUITE)
 # How long an example takes, or to make one, says something about the machine alone.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("any machine")
+
+
+@pytest.fixture(autouse=True)
+def usual_log() -> Iterator[None]:
+    """Undo what a command that runs in this process does to the log: the next test reads it as it was."""
+    root = logging.getLogger()
+    level, handlers, disabled = root.level, list(root.handlers), root.manager.disable
+    yield
+    root.setLevel(level)
+    root.handlers[:] = [handler for handler in root.handlers if handler in handlers]
+    logging.disable(disabled)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
