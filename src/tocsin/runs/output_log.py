@@ -203,9 +203,9 @@ class OutputLog:
             part = data[start : start + _PIECE_BYTES]
             piece = _Piece(now, stream, part, part.count(b"\n"))
             if self._ring and piece.replaces(self._ring[-1]):
-                if self._ring[-1].data.startswith(b"\r"):  # it replaced what stands before it: so does this piece
-                    piece = piece._replace(data=b"\r" + part.lstrip(b"\r"))
                 self._take_back()
+                # The return may have stood in the piece that goes: what the line held before it is written over, too.
+                piece = piece._replace(data=b"\r" + part.lstrip(b"\r"))
             self._ring.append(piece)
             self._ring_cost += piece.cost
             self._fresh += 1
