@@ -1,4 +1,4 @@
-"""The installed command as a child process, in an empty home, with or without stand-ins to send to."""
+"""The command in an empty home, in this process or as a child, with or without stand-ins to send to."""
 
 import json
 import os
@@ -7,32 +7,19 @@ import subprocess
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import ports, waiting
+from tests import command_line, ports, waiting
 from tests.audit_entries import check_audit_entries
+from tests.command_line import Done
 from tests.town_thread import reset, town_on_a_thread
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins import StandinCluster
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        """Return standard output as the one JSON document it must be."""
-        return json.loads(self.out)
 
 
 class Cli:
@@ -54,7 +41,12 @@ class Cli:
         }
 
     def __call__(self, *arguments: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Done:
-        """Run `tocsin` with `arguments` to its end; a traceback anywhere fails the test."""
+        """Run `tocsin` with `arguments` in this process; a traceback anywhere fails the test."""
+        env = {**self.env, **(env or {})}
+        return _sound(command_line.call(arguments, env=env, cwd=self.home, program=TOCSIN, stdin=stdin))
+
+    def process(self, *arguments: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Done:
+        """Run the installed `tocsin` to its end: half a second for what only a process shows."""
         done = subprocess.run(
             [TOCSIN, *arguments],
             input=stdin,
@@ -64,9 +56,7 @@ class Cli:
             timeout=PATIENCE_S,
             check=False,
         )
-        result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-        assert "Traceback" not in result.out + result.err, result.err
-        return result
+        return _sound(Done(done.returncode, done.stdout.decode(), done.stderr.decode()))
 
     @contextmanager
     def running(
@@ -113,6 +103,11 @@ class Cli:
         """Write `profiles.yaml`."""
         self.data_dir.mkdir(exist_ok=True)
         (self.data_dir / "profiles.yaml").write_text(text)
+
+
+def _sound(done: Done) -> Done:
+    assert "Traceback" not in done.out + done.err, done.err
+    return done
 
 
 @pytest.fixture

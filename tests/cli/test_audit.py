@@ -23,7 +23,7 @@ def test_without_a_log_there_is_nothing_to_show_and_nothing_wrong(cli: Cli):
 
 
 def test_tail_shows_the_newest_entry_next_to_the_prompt(used: Cli):
-    lines = used("audit", "tail").out.splitlines()
+    lines = used.process("audit", "tail").out.splitlines()
     assert lines[0].split() == ["time", "action", "source", "detail"]
     assert ["first" in lines[1], "second" in lines[2], "third" in lines[3]] == [True, True, True]
 

@@ -33,7 +33,7 @@ def states(cli: Cli) -> dict[str, str]:
 def test_the_list_shows_the_chats_of_the_setting(bot: Cli):
     (chat,) = bot("bot", "access", "list", "--json").json()
     assert chat == {"chat_id": "7", "state": "allowed", "origin": "setting", "changed_at": None, "details": {}}
-    assert bot("bot", "access", "list").out.splitlines()[1].split() == ["7", "allowed", "setting"]
+    assert bot.process("bot", "access", "list").out.splitlines()[1].split() == ["7", "allowed", "setting"]
 
 
 def test_a_chat_is_approved_denied_and_removed(bot: Cli):

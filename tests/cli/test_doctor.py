@@ -39,7 +39,7 @@ def test_a_sound_installation_is_exit_code_0_without_warning_or_error(sound: Cli
     done = sound("doctor", "--offline", "--json")
     assert (done.code, done.json()["ok"]) == (0, True)
     assert {finding["state"] for finding in done.json()["findings"]} <= {"ok", "off"}
-    assert sound("doctor", "--offline").out.splitlines()[0].split() == ["state", "subject", "finding"]
+    assert sound.process("doctor", "--offline").out.splitlines()[0].split() == ["state", "subject", "finding"]
 
 
 def test_what_keeps_messages_waiting_is_a_warning(sound: Cli):

@@ -73,7 +73,7 @@ def test_its_setting_is_known_shown_and_written_into_a_new_env_file(plugged: Cli
 
 
 def test_its_command_opens_its_table(plugged: Cli):
-    done = plugged("heartbeat", "--json")
+    done = plugged.process("heartbeat", "--json")
     assert (done.code, done.json(), done.err) == (1, {"age_s": None}, "")
     with sqlite3.connect(plugged.data_dir / "tocsin.db") as database:
         versions = dict(database.execute("SELECT component, version FROM migrations"))

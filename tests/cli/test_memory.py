@@ -18,7 +18,7 @@ def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     (item,) = found["items"]
     assert item["entry"]["key"] == "office.wifi"
     assert item["snippet"]["matches"] == [[4, 9], [10, 17]]
-    assert "The guest network" in cli("memory", "get", "office.wifi").out
+    assert "The guest network" in cli.process("memory", "get", "office.wifi").out
     gone = cli("memory", "delete", "office.wifi", "--yes")
     assert (gone.code, gone.out) == (0, "deleted office.wifi\n")
     assert "undo: tocsin memory restore office.wifi" in gone.err
@@ -31,7 +31,7 @@ def test_wrong_usage_is_exit_code_2_and_a_refused_entry_1(cli: Cli):
     reserved = cli("memory", "set", "stats", "x")
     assert (reserved.code, "the key 'stats' is reserved" in reserved.err) == (2, True)
     assert cli("memory", "set", "a", "x", "--importance", "2").code == 2
-    assert cli("memory", "set", "a", "-", stdin=b"").code == 1
+    assert cli.process("memory", "set", "a", "-", stdin=b"").code == 1
     assert cli("memory", "set", "a", "-", stdin=b"x" * 65_537).code == 1
     assert cli("memory", "search", "***").code == 1
     assert cli("memory", "search", "nowhere").code == 1

@@ -23,7 +23,7 @@ def test_notifications_are_listed_shown_read_and_deleted(cli: Cli):
     keep(cli, "backup failed", "disk full")
     listed = cli("notifications", "list", "--json").json()
     assert [each["title"] for each in listed] == ["disk full", "backup failed"]
-    assert "backup failed" in cli("notifications", "list").out
+    assert "backup failed" in cli.process("notifications", "list").out
     assert cli("notifications", "show", "00000001").out.endswith("\nthe text\n")
     assert cli("notifications", "unread", "--json").json()["count"] == 2
     assert cli("notifications", "read", "00000001").out == "disk full: read\n"

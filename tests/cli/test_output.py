@@ -83,9 +83,9 @@ def test_closed_outputs_are_no_error(cli: Cli):
 
 def test_output_in_another_encoding_is_escaped_instead_of_failing(wired: Cli):
     env = {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
-    done = wired("config", "show", "--all", env=env)
+    done = wired.process("config", "show", "--all", env=env)
     assert done.code == 0
-    done = wired("send", "teamchat", "#nöwhere", "hello", "--json", env=env)
+    done = wired.process("send", "teamchat", "#nöwhere", "hello", "--json", env=env)
     assert done.out.isascii()
     assert done.json()["target"] == "#nöwhere"
 
@@ -107,10 +107,10 @@ def test_an_error_of_the_program_itself_is_a_sentence(cli: Cli):
     site.mkdir()
     (site / "platformdirs.py").write_text("raise ZeroDivisionError('made-up')\n")
     env = {"PYTHONPATH": str(site), "TOCSIN_DATA_DIR": ""}
-    done = cli("channels", env=env)
+    done = cli.process("channels", env=env)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("tocsin: unexpected ZeroDivisionError: made-up\n  hint: this is a bug")
-    assert cli("channels", "--json", env=env).json()["ok"] is False
+    assert cli.process("channels", "--json", env=env).json()["ok"] is False
 
 
 def test_the_module_runs_without_a_home_and_without_a_terminal(cli: Cli):

@@ -109,7 +109,7 @@ def test_a_channel_of_another_distribution_is_listed_with_its_settings(plugged: 
 
 
 def test_a_message_goes_out_over_it(plugged: Cli):
-    done = plugged("send", "ntfy", "ops", "Disk 91 % full", "--json")
+    done = plugged.process("send", "ntfy", "ops", "Disk 91 % full", "--json")
     assert done.json() == {"ok": True, "channel": "webhookchat", "target": "ops", "message": "id=m1", "error": ""}
     assert done.err == ""
     assert Ntfy.published == [{"topic": "ops", "message": "Disk 91 % full"}]

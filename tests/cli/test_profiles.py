@@ -24,7 +24,7 @@ half:
 
 def test_profiles_are_listed_with_their_targets(wired: Cli):
     wired.write_profiles(GOOD)
-    done = wired("profiles")
+    done = wired.process("profiles")
     assert done.code == 0
     assert "oncall   teamchat:#ops, botchat:1001, email:ops@example.org  ok" in done.out
 

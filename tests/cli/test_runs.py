@@ -116,16 +116,16 @@ def test_a_run_is_cancelled_from_another_process(cli: Cli, until: Until):
     assert (again.code, again.err) == (1, f"tocsin: the run {run_id} has ended: cancelled\n  hint: start it again\n")
 
 
-async def test_a_run_whose_process_was_killed_is_ended_by_cancelling_it(cli: Cli, until: Until, tmp_path: Path):
+def test_a_run_whose_process_was_killed_is_ended_by_cancelling_it(cli: Cli, until: Until, tmp_path: Path):
     skill(cli, f"echo $$ > {tmp_path}/leader; sleep 60; sleep 60")
     with cli.running("skills", "run", "backup") as owner:
-        run_id = await asyncio.to_thread(running_id, cli, until)
-        leader = await pid_in(tmp_path / "leader")
+        run_id = running_id(cli, until)
+        leader = asyncio.run(pid_in(tmp_path / "leader"))
         owner.send_signal(signal.SIGKILL)
         owner.wait()
     assert cli("runs", "show", run_id, "--json").json()["status"] == "running"
     assert cli("runs", "cancel", run_id, "--json").json()["status"] == "cancelled"
-    assert await gone(leader)
+    assert asyncio.run(gone(leader))
 
 
 def test_a_run_is_retried_as_a_new_one_with_the_same_arguments_and_input(cli: Cli):
@@ -165,8 +165,7 @@ def test_what_cannot_be_retried_says_why(cli: Cli):
     )
 
 
-async def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
-    database = Database(cli.data_dir / "tocsin.db", schemas)
+def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     run = Run(
         "01a20302-ba67-7559-948c-4377d7d8da96",
         RunKind.WORKFLOW,
@@ -181,8 +180,7 @@ async def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
         steps=(StepRun("dump", "shell", RunStatus.FAILED, error={"code": "exit-code", "message": "exit code 2"}),),
         hosts=(HostResult("web1", HostStatus.UNREACHABLE, error="no route to host"),),
     )
-    await RunStore(database).add(run, "me")
-    await database.aclose()
+    asyncio.run(stored(run, cli.data_dir / "tocsin.db"))
     shown = cli("runs", "show", "4377d7d8").out
     for words in (
         "dump  shell  failed  1",
@@ -196,6 +194,12 @@ async def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     assert (document["steps"][0]["name"], document["hosts"][0]["host"]) == ("dump", "web1")
     refused = cli("runs", "approve", run.id)
     assert (refused.code, refused.err.splitlines()[0]) == (1, f"tocsin: the run {run.id} has ended: failed")
+
+
+async def stored(run: Run, path: Path) -> None:
+    database = Database(path, schemas)
+    await RunStore(database).add(run, "me")
+    await database.aclose()
 
 
 def schemas() -> dict[str, Any]:

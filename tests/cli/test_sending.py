@@ -18,7 +18,7 @@ NOTES = {"teamchat": "ts=", "botchat": "id=", "guildchat": "id=", "email": "mess
 
 
 def test_channels_are_listed_with_what_each_one_still_needs(cli: Cli):
-    done = cli("channels", env={"GUILDCHAT_BOT_TOKEN": "made-up"})
+    done = cli.process("channels", env={"GUILDCHAT_BOT_TOKEN": "made-up"})
     assert done.code == 0
     rows = {line.split()[0]: line for line in done.out.splitlines()[1:]}
     assert list(rows) == ["botchat", "devicemsg", "email", "guildchat", "teamchat"]
@@ -59,7 +59,7 @@ def test_a_test_names_the_account_and_sends_nothing(wired: Cli, town: StandinClu
 
 
 def test_a_test_of_teamchat_names_bot_and_workspace(wired: Cli):
-    assert wired("test", "teamchat", "--json").json() == {
+    assert wired.process("test", "teamchat", "--json").json() == {
         "ok": True,
         "channel": "teamchat",
         "target": "",

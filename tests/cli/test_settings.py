@@ -23,7 +23,7 @@ def settings(cli: Cli, *options: str, **env: str) -> dict[str, dict[str, str]]:
 
 def test_a_broken_env_file_is_refused_with_its_line(cli: Cli):
     (cli.home / ".env").write_text("DASHBOARD_USER=anna\n\nthis is not a setting\n")
-    done = cli("channels")
+    done = cli.process("channels")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"tocsin: {cli.home}/.env:3: this is not NAME=value\n  hint: ")
 

@@ -32,7 +32,7 @@ def skilled(tmp_path: Path) -> Skilled:
 def test_skills_are_listed_with_what_they_lack(skilled: Skilled):
     skilled.write("backup", "true", "dependencies: [no-such-tool]")
     skilled.write("hello", "echo")
-    done = skilled("skills", "list")
+    done = skilled.process("skills", "list")
     assert done.out.splitlines()[0].split() == ["name", "kind", "state", "description"]
     assert row(done.out, "backup") == ["backup", "runnable", "missing:", "no-such-tool", "Does", "backup."]
     assert row(done.out, "hello") == ["hello", "runnable", "ok", "Does", "hello."]

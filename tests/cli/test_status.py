@@ -7,7 +7,7 @@ def test_status_shows_ten_subsystems_and_the_document_has_them_too(cli: Cli):
     shown = cli("status")
     assert shown.code == 0
     assert "unconfigured  vault" in shown.out
-    document = cli("status", "--json").json()
+    document = cli.process("status", "--json").json()
     assert len(document["subsystems"]) == 10
     assert {*document} >= {"status", "version", "checked_at", "timezone", "services", "runs", "attention", "next_runs"}
 

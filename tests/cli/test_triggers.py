@@ -27,7 +27,7 @@ def with_rules(cli: Cli, text: str) -> Cli:
 
 
 def test_rules_are_listed_in_the_order_in_which_they_are_tried(ruled: Cli):
-    done = ruled("triggers", "list")
+    done = ruled.process("triggers", "list")
     lines = done.out.splitlines()
     assert (done.code, lines[0].split()) == (0, ["rule", "pattern", "action", "command", "reply"])
     assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3"]

@@ -28,12 +28,12 @@ def test_the_help_lists_every_command_with_what_it_does(cli: Cli):
 
 
 def test_the_version_is_printed(cli: Cli):
-    done = cli("--version")
+    done = cli.process("--version")
     assert (done.code, done.out, done.err) == (0, f"tocsin {__version__}\n", "")
 
 
 def test_a_misspelt_command_is_refused_with_the_one_that_was_meant(cli: Cli):
-    done = cli("chanels")
+    done = cli.process("chanels")
     assert (done.code, done.out) == (2, "")
     assert done.err == "tocsin: there is no command 'chanels' (did you mean 'channels'?)\n  hint: see tocsin --help\n"
 
@@ -178,7 +178,7 @@ def test_verbose_shows_what_the_program_logs(cli: Cli):
 def test_a_command_without_its_package_says_what_to_install(cli: Cli, call: tuple[str, ...], package: str, extra: str):
     (cli.home / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
     model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "x", "OPENAI_API_KEY": "sk-" + "a" * 30}
-    done = cli(*call, "--json", env={"PYTHONPATH": str(cli.home), **model})
+    done = cli.process(*call, "--json", env={"PYTHONPATH": str(cli.home), **model})
     assert done.code != 0
     assert re.search(rf"^tocsin: {package.replace('_', '.')}[a-z-]*: package not installed$", done.err, re.MULTILINE)
     assert f'pip install "tocsin[{extra}]"' in done.err
@@ -188,6 +188,6 @@ def test_a_command_without_its_package_says_what_to_install(cli: Cli, call: tupl
 def test_a_package_that_belongs_to_every_installation_is_named_too(cli: Cli):
     (cli.home / "sitecustomize.py").write_text("import sys\nsys.modules['dotenv'] = None\n")
     (cli.home / ".env").write_text("SMTP_HOST=mail.example\n")
-    done = cli("channels", env={"PYTHONPATH": str(cli.home)})
+    done = cli.process("channels", env={"PYTHONPATH": str(cli.home)})
     assert done.code == 2
     assert done.err.startswith("tocsin: dotenv: package not installed\n  hint: install Tocsin again")

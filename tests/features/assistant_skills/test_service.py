@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli
 from tests.features.assistant_skills.broken_front_matter import file_of
 
-from tocsin.cli.main import run as tocsin
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
@@ -172,12 +172,12 @@ async def test_without_a_watched_folder_chats_have_no_assistant_skills(tmp_path:
 
 
 @pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("REDIS_URL", "off")
+def command(tmp_path: Path):
+    cli = Cli(tmp_path, {"REDIS_URL": "off"})
 
     def call(*words: str) -> tuple[int, str]:
-        code = tocsin(["--data-dir", str(tmp_path / "data"), "--env-file", "/dev/null", *words])
-        return code, capsys.readouterr().out
+        done = cli(*words)
+        return done.code, done.out
 
     return call
 
