@@ -47,6 +47,11 @@ def is_alive(identity: str) -> bool:
     return _proved_end(identity) is False
 
 
+def is_elsewhere(identity: str) -> bool:
+    """Whether the process of that `own_identity` is, or was, on another machine or in a container of another name."""
+    return identity.split(":", len(_Identity._fields) - 1)[-1] != socket.gethostname()
+
+
 def boot_id() -> str:
     """Return what names this boot of the machine; nothing where the system has no name for it."""
     try:

@@ -1,0 +1,124 @@
+"""Programs that outlive the process that starts them, such as a browser that a person goes on to use.
+
+Nobody waits for such a program: whoever wants to know of it keeps its number and its identity
+(`core/process/identity.py`), which also tells another process that got the same number.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.process.identity import identity_of, is_alive, is_dead, is_elsewhere
+from tocsin.core.process.starting import kill_group, run
+
+_DETACHER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("detacher.py")))
+_STARTS_WITHIN_S = 60.0
+_KILLED_WITHIN_S = 10.0
+_LOOK_S = 0.02
+
+
+class DetachedProcess(NamedTuple):
+    """A program that was started, and who it is."""
+
+    pid: int
+    identity: str
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it was started where this process cannot look: on another machine, or in another container."""
+        return is_elsewhere(self.identity)
+
+    def runs(self) -> bool:
+        """Whether it still runs; what was started elsewhere is taken to run unless the opposite is proved."""
+        if is_alive(self.identity):
+            return True
+        if is_dead(self.identity):
+            return False
+        # Not proved here means: on Linux, that its PID namespace is gone, and on macOS, that there is no /proc.
+        return self.is_elsewhere or (sys.platform != "linux" and process_exists(self.pid))
+
+
+async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> DetachedProcess:
+    """Start `argv` so that it goes on when this process ends; what it prints replaces the content of `log`.
+
+    Raises ProcessError where it cannot be started.
+    """
+    starting = asyncio.ensure_future(_launch(argv, env, log))
+    try:
+        # Shielded: cancelled half-way, the program may run already and would have nobody who knows of it.
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await to_the_end(_abandon(starting))
+        raise
+
+
+async def end_detached(process: DetachedProcess, grace_s: float) -> bool:
+    """Ask a program to end (SIGTERM), and kill it and its group after `grace_s`; return whether it did by itself.
+
+    Raises ProcessError where it cannot be ended.
+    """
+    if process.is_elsewhere:
+        raise ProcessError(f"process {process.pid} runs on another machine", hint="stop it there")
+    if not process.runs():
+        return True
+    try:
+        os.kill(process.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        raise ProcessError(f"process {process.pid} belongs to another user", hint="stop it as that user") from None
+    if await _ends_within(process, grace_s):
+        return True
+    await kill_detached(process)
+    return False
+
+
+async def kill_detached(process: DetachedProcess) -> None:
+    """Kill a program and its group; raises ProcessError where it does not end."""
+    if process.runs() and not process.is_elsewhere:
+        kill_group(process.pid)
+    if not await _ends_within(process, _KILLED_WITHIN_S):
+        raise ProcessError(f"process {process.pid} was killed and has not ended", hint="look at it with `ps`")
+
+
+async def _ends_within(process: DetachedProcess, seconds: float) -> bool:
+    """Look again and again: it is no child of ours, so nothing tells us."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while process.runs():
+        if loop.time() > deadline:
+            return False
+        await asyncio.sleep(_LOOK_S)
+    return True
+
+
+async def _launch(argv: Sequence[str], env: Mapping[str, str], log: Path) -> DetachedProcess:
+    done = await run([*_DETACHER, str(log), *argv], timeout_s=_STARTS_WITHIN_S, env=env)
+    if done.exit_code != 0 or not done.stdout.strip().isdecimal():
+        reason = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.exit_code}"
+        raise ProcessError(f"{argv[0]} could not be started: {reason}", hint="check the path and its rights")
+    pid = int(done.stdout)
+    return DetachedProcess(pid, identity_of(pid))
+
+
+async def _abandon(starting: Awaitable[DetachedProcess]) -> None:
+    with suppress(ProcessError):
+        await kill_detached(await starting)
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process of this machine has that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
