@@ -38,6 +38,7 @@ SYSTEM_COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("age", "age"),
         ("sshd", "openssh-server"),
         ("git", "git"),
+        ("chromium", "chromium"),
     ),
 }
 

@@ -1,0 +1,110 @@
+"""browser: list the profiles, start and stop their browsers."""
+
+import argparse
+from typing import Any
+
+from tocsin.features.browser.model import BrowserLook
+from tocsin.features.browser.service import Browsers
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def configure_browser(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin browser`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "profiles": "list the profiles, how they are, and how large",
+            "start": "start the browser of a profile, which goes on when this command ends",
+            "stop": "stop the browser of a profile",
+        },
+    )
+    parser.epilog = "example: tocsin browser start work"
+    commands["profiles"].epilog = "example: tocsin browser profiles --json"
+    commands["profiles"].set_defaults(run=_profiles)
+    commands[
+        "start"
+    ].epilog = (
+        "example: tocsin browser start work\n\nprints where it listens; a browser that runs already is left alone"
+    )
+    commands["stop"].epilog = "example: tocsin browser stop work"
+    for name, run in (("start", _start), ("stop", _stop)):
+        commands[name].add_argument("name", nargs="?", default="", metavar="NAME", help="a profile; else the default")
+        commands[name].set_defaults(run=run)
+    commands["stop"].add_argument(
+        "--forget", action="store_true", help="only drop the record and lock of a browser on a machine that is gone"
+    )
+
+
+def _profiles(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(browsers: Browsers) -> list[dict[str, Any]]:
+        if browsers.file.problem:
+            raise browsers.file.problem
+        return await browsers.documents()
+
+    found = program.run(work)
+    if out.as_json:
+        out.document(found)
+    elif not found:
+        out.note("no browser profiles; write them into browser_profiles.yaml in the data directory")
+    else:
+        rows = [_row(document) for document in found]
+        out.table(("name", "browser", "driver", "status", "endpoint", "size", "last used"), rows)
+        for document in found:
+            if document["error"]:
+                out.note(f"{document['name']}: {document['error']}")
+    return DONE
+
+
+def _row(document: dict[str, Any]) -> tuple[str, ...]:
+    name = f"{document['name']} (default)" if document["default"] else document["name"]
+    endpoint, used = document["cdp_endpoint"] or "–", document["last_used_at"] or "–"
+    status, size = document["status"].replace("_", " "), _size(document["size_bytes"])
+    return name, document["browser"], document["driver"].replace("_", " "), status, endpoint, size, used
+
+
+def _size(size: int | None) -> str:
+    if size is None:
+        return "–"
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{size} B"
+
+
+def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(browsers: Browsers) -> tuple[BrowserLook, bool, dict[str, Any]]:
+        starting = browsers.start(readable(arguments.name), source="cli")
+        look, started = await out.while_waiting("starting the browser", starting)
+        out.effect_done("the browser was started")
+        return look, started, (await browsers.with_sizes([look]))[0]
+
+    look, started, document = program.run(work, writes=True)
+    if out.as_json:
+        out.document(document)
+    else:
+        out.line(f"{look.profile.name}: process {look.pid}, {look.endpoint or 'its port is not open yet'}")
+        if not started:
+            out.note(f"{look.profile.name} ran already")
+    return DONE
+
+
+def _stop(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(browsers: Browsers) -> tuple[BrowserLook, bool, dict[str, Any]]:
+        stopping = browsers.stop(readable(arguments.name), source="cli", forget=arguments.forget)
+        look, stopped = await out.while_waiting("stopping the browser", stopping)
+        out.effect_done("the browser was stopped")
+        return look, stopped, (await browsers.with_sizes([look]))[0]
+
+    look, stopped, document = program.run(work, writes=True)
+    if out.as_json:
+        out.document(document)
+    elif stopped:
+        out.line(f"{look.profile.name}: {'forgotten' if arguments.forget else 'stopped'}")
+    else:
+        out.note(f"{look.profile.name} was not running")
+    return DONE

@@ -1,0 +1,163 @@
+"""How a profile is just now: from its record, its directory, and what answers on its port."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tocsin.core.errors import ConfigError, StoreUnavailableError
+from tocsin.core.process.detaching import DetachedProcess
+from tocsin.core.time.clock import Clock
+from tocsin.features.browser import directory
+from tocsin.features.browser.endpoint import is_browser, why_unreachable
+from tocsin.features.browser.model import (
+    BrowserDriver,
+    BrowserLook,
+    BrowserProcess,
+    BrowserProfile,
+    BrowserStatus,
+    local_endpoint,
+)
+from tocsin.features.browser.programs import program_of
+from tocsin.features.browser.store import BrowserStore
+from tocsin.features.context import Notice, NoticeLevel, Notify
+
+log = logging.getLogger(__name__)
+
+STARTS_WITHIN_S = 30.0
+
+
+class ProfileLooks:
+    """Looks at profiles; the end of a browser that nobody wanted is recorded and told once."""
+
+    def __init__(
+        self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notify: Notify
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._environment = environment
+        self._notify = notify
+
+    async def look(self, profile: BrowserProfile, process: BrowserProcess | None) -> BrowserLook:
+        """Return how a profile is; `process` is the browser that was last started for it."""
+        if profile.driver is BrowserDriver.REMOTE:
+            reason = await why_unreachable(profile.cdp_endpoint)
+            status = BrowserStatus.ERROR if reason else BrowserStatus.RUNNING
+            return BrowserLook(profile, status, profile.cdp_endpoint, error=reason)
+        if profile.driver is BrowserDriver.EXISTING_SESSION:
+            return await self._look_at_session(profile)
+        return await self._look_at_managed(profile, process)
+
+    async def look_at_forgotten(self, process: BrowserProcess) -> BrowserLook | None:
+        """Return how a browser is whose profile is not in the file any more; None once it has ended."""
+        if process.ended_at is not None or not running(process).runs():
+            return None
+        profile = BrowserProfile(process.profile, user_data_dir=process.user_data_dir)
+        error = "it runs, and its profile is not in browser_profiles.yaml any more"
+        endpoint = local_endpoint(process.port) if process.port else ""
+        return BrowserLook(profile, BrowserStatus.ERROR, endpoint, process.pid, self._clock.now(), error)
+
+    async def _look_at_managed(self, profile: BrowserProfile, process: BrowserProcess | None) -> BrowserLook:
+        place = profile.user_data_dir or Path()
+        if process and process.ended_at is None:
+            if running(process).is_elsewhere:
+                return self._elsewhere(profile, process)
+            if running(process).runs():
+                return await self._look_at_running(profile, process)
+            process = await self._note_end(process)
+        used = _last_used(place, process)
+        if holder := directory.holder_of(place):
+            return _held(profile, holder, self._clock.now())
+        if process and process.problem:
+            return BrowserLook(profile, BrowserStatus.ERROR, last_used_at=used, error=process.problem)
+        try:
+            program_of(profile, self._environment())
+        except ConfigError as error:
+            return BrowserLook(profile, BrowserStatus.MISSING, last_used_at=used, error=error.sentence())
+        return BrowserLook(profile, BrowserStatus.STOPPED, last_used_at=used)
+
+    async def _look_at_running(self, profile: BrowserProfile, process: BrowserProcess) -> BrowserLook:
+        now = self._clock.now()
+        port = process.port or profile.port or directory.port_in(process.user_data_dir)
+        if port and await is_browser(port):
+            return BrowserLook(profile, BrowserStatus.RUNNING, local_endpoint(port), process.pid, now)
+        if not process.port and now - process.started_at < STARTS_WITHIN_S:  # somebody is starting it just now
+            return BrowserLook(profile, BrowserStatus.RUNNING, "", process.pid, now)
+        said = f"its debugging port {port} does not answer" if port else "it opened no debugging port"
+        return BrowserLook(profile, BrowserStatus.ERROR, "", process.pid, now, f"it runs, but {said}: stop it")
+
+    async def _look_at_session(self, profile: BrowserProfile) -> BrowserLook:
+        place, endpoint = profile.user_data_dir, profile.cdp_endpoint
+        used = directory.last_used_at(place) if place else None
+        if not endpoint and place and (port := directory.port_in(place)):
+            endpoint = local_endpoint(port)
+        if endpoint and await _answers(endpoint):
+            holder = directory.holder_of(place) if place else None
+            pid = holder.pid if holder and not holder.is_elsewhere else None
+            return BrowserLook(profile, BrowserStatus.RUNNING, endpoint, pid, self._clock.now())
+        if place and not place.is_dir():
+            return BrowserLook(profile, BrowserStatus.MISSING, error=f"{place} is not there")
+        if place and (holder := directory.holder_of(place)):
+            return _held(profile, holder, self._clock.now())
+        return BrowserLook(profile, BrowserStatus.STOPPED, profile.cdp_endpoint, last_used_at=used)
+
+    def _elsewhere(self, profile: BrowserProfile, process: BrowserProcess) -> BrowserLook:
+        error = (
+            "it was started on another machine, or in a container that may be gone; if it is,"
+            f" `tocsin browser stop {profile.name} --forget`"
+        )
+        return BrowserLook(profile, BrowserStatus.IN_USE, last_used_at=process.started_at, error=error)
+
+    async def _note_end(self, process: BrowserProcess) -> BrowserProcess:
+        """Record that a browser has ended without being stopped here, and tell it unless a person closed it."""
+        crashed = not directory.ended_well(process.user_data_dir, process.started_at)
+        problem = f"the browser (process {process.pid}) ended by itself: start it again" if crashed else ""
+        try:
+            is_new = await self._store.end(process, self._clock.now(), problem)
+        except StoreUnavailableError as error:  # whoever looks next records it
+            log.debug("the end of a browser is not recorded", extra={"reason": error.sentence()})
+            is_new = False
+        if problem and is_new:
+            title = f"The browser of the profile {process.profile} has ended by itself"
+            body = f"Start it again with `tocsin browser start {process.profile}`."
+            source, key = f"browser:{process.profile}", f"browser.ended:{process.profile}"
+            await self._notify(Notice(title, body, NoticeLevel.WARNING, "browser", source, "#/browser", key))
+        return process._replace(ended_at=self._clock.now(), problem=problem)
+
+
+def running(process: BrowserProcess) -> DetachedProcess:
+    """Return the process of a browser."""
+    return DetachedProcess(process.pid, process.identity)
+
+
+def _held(profile: BrowserProfile, holder: directory.Holder, now: float) -> BrowserLook:
+    if holder.is_elsewhere:
+        error = f"its lock names process {holder.pid} of the machine {holder.host}"
+        return BrowserLook(profile, BrowserStatus.IN_USE, error=error)
+    error = f"process {holder.pid}, which was not started here, uses it"
+    return BrowserLook(profile, BrowserStatus.IN_USE, pid=holder.pid, last_used_at=now, error=error)
+
+
+def _last_used(place: Path, process: BrowserProcess | None) -> float | None:
+    times = [directory.last_used_at(place)]
+    if process:
+        times += [process.started_at, process.ended_at]
+    return max((time for time in times if time is not None), default=None)
+
+
+async def _answers(endpoint: str) -> bool:
+    parts = urlsplit(endpoint)
+    if parts.scheme in {"http", "ws"}:
+        return await is_browser(parts.port or 80, parts.hostname or "")
+    return not await why_unreachable(endpoint)
+
+
+async def sizes_of(looks: list[BrowserLook]) -> list[int | None]:
+    """Return the bytes in each profile's directory; None where it has none on this machine."""
+
+    def work() -> list[int | None]:
+        places = [look.profile.user_data_dir for look in looks]
+        return [directory.size_of(place) if place else None for place in places]
+
+    return await asyncio.to_thread(work)

@@ -1,0 +1,138 @@
+"""What a browser profile is, and how it is now."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.redaction import MASK
+from tocsin.delivery.document import timestamp
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+NAME_RULE = "not the name of a profile: use letters, digits and . _ -, and begin with a letter or digit"
+
+
+class UnknownBrowserProfileError(TocsinError):
+    """No browser profile has that name."""
+
+    code = "unknown-browser-profile"
+
+
+class BrowserInUseError(TocsinError):
+    """A browser that was not started here uses the profile."""
+
+    code = "browser-in-use"
+
+
+class BrowserError(TocsinError):
+    """A browser was started and did not come up, or cannot be stopped."""
+
+    code = "browser-failed"
+
+
+class BrowserDriver(StrEnum):
+    """Who starts the browser of a profile."""
+
+    MANAGED = "managed"  # we do
+    EXISTING_SESSION = "existing_session"  # a person does, on this machine
+    REMOTE = "remote"  # somebody does, on another machine
+
+
+class BrowserKind(StrEnum):
+    """Which browser a profile belongs to."""
+
+    CHROMIUM = "chromium"
+    CHROME = "chrome"
+    FIREFOX = "firefox"
+
+
+class BrowserStatus(StrEnum):
+    """How a profile is."""
+
+    STOPPED = "stopped"
+    RUNNING = "running"
+    IN_USE = "in_use"  # by a browser that was not started here
+    MISSING = "missing"  # its program or its directory is not there
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserProfile:
+    """One profile as it is written down."""
+
+    name: str
+    browser: BrowserKind = BrowserKind.CHROMIUM
+    driver: BrowserDriver = BrowserDriver.MANAGED
+    user_data_dir: Path | None = None
+    cdp_endpoint: str = ""
+    port: int = 0  # 0 is any that is free
+    headless: bool = True
+    default: bool = False
+    proxy: str = ""
+    executable: Path | None = None
+    sandbox: bool = True
+
+
+class BrowserProcess(NamedTuple):
+    """A browser that was started for a profile; `port` is None until it is known."""
+
+    profile: str
+    user_data_dir: Path
+    pid: int
+    identity: str
+    port: int | None
+    started_at: float  # Unix seconds, like the next
+    ended_at: float | None = None  # None as far as is known
+    problem: str = ""  # why it ended, where nobody wanted that
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLook:
+    """A profile as it was found just now; `endpoint` may hold credentials."""
+
+    profile: BrowserProfile
+    status: BrowserStatus
+    endpoint: str = ""
+    pid: int | None = None
+    last_used_at: float | None = None
+    error: str = ""
+
+    def as_document(self, size_bytes: int | None) -> dict[str, object]:
+        """Return the record as the interfaces show it."""
+        profile = self.profile
+        return {
+            "name": profile.name,
+            "browser": str(profile.browser),
+            "driver": str(profile.driver),
+            "user_data_dir": str(profile.user_data_dir) if profile.user_data_dir else None,
+            "cdp_endpoint": masked(self.endpoint) or None,
+            "headless": profile.headless if profile.driver is BrowserDriver.MANAGED else None,
+            "default": profile.default,
+            "proxy": profile.proxy or None,
+            "status": str(self.status),
+            "pid": self.pid,
+            "size_bytes": size_bytes,
+            "last_used_at": timestamp(self.last_used_at),
+            "error": self.error or None,
+        }
+
+
+def masked(endpoint: str) -> str:
+    """Return an address without its credentials: those before the host, and what follows `?` and `#`."""
+    parts = urlsplit(endpoint)
+    _, at, host = parts.netloc.rpartition("@")
+    netloc = f"{MASK}@{host}" if at else host
+    query, fragment = MASK if parts.query else "", MASK if parts.fragment else ""
+    return urlunsplit((parts.scheme, netloc, parts.path, query, fragment))
+
+
+def has_credentials(endpoint: str) -> bool:
+    """Whether an address holds what must not be shown."""
+    return masked(endpoint) != endpoint
+
+
+def local_endpoint(port: int) -> str:
+    """Return where a browser of this machine listens."""
+    return f"http://127.0.0.1:{port}"

@@ -1,0 +1,60 @@
+"""The browsers that were started, shared by all processes: the last one of each profile."""
+
+import sqlite3
+from pathlib import Path
+
+from tocsin.core.storage.database import Database
+from tocsin.features.browser.model import BrowserProcess
+
+_COLUMNS = "profile, user_data_dir, pid, identity, port, started_at, ended_at, problem"
+
+
+class BrowserStore:
+    """The table of started browsers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def all(self) -> dict[str, BrowserProcess]:
+        """Return what is known of each profile's browser."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, BrowserProcess]:
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608
+            return {row["profile"]: _process(row) for row in rows}
+
+        return await self._database.read(work)
+
+    async def put(self, process: BrowserProcess) -> None:
+        """Keep a browser in place of the profile's last one."""
+        values = process._replace(user_data_dir=str(process.user_data_dir))  # type: ignore[arg-type]  # as stored
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO browser_processes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+        await self._database.write(work)
+
+    async def end(self, process: BrowserProcess, at: float, problem: str = "") -> bool:
+        """Record that a browser has ended; return False where that is known already."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "UPDATE browser_processes SET ended_at = ?, problem = ?"
+                " WHERE profile = ? AND identity = ? AND ended_at IS NULL",
+                [at, problem, process.profile, process.identity],
+            )
+            return done.rowcount > 0
+
+        return await self._database.write(work)
+
+    async def forget(self, profile: str) -> None:
+        """Drop what is known of a profile's browser."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM browser_processes WHERE profile = ?", [profile])
+
+        await self._database.write(work)
+
+
+def _process(row: sqlite3.Row) -> BrowserProcess:
+    values = dict(row)
+    return BrowserProcess(**{**values, "user_data_dir": Path(values["user_data_dir"])})
