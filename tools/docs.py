@@ -27,7 +27,7 @@ from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.features.contract import Feature
 from tocsin.features.registry import find_features
-from tocsin.web.http.problems import PROBLEMS
+from tocsin.rest.problems import PROBLEMS
 
 T = TypeVar("T")
 
@@ -51,53 +51,6 @@ NOT_YET_USED = (
     "DASHBOARD_USER",
     "DASHBOARD_PASS",
 )
-
-# code: when it is answered, what the caller does about it.
-ANSWERS = {
-    "invalid-request": ("The body is not JSON in UTF-8, or the connection broke before it was complete.", "Fix it."),
-    "invalid-signature": (
-        "A webhook call has no valid signature, or the secret to check it with is not set. The log says which.",
-        "Compare the secret here with the one at the product, and the clocks.",
-    ),
-    "unauthenticated": (
-        "`GATEWAY_TOKEN` is set, and the request has no token or a wrong one.",
-        "Send that bearer token.",
-    ),
-    "forbidden": (
-        "HTTPS is enforced, and the request came in clear.",
-        "Do what `detail` says: come through the TLS proxy.",
-    ),
-    "not-found": ("There is no such path, or no delivery has that id.", "See `GET /openapi.json`."),
-    "method-not-allowed": ("The path has other methods; `Allow` names them.", "Use one of them."),
-    "conflict": (
-        "A request with the same `Idempotency-Key` is still being worked on.",
-        "Ask again as `Retry-After` says.",
-    ),
-    "invalid-transition": (
-        "The delivery cannot be replayed or cancelled as it is; `detail` names its state.",
-        "Look at the delivery first.",
-    ),
-    "payload-too-large": ("The body is over 1 MiB.", "Send less."),
-    "unsupported-media-type": (
-        "The body is compressed, or `Content-Type` is not `application/json`.",
-        "Send plain JSON and say so.",
-    ),
-    "validation-failed": (
-        "The body is JSON of the wrong shape; `errors` names each field.",
-        "Correct the fields.",
-    ),
-    "idempotency-key-reused": (
-        "The same `Idempotency-Key` was used before with another body, or once with and once without "
-        "`Prefer: respond-async`.",
-        "Use a new key.",
-    ),
-    "rate-limited": ("The caller's bucket is empty.", "Wait as `Retry-After` says."),
-    "internal-error": ("A bug; the log has the traceback under the same `request_id`.", "Report it."),
-    "not-ready": (
-        "The queue cannot be read or written; `detail` says why. Nothing was accepted for certain.",
-        "Try again later, with the same `Idempotency-Key`.",
-    ),
-}
 
 # state: what it means for whoever waits for the message.
 STATES = {
@@ -576,7 +529,6 @@ def redis_table() -> str:
 
 def problems_page() -> str:
     """Return the page of all problem codes."""
-    same_keys("problem code", PROBLEMS, ANSWERS)
     return document(
         [
             "# Problems",
@@ -585,8 +537,8 @@ def problems_page() -> str:
             "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
             "provider did not take is not a problem document but a [send result](../http.md#post-send).",
             table(
-                ("Code", "Status", "Title", "When", "What to do"),
-                ([f"`{code}`", str(status), title, *ANSWERS[code]] for code, (status, title) in PROBLEMS.items()),
+                ("Code", "Status", "Title", "What to do"),
+                ([f"`{code}`", str(found.status), found.title, found.advice] for code, found in PROBLEMS.items()),
             ),
         ]
     )

@@ -12,9 +12,9 @@ from tocsin.assembly.program import App
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.transport import HttpResponse
 from tocsin.delivery.store import DeliveryFilter
+from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import LargeBodies, read_body
-from tocsin.web.http.problems import HttpProblemError
 from tocsin_standins import StandinCluster
 
 MIB = 1024 * 1024

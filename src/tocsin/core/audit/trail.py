@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.log import AuditError, AuditLog
 
 log = logging.getLogger(__name__)
 
+# Who calls, while a request of the dashboard is worked on: its entries say so.
+CALLER_FACTS: ContextVar[Mapping[str, object]] = ContextVar("CALLER_FACTS", default={})  # noqa: B039  # never changed
 OnRecord = Callable[[AuditAction, Mapping[str, object]], None]
 
 
@@ -25,6 +28,8 @@ class AuditTrail:
 
     def record(self, action: AuditAction, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
         """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
+        if facts := CALLER_FACTS.get():
+            metadata = {**facts, **metadata}
         for observer in self._observers:
             observer(action, metadata)
         try:

@@ -45,6 +45,12 @@ class RateLimiter:
     def __len__(self) -> int:
         return len(self._buckets)
 
+    def left(self, key: str) -> float:
+        """Return how many tokens of `key` are left."""
+        full = float(self.per_minute)
+        left, since = self._buckets.get(key, (full, 0.0))
+        return min(full, left + (self._monotonic() - since) * self._per_second)
+
     def take(self, key: str) -> bool:
         """Take one token of `key`; return False if none is left."""
         now = self._monotonic()

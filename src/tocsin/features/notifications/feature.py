@@ -32,6 +32,7 @@ FEATURE = Feature(
     status=f"{_FOLDER}.opening:status_of",
     services=(f"{_FOLDER}.opening:forwarder_of",),
     hourly=f"{_FOLDER}.opening:prune",
+    dashboard_routes=f"{_FOLDER}.routes:notification_operations",
     provides={
         "notify": f"{_FOLDER}.opening:notify_of",
         "unread_notices": f"{_FOLDER}.opening:unread_of",

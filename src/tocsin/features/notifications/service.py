@@ -107,6 +107,14 @@ class Notifications:
             )
         return found
 
+    async def mark_unread(self, id: str, *, source: str) -> Notification:  # noqa: A002
+        """Mark one as unread again; one that is unread already stays as it is."""
+        found, changed = await self.store.mark_unread(id)
+        if changed:
+            facts = {"read": 0, "notification": found.id}
+            self._record(NOTIFICATION_READ, f"notification {found.id} unread again", source, facts)
+        return found
+
     async def mark_all_read(
         self, *, source: str, before: float | None = None, category: NotificationCategory | None = None
     ) -> int:

@@ -104,6 +104,17 @@ class NotificationStore:
 
         return await self._database.write(work)
 
+    async def mark_unread(self, text: str) -> tuple[Notification, bool]:
+        """Mark one as unread; return it, and whether it was read."""
+
+        def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
+            found = _find(connection, text)
+            sql = "UPDATE notifications SET read_at = NULL WHERE id = ? AND read_at IS NOT NULL"
+            changed = connection.execute(sql, [found.id]).rowcount > 0
+            return _find(connection, found.id), changed
+
+        return await self._database.write(work)
+
     async def mark_all_read(self, now: float, *, before: float | None, category: NotificationCategory | None) -> int:
         """Mark all as read, or those created before a time or of a category; return how many were unread."""
         sql = """

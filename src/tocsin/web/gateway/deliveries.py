@@ -16,9 +16,9 @@ from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDelive
 from tocsin.delivery.terms import TIME
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.records import TEXT
 from tocsin.web.gateway.sending import caller_of
-from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.responses import JsonResponse
 
 MAX_PAGE = 200

@@ -6,11 +6,11 @@ from typing import Any
 from tocsin import __version__
 from tocsin.core.reading.fields import Field, TextType
 from tocsin.core.reading.json_schema import reference
+from tocsin.rest.problems import PROBLEMS
 from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT
 from tocsin.web.gateway.sending import MAX_KEY
-from tocsin.web.http.problems import PROBLEMS
 
 # What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")

@@ -16,7 +16,7 @@ from tocsin.core.reading.fields import (
 )
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.terms import EXPIRES_AT, NOT_BEFORE, POLICIES
-from tocsin.web.http.problems import PROBLEMS
+from tocsin.rest.problems import PROBLEMS
 
 TEXT = TextType(blank=True)
 MOMENT = TextType(blank=True, schema={"format": "date-time"})

@@ -20,8 +20,8 @@ from tocsin.core.config.security import is_loopback
 from tocsin.core.config.variables import Network
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
-from tocsin.web.http.problems import HttpProblemError
 
 log = logging.getLogger(__name__)
 
@@ -210,7 +210,9 @@ class RateLimits:
     def _take(self, scope: Scope) -> None:
         user = scope.get("tocsin.user", "")
         limiter, key = (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
-        if not limiter.take(key):
+        allowed = limiter.take(key)
+        scope["tocsin.limit"] = (limiter, key)
+        if not allowed:
             raise HttpProblemError(
                 "rate-limited",
                 f"More than {limiter.per_minute} requests a minute. Wait a minute, or raise the limit.",

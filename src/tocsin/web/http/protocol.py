@@ -8,8 +8,8 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from tocsin.core.ids import new_id
+from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.connections import ConnectionLimits
-from tocsin.web.http.problems import HttpProblemError
 from tocsin.web.http.refusals import RefusalLog
 from tocsin.web.http.responses import WholeAnswer
 

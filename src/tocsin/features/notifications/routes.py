@@ -1,0 +1,206 @@
+"""The operations on notifications."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request, Response
+from pydantic import Field
+
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.model import (
+    MAX_BODY,
+    MAX_TITLE,
+    MAX_WORD,
+    AmbiguousNotificationError,
+    NotificationCategory,
+)
+from tocsin.features.notifications.opening import OpenNotifications
+from tocsin.features.notifications.store import NotificationFilter
+from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.problems import HttpProblemError
+
+FEED_ITEMS = 50
+JSON_FEED, ATOM = "application/feed+json", "application/atom+xml"
+
+Level = Literal["info", "success", "warning", "error"]
+CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "security", "system", "user"]
+
+
+class NotificationRecord(ResponseModel):
+    """Something that the operator shall learn."""
+
+    id: str
+    title: str
+    body: str
+    level: Level
+    category: CategoryWord
+    source: str
+    link: str = Field(description="The page of the dashboard, or an address.")
+    read: bool
+    read_at: Time | None
+    created_at: Time
+    count: int = Field(description="How often it happened within a day.")
+    dedupe_key: str
+    expires_at: Time
+
+
+class NewNotification(RequestModel):
+    """A notification to keep."""
+
+    title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Backup finished"])
+    body: str = Field(default="", max_length=MAX_BODY)
+    level: Level = "info"
+    category: CategoryWord = "user"
+    link: str = Field(default="", max_length=500, description="`#/…` is a page of the dashboard.")
+    dedupe_key: str = Field(default="", max_length=MAX_WORD, description="Those of one key within 24 hours are one.")
+
+
+class UnreadRecord(ResponseModel):
+    """How many notifications nobody has read, and the newest of them."""
+
+    count: int
+    items: list[NotificationRecord]
+
+
+class ReadAll(RequestModel):
+    """Which notifications to mark as read."""
+
+    before: GivenTime | None = Field(default=None, description="Only those made before.")
+    category: CategoryWord | None = None
+
+
+class UpdatedCount(ResponseModel):
+    """How many records were changed."""
+
+    updated: int
+
+
+_FEEDS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {JSON_FEED: {"schema": {"type": "object"}}, ATOM: {"schema": {"type": "string"}}}}
+}
+
+
+class NotificationRoutes:
+    """The operations on notifications."""
+
+    def __init__(self, opened: OpenNotifications) -> None:
+        self._opened = opened
+        self._notices = opened.service
+
+    @operation("GET", "/api/notifications", problems=("validation-failed",), answer=Page[NotificationRecord])
+    async def list_notifications(
+        self,
+        paging: PagingOf,
+        unread: Annotated[bool, Query(description="Only unread ones.")] = False,
+        level: Annotated[Level | None, Query(description="Only of this level.")] = None,
+        category: Annotated[CategoryWord | None, Query(description="Only of this category.")] = None,
+    ) -> Any:
+        """List the notifications, the newest first."""
+        query = NotificationFilter(
+            unread=unread,
+            level=NoticeLevel(level) if level else None,
+            category=NotificationCategory(category) if category else None,
+            limit=paging.limit,
+            cursor=paging.start,
+        )
+        found = await self._notices.search(query)
+        return paging.page((each.as_document() for each in found.items), found.next_cursor, found.total)
+
+    @operation(
+        "POST",
+        "/api/notifications",
+        scope="run",
+        once=True,
+        problems=("validation-failed",),
+        status=201,
+        answer=NotificationRecord,
+        responses={200: {"model": NotificationRecord, "description": "It was counted with one of the same key."}},
+    )
+    async def create_notification(self, body: NewNotification, response: Response) -> Any:
+        """Keep a notification, or count it with one that has the same `dedupe_key`."""
+        kept = await self._notices.create(
+            Notice(body.title, body.body, NoticeLevel(body.level), body.category, "", body.link, body.dedupe_key),
+            source=DASHBOARD.name,
+        )
+        if kept.merged:
+            response.status_code = 200
+        else:
+            response.headers["Location"] = f"/api/notifications?unread=true#{kept.notification.id}"
+        return kept.notification.as_document()
+
+    @operation("GET", "/api/notifications/unread", answer=UnreadRecord)
+    async def get_unread_notifications(self) -> Any:
+        """Return how many are unread, and the newest 20 of them."""
+        found = await self._notices.unread()
+        return {"count": found.count, "items": [each.as_document() for each in found.items]}
+
+    @operation(
+        "POST",
+        "/api/notifications/read-all",
+        scope="run",
+        problems=("validation-failed",),
+        answer=UpdatedCount,
+    )
+    async def read_all_notifications(self, body: ReadAll | None = None) -> Any:
+        """Mark all as read, or those that the body names."""
+        wish = body or ReadAll()
+        category = NotificationCategory(wish.category) if wish.category else None
+        return {
+            "updated": await self._notices.mark_all_read(source=DASHBOARD.name, before=wish.before, category=category)
+        }
+
+    @operation(
+        "GET", "/api/notifications/feed", problems=("not-acceptable",), responses=_FEEDS, response_class=Response
+    )
+    async def get_notification_feed(self, request: Request) -> Any:
+        """Return the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`."""
+        media = _feed_type(request.headers.get("accept", ""))
+        found = (await self._notices.search(NotificationFilter(limit=FEED_ITEMS))).items
+        if media == ATOM:
+            return Response(
+                atom_feed(found, self._opened.address, now=self._opened.context.clock.now()), media_type=ATOM
+            )
+        return Response(json.dumps(json_feed(found, self._opened.address)), media_type=JSON_FEED)
+
+    @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=NotificationRecord)
+    async def read_notification(self, nid: str) -> Any:
+        """Mark one as read."""
+        return (await self._notices.mark_read(nid, source=DASHBOARD.name)).as_document()
+
+    @operation(
+        "POST",
+        "/api/notifications/{nid}/unread",
+        scope="run",
+        extension=True,
+        problems=("not-found",),
+        answer=NotificationRecord,
+    )
+    async def unread_notification(self, nid: str) -> Any:
+        """Mark one as unread again."""
+        return (await self._notices.mark_unread(nid, source=DASHBOARD.name)).as_document()
+
+    @operation("DELETE", "/api/notifications/{nid}", scope="run", problems=("not-found",), status=204, answer=None)
+    async def delete_notification(self, nid: str) -> Response:
+        """Delete one."""
+        await self._notices.delete(nid, source=DASHBOARD.name)
+        return Response(status_code=204)
+
+
+def notification_operations(opened: OpenNotifications) -> Operations:
+    """Return the operations."""
+    return Operations("notifications", NotificationRoutes(opened), {AmbiguousNotificationError: "not-found"})
+
+
+def _feed_type(accept: str) -> str:
+    """Return the first media type of `Accept` that the feed has; raise 406 where it has none."""
+    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
+    for media in wanted or ["*/*"]:
+        if media in {ATOM, "application/xml", "text/xml"}:
+            return ATOM
+        if media in {JSON_FEED, "application/json", "application/*", "*/*"}:
+            return JSON_FEED
+    raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED} or {ATOM}.")

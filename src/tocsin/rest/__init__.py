@@ -1,0 +1,1 @@
+"""What all operations of the HTTP interfaces have in common: problems, strict reading, pages, conditions, keys."""

@@ -1,0 +1,39 @@
+"""Who calls an operation: for its scope, its limits and its audit entry."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from starlette.types import Scope
+
+from tocsin.core.audit.actions import ACTOR, IP, REQUEST_ID, AuditSource
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.rest.problems import HttpProblemError
+
+DASHBOARD = AuditSource("dashboard", "the dashboard and its REST API", (ACTOR, IP, REQUEST_ID))
+SCOPES = ("read", "send", "run", "admin")
+
+
+def require_scope(scope: Scope, needed: str) -> None:
+    """Raise the 403 answer where the caller may not use operations of the scope `needed`."""
+    held = scope.get("tocsin.scopes", frozenset())
+    if needed and needed not in held and "admin" not in held:
+        raise HttpProblemError("forbidden", f"This needs a token with the scope {needed}, or admin.")
+
+
+def facts_of(scope: Scope) -> dict[str, object]:
+    """Return what audit entries say of the caller of a request."""
+    facts: dict[str, object] = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
+    return {**({"actor": scope["tocsin.user"]} if scope.get("tocsin.user") else {}), **facts}
+
+
+def _caller(request: Request) -> Caller:
+    return Caller(DASHBOARD.name, facts_of(request.scope))
+
+
+def actor_of(caller: Caller) -> str | None:
+    """Return the name of the caller, as runs record it."""
+    actor: Any = caller.facts.get("actor")
+    return None if actor is None else str(actor)
+
+
+CallerOf = Annotated[Caller, Depends(_caller)]

@@ -1,0 +1,78 @@
+"""The models from which requests are read and answers described."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+
+from tocsin.rest.problems import PROBLEMS
+
+MAX_NAME = 100
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+
+
+class RequestModel(BaseModel):
+    """A body that is read: unknown keys are refused, and no value is converted into another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    def given(self) -> dict[str, Any]:
+        """Return what the request says, without what it leaves out."""
+        return self.model_dump(exclude_unset=True)
+
+
+class ResponseModel(BaseModel):
+    """An answer; it has exactly the fields that the documentation names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one value."""
+
+    model_config = ConfigDict(extra="allow")
+
+    code: str = Field(description="What is wrong, in a word for programs, such as `unknown-key`.")
+    detail: str = Field(description="What is wrong, in a sentence for people.")
+    pointer: str | None = Field(default=None, description="The JSON pointer to a value of the body.")
+    parameter: str | None = Field(default=None, description="The name of a query or path parameter.")
+    suggestion: str | None = Field(default=None, description="What was probably meant.")
+
+
+class Problem(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="The address of a page that explains the problem.")
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str = Field(description="What programs switch on.", json_schema_extra={"enum": [*sorted(PROBLEMS)]})
+    request_id: str
+    errors: list[FieldProblem] = []
+
+
+def _seconds(value: object) -> object:
+    """Read a time as Unix seconds."""
+    if not isinstance(value, str) or len(value) > 40:
+        raise ValueError("It must be a time such as 2026-12-01T09:00:00Z")
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("It must be a time such as 2026-12-01T09:00:00Z") from None
+    if at.tzinfo is None:
+        raise ValueError("It must end with a zone, such as Z or +02:00")
+    return at.timestamp()
+
+
+# Unix seconds inside, RFC 3339 in requests.
+GivenTime = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    PlainSerializer(lambda seconds: datetime.fromtimestamp(seconds, UTC).isoformat(), when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+# A time in an answer: RFC 3339 in UTC with milliseconds.
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]

@@ -1,0 +1,82 @@
+"""`Idempotency-Key`: a repeated request gets the first answer, and changes nothing again."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+
+from fastapi import Request, Response
+
+from tocsin.core.errors import TocsinError
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
+from tocsin.rest.problems import HttpProblemError
+
+log = logging.getLogger(__name__)
+
+MAX_KEY = 255
+_KEPT_HEADERS = ("location", "etag", "preference-applied")
+# 504: it may have taken effect, so it must not be done again.
+_KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
+
+
+def key_of(request: Request) -> str:
+    """Return the key of a request, empty where it has none."""
+    values = request.headers.getlist("idempotency-key")
+    if not values:
+        return ""
+    key = values[0].strip().removeprefix('"').removesuffix('"')
+    if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
+        raise HttpProblemError(
+            "invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters."
+        )
+    return key
+
+
+async def answer_once(
+    request: Request, keys: IdempotencyKeys, key: str, answer: Callable[[], Awaitable[Response]]
+) -> Response:
+    """Return the answer that the key has, or the new one, which the key then has."""
+    body = await request.body()
+    text = b"\0".join((request.method.encode(), str(request.url.path).encode(), request.url.query.encode(), body))
+    mine = f"dashboard:{request.scope.get('tocsin.user', '')}:{key}"
+    try:
+        known = await keys.begin(mine, sha256(text).hexdigest())
+    except KeyReusedError:
+        detail = "This Idempotency-Key was used before with another request."
+        raise HttpProblemError("idempotency-key-reused", detail) from None
+    except StillRunningError:
+        detail = "The request with this Idempotency-Key is still running."
+        raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
+    if known is not None:
+        if known.status is None:
+            detail = "The service stopped during the first request with this key: check what it did, use a new key."
+            raise HttpProblemError("upstream-timeout", detail)
+        return _replayed(known.status, known.body)
+    try:
+        async with held(keys, mine):
+            response = await answer()
+    except BaseException:  # nothing was done, or nobody knows: a corrected request may use the same key
+        await _settle(keys, mine, None)
+        raise
+    await _settle(keys, mine, response)
+    return response
+
+
+async def _settle(keys: IdempotencyKeys, key: str, response: Response | None) -> None:
+    try:
+        if response is not None and response.status_code in _KEPT_STATUSES:
+            headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+            kept = json.dumps({"headers": headers, "body": bytes(response.body).decode()})
+            await keys.finish(key, response.status_code, kept)
+        else:
+            await keys.forget(key)
+    except TocsinError as error:  # it does not undo what was done
+        log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
+
+
+def _replayed(status: int, kept: str) -> Response:
+    found = json.loads(kept)
+    headers = {**found["headers"], "Idempotent-Replayed": "true"}
+    if not found["body"]:
+        return Response(None, status, headers)
+    return Response(found["body"], status, headers, "application/json")

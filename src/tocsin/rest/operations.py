@@ -1,0 +1,217 @@
+"""Operations: routes that read strictly, check who asks, and answer every error with a problem document."""
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, get_args, get_origin
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+
+from tocsin.core.errors import TocsinError
+from tocsin.rest.callers import require_scope
+from tocsin.rest.models import Problem
+from tocsin.rest.once import answer_once, key_of
+from tocsin.rest.problems import PROBLEMS, HttpProblemError
+from tocsin.rest.reading import JSON, StrictRequest, media_type
+from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[..., Any]
+_MARK = "_operation"
+# What every operation may answer that is not public, and every one that has a body.
+_OF_ALL = ("rate-limited", "internal-error", "not-ready")
+_USUAL = ("unauthenticated", "forbidden", *_OF_ALL)
+_OF_CHANGES = ("cross-site-request", "invalid-request", "payload-too-large", "unsupported-media-type")
+
+
+class Operation(APIRoute):
+    """One route of the interface."""
+
+    needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
+    once = False  # an Idempotency-Key is honoured
+    media: tuple[str, ...] = (JSON,)  # media types that a body may have
+    codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            try:
+                require_scope(request.scope, self.needs)
+                self._check_query(strict)
+                await self._check_body(strict)
+                key = key_of(strict) if self.once else ""
+                if not key:
+                    return await answer(strict)
+                return await answer_once(strict, request.app.state.keys, key, lambda: answer(strict))
+            except RequestValidationError as error:
+                raise problem_of_validation(error, self._keys()) from None
+            except TocsinError as error:
+                raise problem_of(error, self.codes) from None
+            except HttpProblemError:
+                raise
+            except Exception as error:  # the edge of the service: a request must be answered, whatever broke
+                log.exception("request failed", extra={"request_id": request.scope["tocsin.request_id"]})
+                detail = "The request failed because of a bug; the log has the details."
+                raise HttpProblemError("internal-error", detail) from error
+
+        return handle
+
+    def _check_query(self, request: Request) -> None:
+        """Refuse query parameters that the operation does not have, or that are repeated."""
+        known = self._parameters()
+        for name, values in _grouped(request).items():
+            if name not in known:
+                hint = f"there are: {', '.join(sorted(known))}" if known else "this operation has none"
+                raise refuse_parameter(name, "unknown-parameter", f"Unknown query parameter; {hint}")
+            if len(values) > 1 and not known[name]:
+                raise refuse_parameter(name, "duplicate-parameter", "This query parameter is repeated")
+            if any("\0" in value for value in values):
+                raise refuse_parameter(name, "bad-value", "It must not hold the character NUL")
+
+    def _parameters(self) -> dict[str, bool]:
+        """Return the names of all query parameters, and whether each may be repeated."""
+        if not hasattr(self, "_known_parameters"):
+            found = {}
+            for dependant in (self.dependant, *_below(self.dependant)):
+                for parameter in dependant.query_params:
+                    found[parameter.alias] = _is_list(parameter)
+            self._known_parameters = found
+        return self._known_parameters
+
+    async def _check_body(self, request: StrictRequest) -> None:
+        raw = await request.body()
+        if not raw:
+            return
+        kind = media_type(request)
+        if kind not in self.media:
+            found = kind or "no Content-Type"
+            wanted = " or ".join(f"`Content-Type: {media}`" for media in self.media)
+            raise HttpProblemError("unsupported-media-type", f"The body must have {wanted}, not {found[:100]}.")
+        if kind == JSON:
+            value = await request.json()
+            if not isinstance(value, dict):
+                raise refuse((), "wrong-type", "The body must be a JSON object")
+            if self.body_field is None and value and self.media == (JSON,):
+                raise refuse((next(iter(value)),), "unknown-key", "This operation takes no keys")
+
+    def _keys(self) -> Sequence[str]:
+        model = getattr(getattr(self.body_field, "field_info", None), "annotation", None)
+        return list(getattr(model, "model_fields", {}))
+
+
+class OperationSpec(NamedTuple):
+    """What `operation` says of a method."""
+
+    method: str
+    path: str
+    scope: str
+    problems: tuple[str, ...]
+    answer: Any
+    status: int
+    once: bool
+    extension: bool
+    media: tuple[str, ...]
+    further: Mapping[str, Any]
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    scope: str = "read",
+    problems: Sequence[str] = (),
+    answer: Any = None,
+    status: int = 200,
+    once: bool = False,
+    extension: bool = False,
+    **further: Any,
+) -> Callable[[Handler], Handler]:
+    """Make a method an operation; its docstring describes it, the first line is the summary.
+
+    `scope` is what a token needs, empty for what everybody may call; only reading operations leave it out. `problems`
+    are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
+    Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
+    `responses`, but for `media`: the types that a body may have.
+    """
+
+    def mark(handler: Handler) -> Handler:
+        media = further.pop("media", (JSON,))
+        spec = OperationSpec(method, path, scope, tuple(problems), answer, status, once, extension, media, further)
+        setattr(handler, _MARK, spec)
+        return handler
+
+    return mark
+
+
+class Operations(APIRouter):
+    """The operations of one area of the interface, such as cron jobs."""
+
+    def __init__(self, tag: str, area: object, codes: Mapping[type[TocsinError], str] | None = None) -> None:
+        """Take the methods of `area` that `operation` marks, in their order.
+
+        `codes` are the problems of errors whose own code is that of no problem.
+        """
+        super().__init__(tags=[tag], route_class=Operation, redirect_slashes=False)
+        for name, member in vars(type(area)).items():
+            if spec := getattr(member, _MARK, None):
+                self._add(spec, getattr(area, name), codes or {})
+
+    def _add(self, spec: OperationSpec, handler: Handler, error_codes: Mapping[type[TocsinError], str]) -> None:
+        usual = _USUAL if spec.scope else _OF_ALL
+        codes = (*usual, *(_OF_CHANGES if spec.method != "GET" else ()), *spec.problems)
+        codes += ("idempotency-key-reused", "conflict") if spec.once else ()
+        marks = {"x-scope": spec.scope, "x-problems": sorted(set(codes))}
+        further = dict(spec.further)
+        self.add_api_route(
+            spec.path,
+            handler,
+            methods=[spec.method],
+            status_code=spec.status,
+            response_model=spec.answer,
+            summary=(handler.__doc__ or "").strip().partition("\n")[0].rstrip("."),
+            operation_id=handler.__name__,
+            openapi_extra={**marks, **({"x-extension": True} if spec.extension else {})},
+            responses={**_described(codes), **further.pop("responses", {})},
+            **further,
+        )
+        route = self.routes[-1]
+        if isinstance(route, Operation):
+            route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
+
+
+def _described(codes: Sequence[str]) -> dict[int | str, dict[str, Any]]:
+    """Return the descriptions of problems by status."""
+    by_status: dict[int, list[str]] = {}
+    for code in sorted(set(codes)):
+        by_status.setdefault(PROBLEMS[code].status, []).append(code)
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        status: {"description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in found), "content": content}
+        for status, found in sorted(by_status.items())
+    }
+
+
+def problem_schema() -> dict[str, Any]:
+    """Return the JSON schema of problem documents."""
+    return Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+
+
+def _grouped(request: Request) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _below(dependant: Any) -> list[Any]:
+    return [each for child in dependant.dependencies for each in (child, *_below(child))]
+
+
+def _is_list(parameter: Any) -> bool:
+    annotation = parameter.field_info.annotation
+    return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))

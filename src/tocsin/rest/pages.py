@@ -1,0 +1,83 @@
+"""Lists in pages: a limit, and a cursor that belongs to one list alone."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated, Any, Generic, TypeVar
+
+from fastapi import Depends, Query, Request
+
+from tocsin.rest.models import ResponseModel
+from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.refusals import refuse_parameter
+
+T = TypeVar("T")
+
+USUAL_LIMIT, MAX_LIMIT = 50, 200
+_OF_THE_PAGE = frozenset({"limit", "cursor"})
+
+
+class Page(ResponseModel, Generic[T]):
+    """A page of a list; ask for the next one with `cursor`."""
+
+    items: list[T]
+    next_cursor: str | None
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which page of a list is asked for. `start` is where the store goes on, empty for the first page."""
+
+    limit: int
+    start: str
+    list_id: str
+
+    def page(
+        self, items: Iterable[Mapping[str, Any]], next_start: str | None, total: int | None = None
+    ) -> dict[str, Any]:
+        """Return a page; `next_start` is where the store goes on after it, None on the last one."""
+        cursor = None if next_start is None else _encode(self.list_id, next_start)
+        return {"items": list(items), "next_cursor": cursor, "total": total}
+
+    def cut(self, items: Sequence[T], key: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
+        """Return a page of what is in memory, sorted by the unique `key`, and where it goes on after it."""
+        rest = [item for item in items if key(item) > self.start] if self.start else items
+        page = rest[: self.limit]
+        return page, key(page[-1]) if len(rest) > self.limit else None
+
+
+def _paging(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="At most that many items.")] = USUAL_LIMIT,
+    cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",
+) -> Paging:
+    asked = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_PAGE]
+    list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()[:12]
+    return Paging(limit, _decode(list_id, cursor) if cursor else "", list_id)
+
+
+def _encode(list_id: str, start: str) -> str:
+    return urlsafe_b64encode(f"{list_id}{start}".encode()).decode().rstrip("=")
+
+
+def _decode(list_id: str, cursor: str) -> str:
+    try:
+        text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (Base64Error, ValueError):
+        raise _not_a_cursor() from None
+    if not text.startswith(list_id) or len(text) == len(list_id):
+        raise _not_a_cursor()
+    return text[len(list_id) :]
+
+
+def _not_a_cursor() -> HttpProblemError:
+    return refuse_parameter(
+        "cursor", "bad-cursor", "It must be `next_cursor` of a page of this list, asked for with the same filters"
+    )
+
+
+PagingOf = Annotated[Paging, Depends(_paging)]

@@ -1,0 +1,48 @@
+"""`Prefer: wait=N`: the answer to what takes long, once it has ended or N seconds have passed."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from tocsin.rest.problems import HttpProblemError
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.document import as_document
+
+MAX_WAIT_S = 30
+_WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,4})\"?", re.ASCII)
+
+
+def wait_s_of(request: Request) -> int:
+    """Return how long the caller wants to wait; RFC 7240, section 4.3."""
+    for value in request.headers.getlist("prefer"):
+        for preference in value.split(","):
+            if found := _WAIT.fullmatch(preference.partition(";")[0].strip().lower()):
+                seconds = int(found[1])
+                if seconds > MAX_WAIT_S:
+                    raise HttpProblemError("invalid-request", f"`Prefer: wait` is at most {MAX_WAIT_S} seconds.")
+                return seconds
+    return 0
+
+
+async def answer_run(request: Request, running: ActiveRun) -> JSONResponse:
+    """Return 202 with where the run can be read, or 200 with the run if it ends in time."""
+    seconds, run = wait_s_of(request), running.run
+    if seconds:
+        done, _ = await asyncio.wait([running.task], timeout=seconds)
+        if done:
+            return JSONResponse(as_document(running.task.result()), headers=_applied(run.id, seconds))
+    return accepted(as_document(run), run.id, seconds)
+
+
+def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONResponse:
+    """Return the answer to a run that has not ended."""
+    return JSONResponse(dict(document), 202, headers=_applied(run_id, waited))
+
+
+def _applied(run_id: str, seconds: int) -> dict[str, str]:
+    applied = {"Preference-Applied": f"wait={seconds}"} if seconds else {}
+    return {"Location": f"/api/runs/{run_id}", **applied}

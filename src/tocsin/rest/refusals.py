@@ -1,0 +1,127 @@
+"""Problems of errors: what a service raises, and what is wrong in a request."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from fastapi.exceptions import RequestValidationError
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.value import near_word
+from tocsin.rest.problems import PROBLEMS, HttpProblemError
+
+log = logging.getLogger(__name__)
+
+MAX_ERRORS = 10  # described; a document may hold 100,000 mistakes
+MAX_KEY = 100
+
+# What services raise, where the code of the error is not that of the problem.
+_CODES = {
+    "ability-missing": "not-ready",
+    "ambiguous-id": "not-found",
+    "audit-failed": "not-ready",
+    "bad-entry": "validation-failed",
+    "bad-expression": "validation-failed",
+    "bad-schedule": "validation-failed",
+    "bad-value": "validation-failed",
+    "channel-error": "delivery-failed",
+    "database-failed": "not-ready",
+    "invalid-config": "validation-failed",
+    "lock-failed": "not-ready",
+    "no-vault": "not-ready",
+    "patch-does-not-fit": "conflict",
+    "private-address": "validation-failed",
+    "process-failed": "conflict",
+    "process-timeout": "upstream-timeout",
+    "provider-failed": "delivery-failed",
+    "remote-error": "delivery-failed",
+    "store-unavailable": "not-ready",
+    "too-many-requests": "rate-limited",
+    "unknown-channel": "not-found",
+    "unknown-host": "not-found",
+    "unknown-profile": "not-found",
+    "unknown-secret": "not-found",
+    "unreachable": "delivery-failed",
+    "unreadable-file": "conflict",
+    "vault": "not-ready",
+    "write-failed": "not-ready",
+    "wrong-usage": "validation-failed",
+}
+# Types of pydantic's errors, as the documents of problems name them.
+_TYPES = {
+    "extra_forbidden": "unknown-key",
+    "missing": "missing-key",
+    "literal_error": "bad-value",
+    "enum": "bad-value",
+    "string_pattern_mismatch": "bad-format",
+    "string_too_long": "too-long",
+    "string_too_short": "too-short",
+    "too_long": "too-long",
+    "too_short": "too-short",
+    "greater_than_equal": "out-of-range",
+    "less_than_equal": "out-of-range",
+    "greater_than": "out-of-range",
+    "less_than": "out-of-range",
+}
+_SENTENCES = {"unknown-key": "Unknown key", "missing-key": "Required"}
+
+
+def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str]) -> HttpProblemError:
+    """Return the problem of what a service raised; `codes` tells it for the errors of one feature."""
+    for known, code in codes.items():
+        if isinstance(error, known):
+            return HttpProblemError(code, _detail(error))
+    code = error.code if error.code in PROBLEMS else _CODES.get(error.code, "")
+    if not code:
+        log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
+        code = "conflict"
+    return HttpProblemError(code, _detail(error))
+
+
+def _detail(error: TocsinError) -> str:
+    sentence = error.sentence()
+    return f"{sentence[:1].upper()}{sentence[1:]}{'' if sentence.endswith(('.', '?', '!')) else '.'}"
+
+
+def refuse(pointer: Sequence[str | int], code: str, detail: str) -> HttpProblemError:
+    """Return the problem of one value of the body; `pointer` leads to it from the top."""
+    return HttpProblemError("validation-failed", "1 field needs attention", [field_error(pointer, code, detail)])
+
+
+def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
+    """Return the problem of one query parameter."""
+    errors = [{"parameter": name[:MAX_KEY], "code": code, "detail": detail}]
+    return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is not valid", errors)
+
+
+def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str | None = None) -> dict[str, object]:
+    """Return the entry of a problem document that points at a value of the body."""
+    # RFC 6901, sections 3 and 6: escaped as a pointer, then as the fragment of a URL.
+    steps = [quote(str(step)[:MAX_KEY].replace("~", "~0").replace("/", "~1"), safe="") for step in pointer]
+    entry: dict[str, object] = {"pointer": "#" + "".join(f"/{step}" for step in steps), "code": code, "detail": detail}
+    if pointer:
+        entry["field"] = str(pointer[-1])[:MAX_KEY]
+    return {**entry, **({"suggestion": near} if near else {})}
+
+
+def problem_of_validation(error: RequestValidationError, names: Sequence[str]) -> HttpProblemError:
+    """Return the problem of a request that does not fit the operation; `names` are the keys its body may have."""
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return HttpProblemError("invalid-request", "The body is not valid JSON in UTF-8.")
+    entries = [_entry(each, names) for each in found[:MAX_ERRORS]]
+    count = "1 field needs" if len(found) == 1 else f"{len(found)} fields need"
+    more = f"; the first {MAX_ERRORS} are listed" if len(found) > MAX_ERRORS else ""
+    return HttpProblemError("validation-failed", f"{count} attention{more}", entries)
+
+
+def _entry(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, object]:
+    where, *steps = found["loc"]
+    code = _TYPES.get(found["type"], "wrong-type" if str(found["type"]).endswith("_type") else "bad-value")
+    detail = _SENTENCES.get(code) or str(found["msg"]).removeprefix("Value error, ")
+    if where in {"query", "path", "header"}:
+        return {"parameter": str(steps[0])[:MAX_KEY] if steps else "", "code": code, "detail": detail}
+    # pydantic names the members of a union it tried; they are no part of the document.
+    near = near_word(str(steps[-1]), names) if code == "unknown-key" and steps else None
+    return field_error(steps, code, detail, near)

@@ -1,0 +1,103 @@
+"""The dashboard of a data directory, called in this process as a client calls it over HTTP."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tocsin.assembly.dashboard import dashboard_of
+from tocsin.assembly.program import App
+
+ALL_SCOPES = frozenset({"admin"})
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardAnswer:
+    """What the dashboard answered."""
+
+    status: int
+    headers: Mapping[str, str]  # by lower-case name
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body, which is JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(slots=True)
+class DashboardClient:
+    """Calls the dashboard as a user with `scopes`; without a `user` as a stranger."""
+
+    app: Any  # an ASGI application
+    user: str = "admin"
+    scopes: frozenset[str] = ALL_SCOPES
+    headers: dict[str, str] = field(default_factory=dict)  # sent with every request
+
+    async def get(self, path: str, **headers: str) -> DashboardAnswer:
+        """Read something; in names of headers, `_` stands for `-`."""
+        return await self.call("GET", path, headers=headers)
+
+    async def post(self, path: str, body: object = None, **headers: str) -> DashboardAnswer:
+        """Do something; `body` becomes JSON."""
+        return await self.call("POST", path, body, headers=headers)
+
+    async def call(
+        self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
+    ) -> DashboardAnswer:
+        """Make one request; a body of bytes is sent as it is, where it needs a Content-Type of its own."""
+        given = {name.replace("_", "-").lower(): value for name, value in {**self.headers, **(headers or {})}.items()}
+        raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        if body is not None and not isinstance(body, bytes):
+            given.setdefault("content-type", "application/json")
+        messages = await self._exchange(method, path, raw, given)
+        start = next(message for message in messages if message["type"] == "http.response.start")
+        content = b"".join(m.get("body", b"") for m in messages if m["type"] == "http.response.body")
+        found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+        return DashboardAnswer(start["status"], found, content)
+
+    async def _exchange(self, method: str, path: str, raw: bytes, headers: Mapping[str, str]) -> list[dict[str, Any]]:
+        bare, _, query = path.partition("?")
+        scope: dict[str, Any] = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": bare,
+            "raw_path": bare.encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [(b"host", b"127.0.0.1:8200"), *((k.encode(), v.encode()) for k, v in headers.items())],
+            "client": ("127.0.0.1", 50_000),
+            "server": ("127.0.0.1", 8200),
+            "tests.user": self.user,
+            "tests.scopes": self.scopes if self.user else frozenset(),
+        }
+        sent: list[dict[str, Any]] = []
+        waiting = [{"type": "http.request", "body": raw, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            return waiting.pop() if waiting else {"type": "http.disconnect"}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        return sent
+
+
+@asynccontextmanager
+async def open_dashboard(app: App) -> AsyncIterator[DashboardClient]:
+    """Return a client of the dashboard of `app`, signed in as an administrator; who calls is taken at its word."""
+    yield DashboardClient(dashboard_of(app, lambda: False, _trusting))
+
+
+def _trusting(app: Any) -> Any:
+    """Take the name and scopes of the caller from the client, in place of the guard."""
+
+    async def guarded(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        scope["tocsin.user"] = scope["tests.user"]
+        scope["tocsin.scopes"] = scope["tests.scopes"]
+        await app(scope, receive, send)
+
+    return guarded

@@ -1,0 +1,113 @@
+"""The dashboard as an ASGI application: FastAPI behind the layers that the gateway has, too."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Scope
+
+from tocsin import __version__
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER, TRUSTED_PROXIES
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys
+from tocsin.rest.operations import Operations
+from tocsin.rest.problems import HttpProblemError
+from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, HeadAndOptions, WholeBody, allow
+from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
+from tocsin.web.dashboard.problem_pages import problem_pages
+from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardDependencies:
+    """The dependencies of the dashboard."""
+
+    settings: Settings
+    clock: Clock
+    keys: IdempotencyKeys
+    guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls, and refuses strangers and other sites' pages
+    operations: Sequence[Operations]
+    pages: Sequence[BaseRoute] = ()  # what a browser shows
+
+
+def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
+    """Return the dashboard as an ASGI application."""
+    app = FastAPI(
+        title="Tocsin",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers={HttpProblemError: _answer_problem, HTTPException: _answer_refusal},
+    )
+    app.state.keys = parts.keys
+    described = Operations("health", OpenApiRoutes(lambda: describe_dashboard(app)))
+    app.router.routes[:] = [
+        *(route for area in (*parts.operations, described) for route in area.routes),
+        *problem_pages(),
+        *parts.pages,
+    ]
+    return _guarded(app, parts)
+
+
+def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
+    """Wrap the application in the layers that every request passes, innermost first."""
+    settings, monotonic = parts.settings, parts.clock.monotonic
+    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(app)), lambda path: _methods_of(app, path))
+    guarded = parts.guard(
+        RateLimits(
+            guarded,
+            RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
+            RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
+        )
+    )
+    if settings.https_enforced:
+        guarded = HttpsOnly(guarded)
+    return RequestScope(ApiHeaders(guarded), settings[TRUSTED_PROXIES], _count_none)
+
+
+def _count_none(scope: Scope, status: int) -> None:
+    """Count no request: the gateway's metrics are of the gateway."""
+
+
+async def _answer_problem(request: Request, error: Any) -> Response:
+    problem: HttpProblemError = error
+    return problem.response(request.scope["tocsin.request_id"])
+
+
+async def _answer_refusal(request: Request, error: Any) -> Response:
+    """ResponseModel what the router refuses."""
+    refusal: HTTPException = error
+    headers: Mapping[str, str] = refusal.headers or {}
+    if refusal.status_code == 405:
+        headers = {"Allow": allow(_methods_of(request.app, request.scope["path"]))}
+        problem = HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
+    elif refusal.status_code == 404:
+        problem = HttpProblemError("not-found", "No such path. GET /api/openapi.json lists them all.")
+    else:
+        problem = HttpProblemError("invalid-request", "The request cannot be read.", headers=headers)
+    return problem.response(request.scope["tocsin.request_id"])
+
+
+def _methods_of(app: FastAPI, path: str) -> frozenset[str]:
+    """Return the methods that a path has."""
+    asked: dict[str, Any] = {"type": "http", "path": path, "method": "", "root_path": ""}
+    found: set[str] = set()
+    for route in app.router.routes:
+        if route.matches(asked)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or {"GET"}
+    return frozenset(found - {"HEAD"})
+
+
+def operations_of(app: FastAPI) -> list[APIRoute]:
+    """Return every operation."""
+    return [route for route in app.router.routes if isinstance(route, APIRoute)]

@@ -1,0 +1,113 @@
+"""Plain ASGI layers of the dashboard that the gateway has no use for."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextvars import Token
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tocsin.core.audit.trail import CALLER_FACTS
+from tocsin.rest.callers import facts_of
+from tocsin.web.http.asgi import read_body
+
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+class ApiHeaders:
+    """Adds to answers below /api what all of them have: no storing, and how much of the limit is left."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] != "http" or not scope["path"].startswith("/api"):
+            return self._app(scope, receive, send)
+
+        async def reply(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add(message, scope)
+            await send(message)
+
+        return self._app(scope, receive, reply)
+
+
+def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
+    headers = message["headers"]
+    if not any(name == b"cache-control" for name, _ in headers):
+        headers.append((b"cache-control", b"no-store"))
+    if "tocsin.limit" in scope:
+        limiter, key = scope["tocsin.limit"]
+        limit, left = limiter.per_minute, int(limiter.left(key))
+        # draft-ietf-httpapi-ratelimit-headers: the bucket is full again when the missing tokens have flowed back.
+        wait = round((limit - left) * 60 / limit)
+        headers.append((b"ratelimit-policy", b'"default";q=%d;w=60' % limit))
+        headers.append((b"ratelimit", b'"default";r=%d;t=%d' % (left, wait)))
+
+
+class WholeBody:
+    """Reads a request's body before its route, within the limits that the gateway has, too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] not in _WITH_BODY:
+            await self._app(scope, receive, send)
+            return
+        body, given = await read_body(scope, receive), False
+
+        async def replay() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, replay, send)
+
+
+class CallerFacts:
+    """Keeps who calls for the audit entries that the request leads to."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        token: Token[Mapping[str, object]] = CALLER_FACTS.set(facts_of(scope))
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            CALLER_FACTS.reset(token)
+
+
+class HeadAndOptions:
+    """Answers HEAD as GET without a body, and OPTIONS with the methods that a path has."""
+
+    def __init__(self, app: ASGIApp, methods_of: Callable[[str], frozenset[str]]) -> None:
+        self._app = app
+        self._methods_of = methods_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "OPTIONS" and (methods := self._methods_of(scope["path"])):
+            headers = [(b"allow", allow(methods).encode())]
+            await send({"type": "http.response.start", "status": 204, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, without_body)
+
+
+def allow(methods: frozenset[str]) -> str:
+    """Return the header `Allow` of a path that routes give these methods."""
+    return ", ".join(sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))

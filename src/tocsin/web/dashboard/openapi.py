@@ -1,0 +1,74 @@
+"""The OpenAPI document of the dashboard, made from the models that its operations use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from tocsin import __version__
+from tocsin.rest.operations import operation, problem_schema
+
+_DESCRIPTION = """\
+Everything that Tocsin does can be seen and steered here.
+
+Sign in with HTTP Basic (DASHBOARD_USER and DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token
+(`tocsin tokens create`) as `Authorization: Bearer`; `x-scope` names the scope that a token needs. Errors are problem
+documents (RFC 9457): switch on `code`. Lists come in pages: pass `next_cursor` as `cursor`. Times are RFC 3339 in UTC.
+"""
+_SECURITY = {
+    "basic": {"type": "http", "scheme": "basic"},
+    "token": {"type": "http", "scheme": "bearer"},
+    "session": {"type": "apiKey", "in": "cookie", "name": "session"},
+}
+
+
+class OpenApiRoutes:
+    """The operation that answers the document."""
+
+    def __init__(self, make_document: Callable[[], dict[str, Any]]) -> None:
+        self._document = cache(make_document)
+
+    @operation("GET", "/api/openapi.json", extension=True, answer=dict[str, Any])
+    async def get_openapi_document(self) -> Any:
+        """Return this document."""
+        return self._document()
+
+
+def describe_dashboard(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document of all operations."""
+    return describe(app.router.routes)
+
+
+def describe(routes: Sequence[Any]) -> dict[str, Any]:
+    """Return the OpenAPI document of these routes."""
+    document = get_openapi(
+        title="Tocsin",
+        version=__version__,
+        description=_DESCRIPTION,
+        routes=routes,
+        license_info={"name": "MIT", "identifier": "MIT"},
+        servers=[{"url": "/"}],
+    )
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    problem = problem_schema()
+    schemas |= problem.pop("$defs", {})
+    schemas["Problem"] = problem
+    # The framework's own form of a 422 is never answered.
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    document["components"]["securitySchemes"] = _SECURITY
+    for operations in document["paths"].values():
+        for described in operations.values():
+            _complete(described)
+    return document
+
+
+def _complete(described: dict[str, Any]) -> None:
+    if described.get("x-scope"):
+        described["security"] = [{"basic": []}, {"token": []}, {"session": []}]
+    answers: Mapping[str, Any] = described["responses"]
+    found = answers.get("422", {})
+    if "HTTPValidationError" in str(found):  # a path parameter, which cannot be wrong
+        described["responses"] = {status: answer for status, answer in answers.items() if status != "422"}

@@ -1,0 +1,1 @@
+"""The operations of the dashboard that belong to no feature."""

@@ -1,0 +1,158 @@
+"""Operations on health and status."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from fastapi.responses import JSONResponse
+
+from tocsin import __version__
+from tocsin.core.time.clock import Clock
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.runs import RunSummary
+
+CACHE_S = 5.0
+
+StatusWord = Literal["ok", "degraded", "error"]
+SubsystemWord = Literal["ok", "degraded", "error", "disabled", "unconfigured"]
+
+
+class HealthRecord(ResponseModel):
+    """Whether the dashboard answers."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class ReadinessCheck(ResponseModel):
+    """One of the things that must work."""
+
+    name: str
+    status: StatusWord
+
+
+class Readiness(ResponseModel):
+    """Whether the service can work."""
+
+    status: StatusWord
+    checks: list[ReadinessCheck]
+
+
+class SubsystemRecord(ResponseModel):
+    """How one of the ten subsystems is."""
+
+    status: SubsystemWord
+    summary: str
+    counts: dict[str, int]
+    last_event_at: Time | None
+    link: str
+
+
+class ServiceRecord(ResponseModel):
+    """Whether a service runs."""
+
+    name: str
+    status: SubsystemWord
+    detail: str
+
+
+class RunCountsRecord(ResponseModel):
+    """How many runs there are, and how those of the last 24 hours ended."""
+
+    active: int
+    queued: int
+    succeeded_24h: int
+    failed_24h: int
+    missed_24h: int
+
+
+class NextRunRecord(ResponseModel):
+    """A run that is due."""
+
+    job_id: str
+    name: str
+    at: Time
+
+
+class AttentionRecord(ResponseModel):
+    """Something that needs a person."""
+
+    severity: Literal["info", "success", "warning", "error"]
+    message: str
+    link: str
+
+
+class Status(ResponseModel):
+    """How everything is."""
+
+    status: StatusWord
+    version: str
+    uptime_seconds: int | None
+    checked_at: Time
+    timezone: str
+    subsystems: dict[str, SubsystemRecord]
+    services: list[ServiceRecord]
+    runs: RunCountsRecord
+    unread_notifications: int
+    next_runs: list[NextRunRecord]
+    recent_runs: list[RunSummary]
+    attention: list[AttentionRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReports:
+    """Where the operations ask."""
+
+    status: Callable[[], Awaitable[dict[str, Any]]]  # the whole status
+    ready: Callable[[], Awaitable[dict[str, bool]]]  # by name, whether what must work does
+    draining: Callable[[], bool]  # whether the process is about to stop
+    clock: Clock
+
+
+_READINESS: dict[int | str, dict[str, Any]] = {
+    503: {"model": Readiness, "description": "Something that must work does not."}
+}
+
+
+class HealthRoutes:
+    """The operations on health and status."""
+
+    def __init__(self, reports: HealthReports) -> None:
+        self._reports = reports
+        self._kept: tuple[float, dict[str, Any]] | None = None
+
+    @operation("GET", "/health", scope="", problems=("not-ready",), answer=HealthRecord)
+    async def get_health(self) -> Any:
+        """Tell whether the dashboard answers.
+
+        Strangers may ask, so there is nothing more in it. 503 while the service stops.
+        """
+        if self._reports.draining():
+            return JSONResponse({"status": "draining", "version": __version__}, 503)
+        return {"status": "ok", "version": __version__}
+
+    @operation("GET", "/api/health", scope="", answer=Readiness, responses=_READINESS)
+    async def get_readiness(self) -> Any:
+        """Tell whether the service can work, for probes. Strangers may ask, so it names no reasons."""
+        found = {**await self._reports.ready(), "accepting": not self._reports.draining()}
+        status = "ok" if all(found.values()) else "error"
+        checks = [{"name": name, "status": "ok" if fine else "error"} for name, fine in found.items()]
+        return JSONResponse({"status": status, "checks": checks}, 200 if status == "ok" else 503)
+
+    @operation("GET", "/api/status", answer=Status)
+    async def get_status(
+        self,
+        refresh: Annotated[bool, Query(description="Check anew instead of up to 5 seconds ago.")] = False,
+    ) -> Any:
+        """Return how everything is: the ten subsystems, services, runs, and what needs a person."""
+        now = self._reports.clock.monotonic()
+        if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
+            self._kept = (now, await self._reports.status())
+        return self._kept[1]
+
+
+def health_operations(reports: HealthReports) -> Operations:
+    """Return the operations."""
+    return Operations("health", HealthRoutes(reports))

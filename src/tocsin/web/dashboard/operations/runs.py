@@ -1,0 +1,168 @@
+"""Operations on runs: what was executed, by whatever kind of thing."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import Field
+
+from tocsin.delivery.document import timestamp
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import RequestModel
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
+from tocsin.runs.control import RunControl
+from tocsin.runs.document import as_document, log_document, summary_document
+from tocsin.runs.log_file import MAX_LINES
+from tocsin.runs.model import RunKind, RunStatus
+from tocsin.runs.service import Runs
+
+TAIL_LINES = 200
+
+
+class CancelRun(RequestModel):
+    """How to end a run."""
+
+    reason: str = Field(default="", max_length=500, description="Recorded with the run.")
+    grace_seconds: int = Field(default=10, ge=0, le=60, description="It is killed after that long.")
+
+
+class RetryRun(RequestModel):
+    """How to start a run again."""
+
+    from_step: str = Field(default="", max_length=200, description="Keep the steps before this one, of a workflow.")
+
+
+class DecideStep(RequestModel):
+    """What a person decides of a step that waits."""
+
+    step: str = Field(default="", max_length=200, description="Which step, if several wait.")
+    comment: str = Field(default="", max_length=1000, description="Recorded with the decision.")
+
+
+class RunRoutes:
+    """The operations on runs."""
+
+    def __init__(self, runs: Callable[[], Runs], control: Callable[[], RunControl]) -> None:
+        self._runs = runs
+        self._control = control
+
+    @operation("GET", "/api/runs", extension=True, problems=("validation-failed",), answer=Page[RunSummary])
+    async def list_runs(
+        self,
+        paging: PagingOf,
+        kind: Annotated[RunKind | None, Query(description="Only runs of this kind.")] = None,
+        subject: Annotated[str, Query(max_length=200, description="Only of this job, workflow, skill, …")] = "",
+        status: Annotated[list[RunStatus] | None, Query(description="Only in this state; may be repeated.")] = None,
+    ) -> Any:
+        """List the runs, the newest first."""
+        found = await self._runs().search(kind, subject, status or (), paging.limit, paging.start)
+        return paging.page(map(summary_document, found.items), found.next_cursor)
+
+    @operation("GET", "/api/runs/{run_id}", problems=("not-found", "validation-failed"), answer=RunWithLog)
+    async def get_run(
+        self,
+        request: Request,
+        run_id: str,
+        log: Annotated[Literal["none", "tail", "all"], Query(description="How much of its log to add.")] = "none",
+        stream: Annotated[str, Query(max_length=100, description="Only lines of this stream.")] = "",
+        from_line: Annotated[int, Query(ge=1, description="Begin with this line.")] = 1,
+        ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
+    ) -> Any:
+        """Return one run, and its log where `log` asks for it.
+
+        `Accept: text/plain` downloads the whole log instead.
+        """
+        run = await self._runs().get(await self._runs().whole_id(run_id))
+        if _wants_text(request):
+            headers = {"Content-Disposition": f'attachment; filename="{run.id}.log"'}
+            return StreamingResponse(_text_of(self._runs(), run.id, stream), media_type="text/plain", headers=headers)
+        document: dict[str, Any] = {**as_document(run), "log": None}
+        if log != "none":
+            tail = TAIL_LINES if log == "tail" and from_line == 1 else 0
+            page = await self._runs().log(run.id, from_line, stream, tail=tail, ansi=ansi)
+            document["log"] = log_document(page)
+        return document
+
+    @operation(
+        "POST",
+        "/api/runs/{run_id}/cancel",
+        scope="run",
+        problems=("not-found", "invalid-transition", "validation-failed"),
+        status=202,
+        answer=RunRecord,
+        responses={200: {"model": RunRecord, "description": "It was queued, and never began."}},
+    )
+    async def cancel_run(self, run_id: str, caller: CallerOf, body: CancelRun | None = None) -> Any:
+        """Ask a run to end: SIGTERM, and SIGKILL after `grace_seconds`."""
+        wish = body or CancelRun()
+        run = await self._control().cancel(run_id, caller, wish.reason, wish.grace_seconds)
+        return JSONResponse(as_document(run), 200 if run.status is RunStatus.CANCELLED else 202)
+
+    @operation(
+        "POST",
+        "/api/runs/{run_id}/retry",
+        scope="run",
+        extension=True,
+        once=True,
+        problems=("not-found", "invalid-transition", "validation-failed", "run-already-active"),
+        status=202,
+        answer=RunRecord,
+        responses=RUN_STARTED,
+    )
+    async def retry_run(self, request: Request, run_id: str, caller: CallerOf, body: RetryRun | None = None) -> Any:
+        """Start a run that has ended again, as a new run with `retry_of`."""
+        return await answer_run(request, await self._control().retry(run_id, caller, body.from_step if body else ""))
+
+    async def _decide(self, run_id: str, caller: Any, body: DecideStep | None, *, approved: bool) -> dict[str, Any]:
+        wish = body or DecideStep()
+        made = await self._control().decide(run_id, caller, approved=approved, step=wish.step, comment=wish.comment)
+        return as_document(await self._runs().get(made.run_id))
+
+    @operation(
+        "POST",
+        "/api/runs/{run_id}/approve",
+        scope="run",
+        extension=True,
+        problems=("not-found", "invalid-transition", "validation-failed"),
+        answer=RunRecord,
+    )
+    async def approve_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
+        """Let a step go on that waits for a person."""
+        return await self._decide(run_id, caller, body, approved=True)
+
+    @operation(
+        "POST",
+        "/api/runs/{run_id}/reject",
+        scope="run",
+        extension=True,
+        problems=("not-found", "invalid-transition", "validation-failed"),
+        answer=RunRecord,
+    )
+    async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
+        """Do not let a step go on that waits for a person."""
+        return await self._decide(run_id, caller, body, approved=False)
+
+
+def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl]) -> Operations:
+    """Return the operations."""
+    return Operations("runs", RunRoutes(runs, control))
+
+
+def _wants_text(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return "text/plain" in accepted and "application/json" not in accepted
+
+
+async def _text_of(runs: Runs, run_id: str, stream: str) -> AsyncIterator[str]:
+    """Yield the whole log, a page of lines at a time."""
+    start = 1
+    while True:
+        page = await runs.log(run_id, start, stream)
+        yield "".join(f"{timestamp(line.ts)} {line.stream} {line.text}\n" for line in page.lines)
+        if len(page.lines) < MAX_LINES:
+            return
+        start = page.next_line

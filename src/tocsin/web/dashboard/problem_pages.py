@@ -1,0 +1,40 @@
+"""The pages that the `type` of a problem leads to: what it means, and what to do."""
+
+from html import escape
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from tocsin.rest.problems import PROBLEMS
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<h1>{title}</h1>
+<p><code>{code}</code>, status {status}</p>
+<p>{advice}</p>
+"""
+# It loads nothing and runs nothing.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def problem_pages() -> list[Route]:
+    """Return the route of the pages."""
+    return [Route("/problems/{code}", _show, methods=["GET"])]
+
+
+async def _show(request: Request) -> Response:
+    code = request.path_params["code"]
+    if code not in PROBLEMS:
+        raise HTTPException(404)
+    found = PROBLEMS[code]
+    page = _PAGE.format(title=escape(found.title), code=escape(code), status=found.status, advice=escape(found.advice))
+    return HTMLResponse(page, headers=_HEADERS)
