@@ -26,6 +26,8 @@ LIGHT = {
     "tocsin.core.audit.actions",
     "tocsin.core.config",
     "tocsin.core.config.variables",
+    "tocsin.core.storage",
+    "tocsin.core.storage.changes",
     "tocsin.features.contract",
 }
 PROBE = """

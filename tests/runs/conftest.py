@@ -9,6 +9,7 @@ import pytest
 
 from tocsin.core.process.presence import MIGRATIONS as PRESENCE
 from tocsin.core.process.presence import Presence
+from tocsin.core.storage.changes import MIGRATIONS as CHANGES
 from tocsin.core.storage.database import Database
 from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
 from tocsin.runs.recorder import Work, command
@@ -17,7 +18,7 @@ from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
 
-RUN_SCHEMAS = {"runs": MIGRATIONS, "presence": PRESENCE}
+RUN_SCHEMAS = {"changes": CHANGES, "runs": MIGRATIONS, "presence": PRESENCE}
 ENV = {"PATH": os.environ["PATH"]}
 POLL_S = 0.01
 

@@ -1,14 +1,14 @@
 """Introduces each feature to what it needs: its context, and the abilities of the others as plain functions."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
-from tocsin.features.contract import Feature, load
+from tocsin.features.contract import Feature, LiveTopic, load
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
@@ -91,6 +91,18 @@ class OpenFeatures:
     def dashboard_routes(self) -> list[Any]:
         """Return the routers of the dashboard that features have."""
         return list(self._each(lambda feature: _some(feature.dashboard_routes)))
+
+    def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
+        """Return what of the features is told live, and what returns the records of IDs."""
+        return [
+            (live, partial(self._live_records, feature.name, live.records))
+            for feature in self.known.values()
+            for live in feature.live
+        ]
+
+    async def _live_records(self, feature: str, name: str, ids: Sequence[str]) -> "Mapping[str, Any]":
+        records: Mapping[str, Any] = await load(name)(self.opened(feature), ids)
+        return records
 
     async def findings(self, *, at_start: bool = False) -> "list[Finding]":
         """Return what the checks of all features find; `at_start` makes only those of services that start."""

@@ -321,6 +321,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
     from tocsin.core.process import presence
+    from tocsin.core.storage import changes
     from tocsin.delivery.sqlite import schema as sqlite_schema
     from tocsin.messaging.inbound import schema as inbox_schema
     from tocsin.messaging.outbound import idempotency
@@ -328,6 +329,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     from tocsin.scheduling import schema as scheduling_schema
 
     return {
+        "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
         "delivery": sqlite_schema.MIGRATIONS,
         "idempotency": idempotency.MIGRATIONS,
         "inbox": inbox_schema.MIGRATIONS,

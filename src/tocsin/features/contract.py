@@ -57,6 +57,19 @@ class BotCommand(NamedTuple):
     answer: Name
 
 
+class LiveTopic(NamedTuple):
+    """Records whose changes the dashboard tells at once.
+
+    Changes reach it through the table of changes: a migration has the triggers that
+    `tocsin.core.storage.changes.recorded` returns.
+    """
+
+    topic: str  # of the changes
+    event: str  # events are called after it: `job` is told as `job.updated` and `job.deleted`
+    records: Name  # async: gets IDs as well, returns by ID the records that exist, as lists of the dashboard show them
+    tells_new: bool = False  # a new one is told as `job.created`, else as an update, too
+
+
 # Every start makes this class: without `__eq__`, `__repr__` and slots that takes half as long.
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Feature:
@@ -88,6 +101,7 @@ class Feature:
     bot_commands: tuple[BotCommand, ...] = ()
     gateway_routes: Name = ""  # returns `GatewayRoute`s
     dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
+    live: tuple[LiveTopic, ...] = ()
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
     starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
     subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "tocsin.features"
 # What the tables, audit actions and settings of the core begin with.
 RESERVED = frozenset((
-    "access", "audit", "bot", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "leases",
+    "access", "audit", "bot", "changes", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "leases",
     "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token",
 ))  # fmt: skip
 

@@ -1,5 +1,7 @@
 """The tables of runs. A released migration is never edited; a new one is added."""
 
+from tocsin.core.storage.changes import recorded, recorded_as_update
+
 MIGRATIONS = (
     """
     CREATE TABLE runs (
@@ -71,4 +73,7 @@ MIGRATIONS = (
         PRIMARY KEY (run_id, step)
     ) WITHOUT ROWID;
     """,
+    # Every change that people are shown sets one of these columns.
+    recorded("runs", "runs", columns=("status", "delivery_status"))
+    + recorded_as_update("run_parts", "runs", key="run_id"),
 )

@@ -1,6 +1,6 @@
 """What cron is to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand, LiveTopic
 from tocsin.features.cron.audit_actions import (
     CRON,
     CRON_ADD,
@@ -26,6 +26,7 @@ FEATURE = Feature(
     ),
     open="tocsin.features.cron.opening:open_cron",
     checks=(FeatureCheck("tocsin.features.cron.checks:check_cron", at_start=True),),
+    live=(LiveTopic("cron", "cron", "tocsin.features.cron.opening:live_records"),),
     subsystems={"cron": "tocsin.features.cron.opening:subsystem_of"},
     schedulers=("tocsin.features.cron.opening:scheduler_of",),
 )

@@ -1,5 +1,9 @@
 """The cron jobs of a data directory as the rest of the program uses them."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -8,6 +12,8 @@ from tocsin.features.context import (
     SubsystemState,
     SubsystemStatus,
 )
+from tocsin.features.cron.model import UnknownJobError
+from tocsin.features.cron.records import job_record
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.model import RunKind
@@ -22,6 +28,15 @@ def open_cron(context: FeatureContext) -> CronJobs:
 def scheduler_of(jobs: CronJobs) -> Scheduler:
     """Return what runs the jobs beside the other services."""
     return jobs.scheduler()
+
+
+async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by ID the records of those jobs that there are."""
+    found = {}
+    for job_id in ids:
+        with suppress(UnknownJobError):  # it was removed meanwhile
+            found[job_id] = await job_record(jobs, await jobs.get(job_id), detailed=False)
+    return found
 
 
 async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:

@@ -1,5 +1,7 @@
 """The tables of cron jobs. A released migration is never edited; a new one is added."""
 
+from tocsin.core.storage.changes import recorded
+
 MIGRATIONS = (
     # `cursor` is the instant up to which everything is decided, `next_at` when the scheduler has to look again.
     # `cron_unsettled` names runs of which something is still to be done: to begin, or after their end.
@@ -36,4 +38,5 @@ MIGRATIONS = (
         at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    recorded("cron_jobs", "cron"),
 )

@@ -1,6 +1,6 @@
 """What notifications are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand, LiveTopic
 from tocsin.features.notifications.audit_actions import (
     NOTIFICATION_CREATE,
     NOTIFICATION_DELETE,
@@ -33,6 +33,7 @@ FEATURE = Feature(
     services=(f"{_FOLDER}.opening:forwarder_of",),
     hourly=f"{_FOLDER}.opening:prune",
     dashboard_routes=f"{_FOLDER}.routes:notification_operations",
+    live=(LiveTopic("notifications", "notification", f"{_FOLDER}.opening:live_records", tells_new=True),),
     provides={
         "notify": f"{_FOLDER}.opening:notify_of",
         "unread_notices": f"{_FOLDER}.opening:unread_of",

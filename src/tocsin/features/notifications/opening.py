@@ -1,6 +1,7 @@
 """The notifications of a data directory as the rest of the program uses them."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tocsin.channels.contract import PLAIN
@@ -93,6 +94,11 @@ def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
 async def status_of(opened: OpenNotifications) -> list[str]:
     """Return the line for `/status`."""
     return [f"Notifications: {(await opened.service.unread()).count} unread"]
+
+
+async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Return by ID the records of those notifications that there are."""
+    return {found.id: found.as_document() for found in await opened.service.store.several(ids)}
 
 
 async def prune(opened: OpenNotifications) -> None:

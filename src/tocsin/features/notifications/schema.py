@@ -1,5 +1,7 @@
 """The tables of notifications. A released migration is never edited; a new one is added."""
 
+from tocsin.core.storage.changes import recorded
+
 MIGRATIONS = (
     """
     CREATE TABLE notifications (
@@ -31,4 +33,5 @@ MIGRATIONS = (
         until REAL NOT NULL
     ) STRICT;
     """,
+    recorded("notifications", "notifications", columns=("title", "body", "level", "link", "count", "read_at")),
 )

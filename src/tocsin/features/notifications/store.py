@@ -77,6 +77,15 @@ class NotificationStore:
         """Return the only notification whose ID, or the last group of it, begins with `text`."""
         return await self._database.read(lambda connection: _find(connection, text))
 
+    async def several(self, ids: Sequence[str]) -> list[Notification]:
+        """Return those of these IDs that there are."""
+        sql = f"SELECT {_COLUMNS} FROM notifications WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+
+        def work(connection: sqlite3.Connection) -> list[Notification]:
+            return [_notification(row) for row in connection.execute(sql, ids)]
+
+        return await self._database.read(work)
+
     async def search(self, query: NotificationFilter, now: float) -> NotificationPage:
         """Return the newest matching notifications."""
         conditions, values = _conditions(query, now)

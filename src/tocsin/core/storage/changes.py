@@ -1,0 +1,68 @@
+"""The table of changes: which records were created, updated or deleted, whichever process did it.
+
+Triggers write its rows in the transaction of each change: none is missing, and none tells of what did not happen.
+`core/storage/change_feed.py` reads it. This module is text alone, because every start reads the tables of features.
+"""
+
+from collections.abc import Sequence
+
+# Rows within both limits are kept: the newest so many, and those of so many seconds.
+KEEP_ROWS, KEEP_S = 1_000, 300
+# However fast records change, no more rows than these are kept.
+MOST_ROWS = 100_000
+_TIDY_EVERY, _TIDY_AT_MOST = 100, 500  # rows: deleting a few at a time costs no write much
+
+_NOW = "(julianday('now') - 2440587.5) * 86400.0"  # Unix seconds; `unixepoch('subsec')` needs SQLite 3.42
+
+# A released migration is never edited; a new one is added. AUTOINCREMENT: the numbers of deleted rows stay used.
+MIGRATIONS = (
+    f"""
+    CREATE TABLE changes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        topic TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        at REAL NOT NULL DEFAULT ({_NOW})
+    ) STRICT;
+    CREATE TRIGGER changes_tidy AFTER INSERT ON changes WHEN new.seq % {_TIDY_EVERY} = 0 BEGIN
+        DELETE FROM changes
+        WHERE seq IN (SELECT seq FROM changes WHERE seq <= new.seq - {KEEP_ROWS} ORDER BY seq LIMIT {_TIDY_AT_MOST})
+            AND (at < new.at - {KEEP_S} OR at > new.at + {KEEP_S} OR seq <= new.seq - {MOST_ROWS});
+    END;
+    """,  # noqa: S608  # our own numbers
+)
+
+
+def recorded(table: str, topic: str, *, key: str = "id", columns: Sequence[str] = ()) -> str:
+    """Return a migration that has every change of `table` recorded under `topic`, named by the column `key`.
+
+    With `columns`, only updates that set one of these count. It belongs behind the migrations that create the table.
+    """
+    return "".join(
+        _trigger(f"{table}_{kind}", f"{event} ON {table}", topic, f"{row}.{key}", kind)
+        for kind, event, row in (
+            ("created", "INSERT", "new"),
+            ("updated", _update(columns), "new"),
+            ("deleted", "DELETE", "old"),
+        )
+    )
+
+
+def recorded_as_update(table: str, topic: str, *, key: str) -> str:
+    """Return a migration that has new and changed rows of `table` recorded as updates of what `key` names.
+
+    For what belongs to a record and has a table of its own, such as the steps of a run.
+    """
+    return "".join(
+        _trigger(f"{table}_{word}", f"{word.upper()} ON {table}", topic, f"new.{key}", "updated")
+        for word in ("insert", "update")
+    )
+
+
+def _update(columns: Sequence[str]) -> str:
+    return f"UPDATE OF {', '.join(columns)}" if columns else "UPDATE"
+
+
+def _trigger(name: str, event: str, topic: str, subject: str, kind: str) -> str:
+    insert = f"INSERT INTO changes (topic, subject, kind) VALUES ('{topic}', {subject}, '{kind}')"  # noqa: S608  # our own words
+    return f"CREATE TRIGGER changes_of_{name} AFTER {event} BEGIN {insert}; END;\n"
