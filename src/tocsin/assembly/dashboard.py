@@ -7,28 +7,38 @@ from tocsin.core.errors import TocsinError
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
+    from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
 
 
-def dashboard_of(app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any]) -> Any:
-    """Return the dashboard as an ASGI application; `guard` finds out who calls."""
+def dashboard_of(
+    app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any], live: "LiveUpdates | None" = None
+) -> Any:
+    """Return the dashboard as an ASGI application; `guard` finds out who calls.
+
+    `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages are told of nothing.
+    """
+    from tocsin.assembly.live import event_hub
     from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard
 
+    live = live or event_hub(app)
     parts = DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
         keys=app.keys,
         guard=guard,
-        operations=[*_core_operations(app, draining), *app.features.dashboard_routes()],
+        live=live,
+        operations=[*_core_operations(app, draining, live), *app.features.dashboard_routes()],
     )
     return build_dashboard(parts)
 
 
-def _core_operations(app: "App", draining: Callable[[], bool]) -> "list[Operations]":
+def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdates") -> "list[Operations]":
     from tocsin.assembly.abilities import run_control_of
     from tocsin.assembly.status import status_report
     from tocsin.web.dashboard.operations.health import HealthReports, health_operations
     from tocsin.web.dashboard.operations.runs import run_operations
+    from tocsin.web.dashboard.operations.stream import stream_operations
 
     started = app.clock.monotonic()
 
@@ -42,6 +52,7 @@ def _core_operations(app: "App", draining: Callable[[], bool]) -> "list[Operatio
     return [
         health_operations(reports),
         run_operations(app.runs, lambda: run_control_of(app)),
+        stream_operations(live),
     ]
 
 

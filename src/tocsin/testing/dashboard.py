@@ -87,9 +87,12 @@ class DashboardClient:
 
 
 @asynccontextmanager
-async def open_dashboard(app: App) -> AsyncIterator[DashboardClient]:
-    """Return a client of the dashboard of `app`, signed in as an administrator; who calls is taken at its word."""
-    yield DashboardClient(dashboard_of(app, lambda: False, _trusting))
+async def open_dashboard(app: App, live: Any = None) -> AsyncIterator[DashboardClient]:
+    """Return a client of the dashboard of `app`, signed in as an administrator; who calls is taken at its word.
+
+    `live` is the event hub, where the test needs one.
+    """
+    yield DashboardClient(dashboard_of(app, lambda: False, _trusting, live))
 
 
 def _trusting(app: Any) -> Any:

@@ -18,6 +18,7 @@ from tocsin.features.notifications.model import (
 from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -80,7 +81,13 @@ class UpdatedCount(ResponseModel):
 
 
 _FEEDS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {JSON_FEED: {"schema": {"type": "object"}}, ATOM: {"schema": {"type": "string"}}}}
+    200: {
+        "content": {
+            JSON_FEED: {"schema": {"type": "object"}},
+            ATOM: {"schema": {"type": "string"}},
+            EVENT_STREAM: {"schema": {"type": "string"}},
+        }
+    }
 }
 
 
@@ -157,8 +164,14 @@ class NotificationRoutes:
         "GET", "/api/notifications/feed", problems=("not-acceptable",), responses=_FEEDS, response_class=Response
     )
     async def get_notification_feed(self, request: Request) -> Any:
-        """Return the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`."""
+        """Return the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`.
+
+        With `Accept: text/event-stream` it streams `notification.created`, `notification.updated` and
+        `notification.deleted` as they happen.
+        """
         media = _feed_type(request.headers.get("accept", ""))
+        if media == EVENT_STREAM:
+            return await request.app.state.live.open({"notifications"}, last_event_id(request))
         found = (await self._notices.search(NotificationFilter(limit=FEED_ITEMS))).items
         if media == ATOM:
             return Response(
@@ -201,6 +214,8 @@ def _feed_type(accept: str) -> str:
     for media in wanted or ["*/*"]:
         if media in {ATOM, "application/xml", "text/xml"}:
             return ATOM
+        if media == EVENT_STREAM:
+            return EVENT_STREAM
         if media in {JSON_FEED, "application/json", "application/*", "*/*"}:
             return JSON_FEED
-    raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED} or {ATOM}.")
+    raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")

@@ -18,6 +18,7 @@ from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER,
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
+from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operations
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, HeadAndOptions, WholeBody, allow
@@ -35,6 +36,7 @@ class DashboardDependencies:
     keys: IdempotencyKeys
     guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls, and refuses strangers and other sites' pages
     operations: Sequence[Operations]
+    live: LiveUpdates  # what tells open pages of changes
     pages: Sequence[BaseRoute] = ()  # what a browser shows
 
 
@@ -49,7 +51,7 @@ def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
         redirect_slashes=False,
         exception_handlers={HttpProblemError: _answer_problem, HTTPException: _answer_refusal},
     )
-    app.state.keys = parts.keys
+    app.state.keys, app.state.live = parts.keys, parts.live
     described = Operations("health", OpenApiRoutes(lambda: describe_dashboard(app)))
     app.router.routes[:] = [
         *(route for area in (*parts.operations, described) for route in area.routes),

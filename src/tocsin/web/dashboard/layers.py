@@ -105,7 +105,7 @@ class HeadAndOptions:
                 message = {"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)}
             await send(message)
 
-        await self._app({**scope, "method": "GET"}, receive, without_body)
+        await self._app({**scope, "method": "GET", "tocsin.head": True}, receive, without_body)
 
 
 def allow(methods: frozenset[str]) -> str:

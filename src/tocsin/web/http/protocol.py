@@ -90,6 +90,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED:
             raise _RefusedError(f"More than {MAX_PIPELINED} requests were sent without waiting for an answer.")
         super().on_message_begin()
+        scope: Any = self.scope
+        scope["tocsin.cut_off"] = self.cut_off  # for streams: who reads no more would hold up the end of one
         self._in_head = self._arriving = True
         self._overhead_bytes = self._body_bytes = self._chunks = 0
 

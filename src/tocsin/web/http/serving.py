@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from tocsin.core.config.variables import Network
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import reason_of
-from tocsin.web.http.connections import ConnectionLimits
+from tocsin.web.http.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimits
 from tocsin.web.http.protocol import BoundedProtocol
 from tocsin.web.http.refusals import RefusalLog
 
@@ -46,6 +46,8 @@ class Service:
     port_variable: str
     build: Callable[[Callable[[], bool]], ASGIApp]
     trusted_proxies: Sequence[Network] = ()
+    max_connections: int = MAX_CONNECTIONS
+    max_per_address: int = MAX_PER_ADDRESS
 
 
 class _Server(uvicorn.Server):
@@ -109,7 +111,9 @@ def listen(service: Service) -> Iterator[socket.socket]:
 
 def _server(service: Service) -> _Server:
     holder: list[_Server] = []
-    limits = ConnectionLimits(service.trusted_proxies)
+    limits = ConnectionLimits(
+        service.trusted_proxies, total=service.max_connections, per_address=service.max_per_address
+    )
     # A function that makes the protocol serves where uvicorn asks for its class.
     protocol: Any = partial(BoundedProtocol, limits=limits, refusals=RefusalLog(time.monotonic))
     config = uvicorn.Config(

@@ -1,0 +1,151 @@
+"""Server-sent events: how they are written, and a response that goes on until one side ends it.
+
+The form is that of https://html.spec.whatwg.org/multipage/server-sent-events.html.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tocsin.core.text.compact_json import to_json
+
+EVENT_STREAM = "text/event-stream"
+# What may wait for one reader who reads slower than things happen.
+MAX_WAITING_BYTES = 1024 * 1024
+# How often something is sent, so that neither side, nor a proxy between them, takes the silence for an end.
+PING_S = 15.0
+PING = b": ping\n\n"
+RETRY_MS = 2000
+# What tells a reader that events are missing and everything is to be fetched anew.
+RESYNC = "resync"
+
+
+def encode_event(name: str, data: object, id: str = "") -> bytes:  # noqa: A002
+    """Return an event; one without an id leaves the reader's `Last-Event-ID` as it is."""
+    head = f"id: {id}\n" if id else ""
+    return f"{head}event: {name}\ndata: {to_json(data)}\n\n".encode()
+
+
+def encode_greeting(id: str = "") -> bytes:  # noqa: A002
+    """Return what a stream begins with: after what time to connect again, and after which event it begins."""
+    head = f"id: {id}\n" if id else ""
+    return f"retry: {RETRY_MS}\n{head}\n".encode()
+
+
+def last_event_id(request: Request) -> str:
+    """Return the last event that the client saw, empty where it saw none."""
+    return request.headers.get("last-event-id", "")
+
+
+class LiveUpdates(Protocol):
+    """What tells of changes of all records; the dashboard has one, in `request.app.state.live`."""
+
+    @property
+    def topics(self) -> Collection[str]:
+        """The topics there are."""
+        ...
+
+    async def open(self, topics: Collection[str], last_event_id: str = "") -> "EventStreamResponse":
+        """Return a stream of the changes of these topics, after the event that the client saw last."""
+        ...
+
+
+class OpenStream:
+    """What one reader is still to be sent."""
+
+    __slots__ = ("_cut_off", "_max_bytes", "_over", "_ready", "_waiting", "_waiting_bytes")
+
+    def __init__(self, max_bytes: int = MAX_WAITING_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._ready = asyncio.Event()
+        self._over = False
+        self._cut_off: Callable[[], None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it takes nothing more."""
+        return self._over
+
+    def send(self, events: bytes) -> None:
+        """Send this as soon as the reader takes it; where too much waits already, the reader is dropped."""
+        if self._over:
+            return
+        self._waiting.append(events)
+        self._waiting_bytes += len(events)
+        if self._waiting_bytes > self._max_bytes:
+            self.drop()
+        self._ready.set()
+
+    def end(self) -> None:
+        """Send what waits, and nothing more."""
+        self._over = True
+        self._ready.set()
+
+    def drop(self) -> None:
+        """Send nothing more, and do not wait for the reader to take what is on its way."""
+        self._waiting.clear()
+        self.end()
+        cut_off, self._cut_off = self._cut_off, None
+        if cut_off is not None:
+            cut_off()
+
+    def on_drop(self, cut_off: Callable[[], None] | None) -> None:
+        """Call `cut_off` when the reader is dropped."""
+        self._cut_off = cut_off
+
+    async def next(self) -> bytes:
+        """Return all that waits, once there is something; nothing at the end."""
+        while not self._waiting and not self._over:
+            self._ready.clear()
+            await self._ready.wait()
+        events = b"".join(self._waiting)
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        return events
+
+
+class EventStreamResponse(Response):
+    """Sends what comes into a stream until that ends or the client goes; then `closed` is called."""
+
+    media_type = EVENT_STREAM
+    charset = "utf-8"
+
+    def __init__(self, stream: OpenStream, closed: Callable[[], None]) -> None:
+        self._stream = stream
+        self._closed = closed
+        # A proxy that collects an answer before it passes it on would hold events back.
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as an ASGI application."""
+        self._stream.on_drop(scope.get("tocsin.cut_off"))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            if scope["method"] != "HEAD" and not scope.get("tocsin.head"):
+                await self._send_events(receive, send)
+            self._stream.on_drop(None)  # the connection stays open for the client's next request
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self._stream.drop()
+            self._closed()
+
+    async def _send_events(self, receive: Receive, send: Send) -> None:
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(self._until_gone(receive))
+            while events := await self._stream.next():
+                await send({"type": "http.response.body", "body": events, "more_body": True})
+            watching.cancel()
+
+    async def _until_gone(self, receive: Receive) -> None:
+        """End the stream when the client has gone: nothing that is sent would tell."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._stream.drop()

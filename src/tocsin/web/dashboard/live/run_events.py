@@ -1,0 +1,94 @@
+"""Runs and their output as events."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.document import timestamp
+from tocsin.rest.event_stream import encode_event
+from tocsin.runs.document import summary_document
+from tocsin.runs.log_file import LogFollower, path_of
+from tocsin.runs.model import TERMINAL, Line, Run
+from tocsin.runs.store import RunStore
+
+RUNS = "runs"
+# Each has its log open; the output of further runs is not told until one of these has ended.
+MAX_FOLLOWED = 200
+MAX_TOLD = 1_000
+# Of what a run printed since the last look; who is shown all lines fetches those before, by their numbers.
+MAX_LINES = 500
+
+
+class RunEvents:
+    """The records of runs, and what active runs print while somebody listens."""
+
+    def __init__(self, store: RunStore, directory: Path, clock: Clock) -> None:
+        """`directory` has the logs of runs."""
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._followed: dict[str, LogFollower] = {}
+        self._ended: set[str] = set()  # they are read once more
+        self._told: deque[str] = deque(maxlen=MAX_TOLD)  # all their lines were told
+        self._since: float | None = None  # when following began
+
+    async def begin(self) -> None:
+        """Follow the runs that are active now, from here on."""
+        if self._since is not None:
+            return
+        since = self._clock.now()
+        active = [orphan.run for orphan in await self._store.active()]
+        self._since = since
+        for run in active:
+            self._follow(run)
+        await asyncio.to_thread(self._read)
+
+    def end(self) -> None:
+        """Follow no run any more."""
+        for follower in self._followed.values():
+            follower.close()
+        self._followed.clear()
+        self._ended.clear()
+        self._told.clear()
+        self._since = None
+
+    async def records(self, run_ids: Sequence[str]) -> Mapping[str, Any]:
+        """Return by ID the records of those runs that there are; from now on their output is told."""
+        runs = await self._store.several(run_ids)
+        self._ended |= set(run_ids) - {run.id for run in runs if run.status not in TERMINAL}
+        for run in runs:
+            # One that began and ended since the last look is followed, too.
+            if run.status not in TERMINAL or (self._since and run.queued_at >= self._since):
+                self._follow(run)
+        return {run.id: summary_document(run) for run in runs}
+
+    async def log_events(self) -> list[tuple[str, bytes]]:
+        """Return what followed runs have printed since the last time."""
+        if not self._followed:
+            self._ended.clear()
+            return []
+        ended, self._ended = self._ended, set()
+        printed = await asyncio.to_thread(self._read)
+        for run_id in ended & self._followed.keys():
+            self._followed.pop(run_id).close()
+            self._told.append(run_id)
+        return [(RUNS, _log_event(run_id, lines)) for run_id, lines in printed.items() if lines]
+
+    def _follow(self, run: Run) -> None:
+        known = run.id in self._followed or run.id in self._told
+        if self._since is not None and not known and len(self._followed) < MAX_FOLLOWED:
+            self._followed[run.id] = LogFollower(path_of(self._directory, run.id, run.queued_at))
+
+    def _read(self) -> dict[str, list[Line]]:
+        return {run_id: follower.read() for run_id, follower in self._followed.items()}
+
+
+def _log_event(run_id: str, lines: Sequence[Line]) -> bytes:
+    """Return an event without an id: what it tells is in no feed of changes."""
+    shown = [
+        {"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text} for line in lines[-MAX_LINES:]
+    ]
+    return encode_event("run.log", {"run_id": run_id, "lines": shown})

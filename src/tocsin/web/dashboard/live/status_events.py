@@ -1,0 +1,49 @@
+"""Tells when a subsystem, a service or the whole gets another state."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tocsin.core.time.clock import Clock
+
+STATUS = "status"
+EVERY_S = 5.0
+# Where no record changed, states change because of what is outside, such as a provider or a disk.
+QUIET_EVERY_S = 30.0
+
+
+class StatusEvents:
+    """Compares the status with the last one."""
+
+    every_s = EVERY_S
+
+    def __init__(self, document: Callable[[], Awaitable[Mapping[str, Any]]], clock: Clock) -> None:
+        """`document` returns the status as the dashboard shows it."""
+        self._document = document
+        self._clock = clock
+        self._states: Mapping[str, object] = {}
+        self._looked_at = 0.0
+        self._seen = -1
+
+    def forget(self) -> None:
+        """Begin anew: nobody listens."""
+        self._states, self._seen = {}, -1
+
+    async def changed(self, end: int) -> Mapping[str, Any] | None:
+        """Return the status if any state is another than the last time; `end` numbers the last change of records."""
+        now = self._clock.monotonic()
+        if self._states and end == self._seen and now - self._looked_at < QUIET_EVERY_S:
+            return None
+        self._seen, self._looked_at = end, now
+        found = await self._document()
+        states, before = _states(found), self._states
+        self._states = states
+        return found if before and states != before else None
+
+
+def _states(document: Mapping[str, Any]) -> dict[str, object]:
+    return {
+        "status": document["status"],
+        **{name: subsystem["status"] for name, subsystem in document["subsystems"].items()},
+        **{f"service {service['name']}": service["status"] for service in document["services"]},
+        "attention": [item["message"] for item in document["attention"]],
+    }
