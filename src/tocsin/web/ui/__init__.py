@@ -1,0 +1,1 @@
+"""What the browser runs: modules without a build, and what serves them."""

@@ -1,0 +1,81 @@
+"""The browser's files: read once, joined, compressed and named by their content."""
+
+import gzip
+import hashlib
+import mimetypes
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tocsin import __version__
+from tocsin.web.ui.joining import joined
+
+ROOT: Final = Path(__file__).parent
+ENTRY: Final = "shell/main.js"
+# Most pages need these: they come with the frame.
+COMMON: Final = ("lib/page.js", "lib/list.js", "parts/page_head.js", "parts/dialog.js", "parts/action.js")
+# In this order: later files build on the tokens.
+STYLES: Final = ("style/tokens.css", "style/base.css", "style/layout.css", "style/parts.css", "style/pages.css")
+STYLE: Final = "style.css"
+DOCUMENT: Final = "index.html"
+_SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+_TEXT = "; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file as it is sent, plain and compressed."""
+
+    body: bytes
+    media_type: str
+    compressed: bytes = field(repr=False)
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """All files: the document, and what it loads by paths below `/static/<version>/`."""
+
+    version: str
+    document: Asset
+    files: dict[str, Asset]
+
+    @property
+    def prefix(self) -> str:
+        """Return the path below which the files of this version lie."""
+        return f"/static/{self.version}"
+
+
+def load_assets(root: Path = ROOT) -> Assets:
+    """Read all files of the dashboard; the version is a digest of their contents."""
+    texts = {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(root.rglob("*"))
+        if path.suffix in _SERVED
+    }
+    modules = {name: text for name, text in texts.items() if name.endswith(".js") and "/" in name}
+    styles = {name: text for name, text in texts.items() if name.endswith(".css") and name not in STYLES}
+    style = "\n".join(texts[name] for name in STYLES)
+    rest = {name: text for name, text in texts.items() if name not in modules and not name.endswith(".css")}
+    served = {**rest, **joined(ENTRY, modules, COMMON), **styles, STYLE: style}
+    document = (root / DOCUMENT).read_text(encoding="utf-8")
+    version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
+    page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
+    return Assets(
+        version, _asset(page, "text/html"), {name: _asset(text, _media_type(name)) for name, text in served.items()}
+    )
+
+
+def _asset(text: str, media_type: str) -> Asset:
+    body = text.encode()
+    # Without a time in the header the same text gives the same bytes.
+    return Asset(body, media_type + _TEXT, gzip.compress(body, 9, mtime=0), f'"{_digest(text)}"')
+
+
+def _media_type(name: str) -> str:
+    suffix = Path(name).suffix
+    return _SERVED.get(suffix) or mimetypes.types_map[suffix]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,51 @@
+// Lists that come in pages.
+import { api } from "../lib/api.js";
+
+/**
+ * @template T
+ * @typedef {import("../types/records.js").List<T>} List
+ */
+
+/**
+ * What `Table` calls to show more; undefined where there is no more.
+ * @template T
+ * @param {List<T>} data
+ * @param {(change: (data: List<T>) => List<T>) => void} change
+ * @param {string} path
+ * @param {import("../lib/api.js").CallOptions["query"]} [query]  The one that the first page was read with.
+ */
+export function nextPage(data, change, path, query) {
+  const cursor = data.next_cursor;
+  if (!cursor) return undefined;
+  return async () => {
+    const more = await api.get(path, { ...query, cursor });
+    change((now) => ({ ...more, items: [...now.items, ...more.items] }));
+  };
+}
+
+/**
+ * Put a record in the place of the one with the same key; a new one comes first.
+ * @template {object} T
+ * @template {{items: T[]}} L
+ * @param {L} data
+ * @param {T} record
+ * @param {keyof T} key
+ * @returns {L}
+ */
+export function withRecord(data, record, key) {
+  const known = data.items.some((item) => item[key] === record[key]);
+  const items = known ? data.items.map((item) => (item[key] === record[key] ? record : item)) : [record, ...data.items];
+  return { ...data, items };
+}
+
+/**
+ * @template {object} T
+ * @template {{items: T[]}} L
+ * @param {L} data
+ * @param {T[keyof T]} value
+ * @param {keyof T} key
+ * @returns {L}
+ */
+export function withoutRecord(data, value, key) {
+  return { ...data, items: data.items.filter((item) => item[key] !== value) };
+}

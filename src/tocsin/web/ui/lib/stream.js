@@ -1,0 +1,196 @@
+// One stream for all tabs of a browser: the tab that holds the lock reads it and tells the others.
+import { call, session } from "../lib/api.js";
+import { readEvents, StreamRefused } from "../lib/sse.js";
+import { signal } from "../lib/store.js";
+
+/** @typedef {import("../lib/sse.js").ServerEvent} ServerEvent */
+/**
+ * @typedef {object} Liveness
+ * @property {"connecting" | "live" | "retrying"} state
+ * @property {number} since  When this state began, by the browser's clock.
+ * @property {number} [retryAt]
+ */
+
+const PATH = "/api/jobs/stream/updates?topics=jobs,branches,runs,cron,notifications,status";
+const FIRST_RETRY_MS = 1000;
+const LAST_RETRY_MS = 30_000;
+const POLL_MS = 30_000;
+const STALE_MS = 30_000;
+const HIDDEN_MS = 60_000;
+/** What a page must read again after: events may have been lost. */
+const RESYNC = "resync";
+
+/** Whether updates arrive. */
+export const liveness = signal(/** @type {Liveness} */ ({ state: "connecting", since: Date.now() }));
+/** Whether what the page shows may be old: no updates for half a minute. */
+export const stale = signal(false);
+/** What GET /api/status said last. */
+export const status = signal(/** @type {any} */ (null));
+
+/** @type {Set<{types: string, hear: (event: ServerEvent) => void}>} */
+const listeners = new Set();
+const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("tocsin") : null;
+let leading = false;
+let retryMs = FIRST_RETRY_MS;
+let lastId = "";
+let started = false;
+
+/**
+ * Hear events of the server in this tab.
+ * @param {string} types  Separated by spaces; `run.*` is all that begin so. `resync` always comes.
+ * @param {(event: ServerEvent) => void} hear
+ * @returns {() => void}  What ends it.
+ */
+export function listen(types, hear) {
+  const listener = { types: ` ${types} ${RESYNC} `, hear };
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** @param {ServerEvent} event */
+function tell(event) {
+  if (event.type === "status.changed") void refreshStatus();
+  const family = event.type.split(".")[0];
+  for (const { types, hear } of [...listeners]) {
+    if (types.includes(` ${event.type} `) || types.includes(` ${family}.* `)) hear(event);
+  }
+}
+
+/** Begin to hear updates; called once, by the shell. */
+export function startStream() {
+  if (started) return;
+  started = true;
+  channel?.addEventListener("message", onMessage);
+  watchVisibility();
+  setInterval(checkStale, 5000);
+  // Web Locks need HTTPS or localhost. Elsewhere each tab reads for itself.
+  if (navigator.locks && channel) {
+    void navigator.locks.request("tocsin-stream", lead);
+    if (!leading) channel.postMessage({ kind: "hello" });
+  } else void lead();
+}
+
+/** @returns {Promise<never>} */
+async function lead() {
+  leading = true;
+  for (;;) {
+    await signedIn();
+    await readOnce();
+    const retryAt = Date.now() + retryMs;
+    setLiveness({ state: "retrying", since: sinceOf("retrying"), retryAt });
+    await new Promise((done) => {
+      setTimeout(done, retryMs);
+      addEventListener("online", done, { once: true });
+    });
+    retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+  }
+}
+
+async function readOnce() {
+  const had = lastId;
+  try {
+    await readEvents(PATH, {
+      lastId,
+      signal: new AbortController().signal,
+      onOpen() {
+        const wasDown = liveness.get().state === "retrying";
+        setLiveness({ state: "live", since: Date.now() });
+        if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
+        retryMs = FIRST_RETRY_MS;
+      },
+      onEvent(event) {
+        if (event.id) lastId = event.id;
+        spread(event);
+      },
+      onRetry: (ms) => (retryMs = Math.min(Math.max(ms, 250), LAST_RETRY_MS)),
+    });
+  } catch (error) {
+    if (error instanceof StreamRefused) {
+      if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // asks for the login
+      if (error.retryAfter) retryMs = error.retryAfter * 1000;
+    }
+  }
+}
+
+/** @param {ServerEvent} event */
+function spread(event) {
+  channel?.postMessage({ kind: "event", event });
+  tell(event);
+}
+
+/** @param {MessageEvent} message */
+function onMessage({ data }) {
+  if (data.kind === "event") tell(data.event);
+  else if (data.kind === "liveness") liveness.set(data.liveness);
+  else if (data.kind === "status") status.set(data.status);
+  else if (data.kind === "hello" && leading) {
+    channel?.postMessage({ kind: "liveness", liveness: liveness.get() });
+    if (status.get()) channel?.postMessage({ kind: "status", status: status.get() });
+  }
+}
+
+/** @param {Liveness} next */
+function setLiveness(next) {
+  liveness.set(next);
+  channel?.postMessage({ kind: "liveness", liveness: next });
+  checkStale();
+}
+
+/** @param {Liveness["state"]} state */
+function sinceOf(state) {
+  const known = liveness.get();
+  return known.state === state ? known.since : Date.now();
+}
+
+let polled = 0;
+function checkStale() {
+  const { state, since } = liveness.get();
+  const down = state !== "live" && Date.now() - since > STALE_MS;
+  stale.set(down);
+  // Without a stream the page still learns what changed, twice a minute.
+  if (down && leading && !document.hidden && Date.now() - polled > POLL_MS && session.get() === "in") {
+    polled = Date.now();
+    void refreshStatus(true);
+  }
+}
+
+/**
+ * Read the status again; only the tab that reads the stream does, for all.
+ * @param {boolean} [asPoll]
+ */
+export async function refreshStatus(asPoll = false) {
+  if (!leading && status.get()) return;
+  try {
+    keepStatus(await call("GET", "/api/status"));
+    if (asPoll) spread({ type: RESYNC, id: "", data: null });
+  } catch {
+    // The header shows that the server is away; what was read last stays.
+  }
+}
+
+/** @param {import("../lib/api.js").Answer} answer */
+function keepStatus(answer) {
+  status.set(answer.data);
+  channel?.postMessage({ kind: "status", status: answer.data });
+}
+
+/** @returns {Promise<void>} */
+function signedIn() {
+  return new Promise((done) => {
+    if (session.get() === "in") return done();
+    const end = session.watch((state) => {
+      if (state !== "in") return;
+      end();
+      done();
+    });
+  });
+}
+
+/** A tab that was hidden for long may have been put to sleep, and missed what was told. */
+function watchVisibility() {
+  let hiddenAt = 0;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) hiddenAt = Date.now();
+    else if (hiddenAt && Date.now() - hiddenAt > HIDDEN_MS) tell({ type: RESYNC, id: "", data: null });
+  });
+}

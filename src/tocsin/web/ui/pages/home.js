@@ -1,0 +1,126 @@
+// Home: what needs a person, how everything is, what ran and what will run.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { api } from "../lib/api.js";
+import { duration, number } from "../lib/format.js";
+import { useKeys } from "../lib/keys.js";
+import { definePage } from "../lib/page.js";
+import { go, link } from "../lib/router.js";
+import { useSignal } from "../lib/store.js";
+import { status } from "../lib/stream.js";
+import { Icon } from "../parts/icon.js";
+import { PageHead } from "../parts/page_head.js";
+import { Empty } from "../parts/states.js";
+import { Shape, Status, toneOf } from "../parts/status.js";
+import { Strip } from "../parts/strip.js";
+import { Time } from "../parts/time.js";
+import { HOME } from "../strings/home.js";
+
+/** @typedef {import("../types/records.js").StatusReport} StatusReport */
+
+export const page = definePage({
+  title: HOME.title,
+  /** The frame reads the status too: one answer serves both. @returns {Promise<StatusReport>} */
+  load: async ({ signal }) => status.get() ?? (await api.get("/api/status", {}, { signal })),
+  View: Home,
+  events: "status.changed",
+  onEvent: (data) => data, // the frame reads the status again, and `Home` watches it
+});
+
+/** @param {import("../lib/page.js").PageProps<StatusReport>} props */
+function Home({ data }) {
+  const report = /** @type {StatusReport} */ (useSignal(status) ?? data);
+  useKeys([{ keys: "n", label: HOME.newJob, run: () => go("#/cron/new") }]);
+  const actions = html`<a class="button" href="#/msg"><${Icon} name="msg" />${HOME.send}</a>
+    <a class="button button--primary" href="#/cron/new"><${Icon} name="plus" />${HOME.newJob}</a>`;
+  return html`
+    <${PageHead} title=${HOME.title} note=${html`<${Counts} runs=${report.runs} />`} actions=${actions} />
+    <${Attention} items=${report.attention} />
+    <${Steps} report=${report} />
+    <${Cards} subsystems=${report.subsystems} />
+    <${Strip} seen=${report.checked_at} />
+    <div class="columns">
+      <${Next} report=${report} />
+      <${Recent} report=${report} />
+    </div>
+    <${Services} report=${report} />`;
+}
+
+/** @param {{runs: StatusReport["runs"]}} props */
+function Counts({ runs }) {
+  const { stats } = HOME;
+  return html`<span class="counts">
+    ${runs.active + runs.queued > 0 && html`<a href="#/runs?status=running"><${Shape} tone="busy" />${HOME.active(runs.active, runs.queued)}</a>`}
+    <a href="#/runs?status=succeeded"><${Shape} tone="ok" />${number(runs.succeeded_24h)} ${stats.succeeded}</a>
+    <a href="#/runs?status=failed"><${Shape} tone=${runs.failed_24h ? "bad" : "off"} />${number(runs.failed_24h)} ${stats.failed}</a>
+    ${runs.missed_24h > 0 && html`<a href="#/runs?status=missed"><${Shape} tone="warn" />${number(runs.missed_24h)} ${stats.missed}</a>`}
+    <span class="muted">${stats.span}</span>
+  </span>`;
+}
+
+/** @param {{items: StatusReport["attention"]}} props */
+function Attention({ items }) {
+  if (!items.length) return html`<p class="all-well"><${Shape} tone="ok" size=${16} />${HOME.allWell}</p>`;
+  return html`<section class="attention" aria-labelledby="attention"><h2 id="attention">${HOME.attention}</h2>
+    <ul>${items.map(({ severity, message, link: target }) => {
+      const body = html`<${Shape} tone=${toneOf(severity)} size=${16} /><span dir="auto">${message}</span>`;
+      return html`<li class=${`attention__item attention__item--${toneOf(severity)}`} key=${message}>
+        ${target ? html`<a href=${target}>${body}<span class="attention__open">${HOME.open}<${Icon} name="right" size=${14} /></span></a>` : body}
+      </li>`;
+    })}</ul></section>`;
+}
+
+/** The first steps are loaded only while there are some to do. @param {{report: StatusReport}} props */
+function Steps({ report }) {
+  const [part, setPart] = useState(/** @type {{part: unknown} | null} */ (null));
+  const { messaging, cron } = report.subsystems;
+  const fresh = messaging?.status === "unconfigured" || cron?.status === "unconfigured" || cron?.counts.jobs === 0;
+  useEffect(() => {
+    if (fresh) void import("../pages/home_steps.js").then((module) => setPart({ part: module.FirstSteps }));
+  }, [fresh]);
+  return part && html`<${part.part} report=${report} />`;
+}
+
+/** @param {{subsystems: StatusReport["subsystems"]}} props */
+function Cards({ subsystems }) {
+  return html`<section aria-labelledby="areas"><h2 id="areas" class="visually-hidden">${HOME.areas}</h2>
+    <ul class="cards">${Object.entries(subsystems).map(([name, one]) => html`<li key=${name}>
+      <a class=${`card card--${toneOf(one.status)}`} href=${one.link}>
+        <span class="card__head"><${Icon} name=${name === "messaging" ? "msg" : name} /><strong>${HOME.names[name] ?? name}</strong>
+          <${Status} state=${one.status} quiet /></span>
+        <span class="card__text" dir="auto">${one.summary || HOME.noSummary}</span>
+        ${one.last_event_at && html`<span class="card__foot">${HOME.lastEvent} <${Time} at=${one.last_event_at} /></span>`}
+      </a></li>`)}</ul></section>`;
+}
+
+/** @param {{report: StatusReport}} props */
+function Next({ report }) {
+  const runs = report.next_runs;
+  return html`<section class="panel"><div class="panel__head"><h2>${HOME.next}</h2><span class="muted">${report.timezone}</span></div>
+    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${link("cron", run.job_id)}>
+      <span class="line__name" dir="auto">${run.name}</span><${Time} at=${run.at} zone=${report.timezone} clock /><span class="line__side"><${Time} at=${run.at} zone=${report.timezone} /></span></a></li>`)}</ul>`
+      : html`<${Empty} icon="cron" text=${HOME.nextNone} action=${html`<a class="button" href="#/cron/new">${HOME.newJob}</a>`}
+          command='tocsin cron add disk "*/15 * * * *" "df -h"' />`}
+  </section>`;
+}
+
+/** @param {{report: StatusReport}} props */
+function Recent({ report }) {
+  const runs = report.recent_runs;
+  return html`<section class="panel"><div class="panel__head"><h2>${HOME.recent}</h2><a href="#/runs">${HOME.allRuns}</a></div>
+    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.id}><a class="line" href=${link("runs", run.id)}>
+      <span class="line__name" dir="auto"><${Shape} tone=${toneOf(run.status)} />${run.subject_name}</span>
+      <span class="line__state"><${Status} state=${run.status} title=${run.reason ?? undefined} quiet /></span>
+      <span class="line__side">${duration(run.duration_ms)}</span>
+      <span class="line__side"><${Time} at=${run.finished_at ?? run.started_at ?? run.queued_at} /></span></a></li>`)}</ul>`
+      : html`<${Empty} icon="runs" text=${HOME.recentNone} />`}
+  </section>`;
+}
+
+/** @param {{report: StatusReport}} props */
+function Services({ report }) {
+  return html`<section class="services" aria-label=${HOME.services}>
+    ${report.services.map((service) => html`<span key=${service.name} title=${service.detail}><${Shape} tone=${toneOf(service.status)} />
+      ${HOME.serviceNames[service.name] ?? service.name}<span class="muted">${service.detail}</span></span>`)}
+    <span class="muted">${HOME.checked} <${Time} at=${report.checked_at} /></span>
+  </section>`;
+}

@@ -1,0 +1,42 @@
+// A button that copies; without HTTPS the browser's clipboard is closed, and the old way is taken.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { Icon } from "../parts/icon.js";
+import { PARTS } from "../strings/states.js";
+
+/**
+ * @param {string} text
+ * @returns {Promise<boolean>}  Whether it is on the clipboard.
+ */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "visually-hidden";
+    (document.querySelector("dialog[open]") ?? document.body).append(field); // outside a dialog nothing can be selected
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
+}
+
+/** @param {{text: string | (() => string), label?: string, wide?: boolean}} props */
+export function CopyButton({ text, label = PARTS.copy, wide = false }) {
+  const [said, say] = useState("");
+  useEffect(() => {
+    if (!said) return undefined;
+    const timer = setTimeout(() => say(""), 2000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = async () => {
+    const done = await copyText(typeof text === "function" ? text() : text);
+    say(done ? PARTS.copied : PARTS.copyFailed);
+  };
+  return html`<button type="button" class=${wide ? "button button--small" : "icon-button"} title=${said || label} aria-label=${label} onClick=${copy}>
+    <${Icon} name=${said === PARTS.copied ? "check" : "copy"} size=${15} />${wide && html`<span>${said || PARTS.copy}</span>`}
+    <span class="visually-hidden" role="status">${said}</span>
+  </button>`;
+}

@@ -1,0 +1,101 @@
+// A dialog of the browser's own: it keeps the focus, and Esc closes it.
+import { html, render, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Icon } from "../parts/icon.js";
+import { Failure } from "../parts/states.js";
+import { DIALOG, PARTS } from "../strings/states.js";
+
+/** @typedef {import("../vendor/preact.js").Child} Child */
+
+/**
+ * @param {{title: string, close: () => void, children?: Child, foot?: Child, wide?: boolean}} props
+ *   The focus goes to what has `autofocus`, else to the first field or button.
+ */
+export function Dialog({ title, close, children, foot, wide = false }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    const first = /** @type {HTMLElement | null} */ (dialog.current?.querySelector("[autofocus]") ?? null);
+    first?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  /** @param {Event} event */
+  const cancel = (event) => {
+    event.preventDefault();
+    close();
+  };
+  /** @param {MouseEvent} event */
+  const outside = (event) => {
+    if (event.target === dialog.current) close();
+  };
+  return html`<dialog class=${`dialog${wide ? " dialog--wide" : ""}`} ref=${dialog} aria-label=${title} onCancel=${cancel} onMouseDown=${outside}>
+    <div class="dialog__box">
+      <div class="dialog__head"><h2 dir="auto">${title}</h2>
+        <button type="button" class="icon-button" aria-label=${PARTS.close} onClick=${close}><${Icon} name="close" /></button></div>
+      <div class="dialog__body">${children}</div>
+      ${foot && html`<div class="dialog__foot">${foot}</div>`}
+    </div>
+  </dialog>`;
+}
+
+/**
+ * @typedef {object} Question
+ * @property {string} title  The effect as a question: `Delete disk-check?`
+ * @property {Child} text  What happens, and what cannot be undone.
+ * @property {string} action  What the button does: `Delete`.
+ * @property {boolean} [danger]
+ * @property {string} [typeName]  The person has to type this before the button works.
+ * @property {(() => Promise<unknown>)} [work]  Done while the dialog is open, which shows what goes wrong.
+ */
+
+/**
+ * Ask before something that cannot be taken back.
+ * @param {Question} question
+ * @returns {Promise<boolean>}  Whether the person agreed, and `work` was done.
+ */
+export function confirm(question) {
+  const host = document.createElement("div");
+  document.body.append(host);
+  return new Promise((answer) => {
+    /** @param {boolean} agreed */
+    const end = (agreed) => {
+      render(null, host);
+      host.remove();
+      answer(agreed);
+    };
+    render(html`<${Confirm} question=${question} end=${end} />`, host);
+  });
+}
+
+/** @param {{question: Question, end: (agreed: boolean) => void}} props */
+function Confirm({ question, end }) {
+  const { title, text, action, danger = false, typeName, work } = question;
+  const [typed, setTyped] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const ready = !busy && (!typeName || typed === typeName);
+  const agree = async () => {
+    if (!ready) return;
+    setBusy(true);
+    try {
+      await work?.();
+      end(true);
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  const foot = html`
+    <button type="button" class="button" autofocus onClick=${() => end(false)}>${PARTS.cancel}</button>
+    <button type="button" class=${`button ${danger ? "button--danger" : "button--primary"}`} disabled=${!ready} onClick=${agree}>
+      ${busy ? DIALOG.busy : action}</button>`;
+  return html`<${Dialog} title=${title} close=${() => end(false)} foot=${foot}>
+    <div class="prose">${text}</div>
+    ${typeName && html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${typeName}</code></span>
+      <input class="input" value=${typed} autocomplete="off" spellcheck=${false}
+        onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`}
+    ${error && html`<${Failure} error=${error} compact />`}
+  <//>`;
+}

@@ -1,0 +1,20 @@
+// The head of a page: its name, what it is about, and what can be done.
+import { html } from "../vendor/preact.js";
+import { Icon } from "../parts/icon.js";
+
+/** @typedef {import("../vendor/preact.js").Child} Child */
+
+/**
+ * @param {{title: Child, note?: Child, actions?: Child, back?: {href: string, label: string}}} props
+ *   `back` leads from one record to the list it belongs to.
+ */
+export function PageHead({ title, note, actions, back }) {
+  return html`<div class="page-head">
+    <div class="page-head__main">
+      ${back && html`<a class="page-head__back" href=${back.href}><${Icon} name="left" size=${14} />${back.label}</a>`}
+      <h1 dir="auto">${title}</h1>
+      ${note && html`<div class="page-head__note">${note}</div>`}
+    </div>
+    ${actions && html`<div class="page-head__actions">${actions}</div>`}
+  </div>`;
+}

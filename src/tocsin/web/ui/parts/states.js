@@ -1,0 +1,57 @@
+// What a page shows when there is nothing to show yet, nothing at all, or a problem.
+import { html } from "../vendor/preact.js";
+import { ApiProblem } from "../lib/api.js";
+import { CopyButton } from "../parts/copy.js";
+import { Icon } from "../parts/icon.js";
+import { Shape } from "../parts/status.js";
+import { PARTS } from "../strings/states.js";
+
+/** @typedef {import("../vendor/preact.js").Child} Child */
+
+/** @param {{lines?: number}} props */
+export function Loading({ lines = 4 }) {
+  const widths = Array.from({ length: lines }, (_, index) => `skeleton skeleton--${index % 3}`);
+  return html`<div class="loading" role="status">
+    <span class="visually-hidden">${PARTS.loading}</span>${widths.map((name) => html`<span class=${name}></span>`)}
+  </div>`;
+}
+
+/**
+ * One sentence, one button, and the command that does the same.
+ * @param {{text: Child, action?: Child, command?: string, icon?: string}} props
+ */
+export function Empty({ text, action, command, icon }) {
+  return html`<div class="empty">
+    ${icon && html`<${Icon} name=${icon} size=${28} />`}
+    <p>${text}</p>
+    ${action}
+    ${command && html`<p class="empty__command">${PARTS.sameOnCommandLine} <code>${command}</code>
+      <${CopyButton} text=${command} label=${`${PARTS.copy}: ${command}`} /></p>`}
+  </div>`;
+}
+
+/**
+ * @param {{error: unknown, retry?: () => void, compact?: boolean}} props
+ */
+export function Failure({ error, retry, compact = false }) {
+  const problem = error instanceof ApiProblem ? error : null;
+  const gone = problem?.status === 404;
+  const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
+  const detail = problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
+  const trace = problem ? "" : String(error instanceof Error ? (error.stack ?? error.message) : error);
+  return html`<div class=${compact ? "failure failure--compact" : "failure"} role="alert">
+    <p class="failure__title"><${Shape} tone="bad" size=${16} />${title}</p>
+    ${detail && html`<p>${detail}</p>`}
+    ${trace && html`<pre class="failure__trace" tabindex="0">${trace}</pre>`}
+    <div class="row">
+      ${retry && html`<button type="button" class="button" onClick=${retry}>${PARTS.retry}</button>`}
+      ${problem?.requestId && html`<${RequestId} id=${problem.requestId} />`}
+    </div>
+  </div>`;
+}
+
+/** @param {{id: string}} props */
+export function RequestId({ id }) {
+  return html`<span class="request-id">${PARTS.requestId} <code>${id}</code>
+    <${CopyButton} text=${id} label=${`${PARTS.copy} ${PARTS.requestId}`} /></span>`;
+}

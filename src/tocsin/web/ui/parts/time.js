@@ -1,0 +1,28 @@
+// Times and durations as elements: relative to read, absolute with the zone on hover and to machines.
+import { html } from "../vendor/preact.js";
+import { absolute, clockTime, duration, minute, now, relative } from "../lib/format.js";
+import { useSignal } from "../lib/store.js";
+import { PARTS } from "../strings/states.js";
+
+/**
+ * @param {{at: string | number | null | undefined, zone?: string, clock?: boolean, none?: string}} props
+ *   `clock` shows the time of day and not the distance; `none` is shown where there is no time.
+ */
+export function Time({ at, zone, clock = false, none = PARTS.never }) {
+  useSignal(minute); // the distance changes by itself
+  if (at === null || at === undefined || at === "") return html`<span class="muted">${none}</span>`;
+  const iso = new Date(at).toJSON();
+  if (!iso) return html`<span>${String(at)}</span>`;
+  const whole = absolute(at, zone);
+  return html`<time class="time" datetime=${iso} title=${whole}>${clock ? clockTime(at, zone) : relative(at, now())}</time>`;
+}
+
+/**
+ * How long something took, or has taken until now.
+ * @param {{ms?: number | null, since?: string | null}} props
+ */
+export function Duration({ ms, since }) {
+  useSignal(minute);
+  const taken = ms ?? (since ? now() - new Date(since).getTime() : null);
+  return html`<span class="time">${duration(taken)}</span>`;
+}

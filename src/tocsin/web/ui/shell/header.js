@@ -1,0 +1,93 @@
+// The bar above the page: search, whether updates arrive, the bell, theme and account.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { api, endLogin, reach, session } from "../lib/api.js";
+import { relative } from "../lib/format.js";
+import { isMac } from "../lib/keys.js";
+import { useSignal } from "../lib/store.js";
+import { liveness, status } from "../lib/stream.js";
+import { Icon } from "../parts/icon.js";
+import { Mark } from "../parts/mark.js";
+import { Popover } from "../parts/popover.js";
+import { Bell } from "../shell/bell.js";
+import { overlay } from "../shell/overlays.js";
+import { chooseTheme, theme } from "../shell/theme.js";
+import { toast } from "../parts/toast.js";
+import { SHELL } from "../strings/shell.js";
+
+/** @param {{version: string}} props */
+export function Header({ version }) {
+  return html`<header class="header">
+    <a class="brand brand--small" href="#/home" aria-label=${SHELL.toHome}><${Mark} /></a>
+    <button type="button" class="search-button" aria-label=${SHELL.searchLabel} onClick=${() => overlay.set("palette")}>
+      <${Icon} name="search" size=${16} /><span>${SHELL.search}</span><kbd>${isMac ? "⌘K" : "Ctrl K"}</kbd>
+    </button>
+    <span class="header__space"></span>
+    <${Live} /><${Bell} /><${Menu} version=${version} />
+  </header>`;
+}
+
+function Live() {
+  const { state, retryAt } = useSignal(liveness);
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    if (state !== "retrying") return undefined;
+    const timer = setInterval(() => redraw((count) => count + 1), 1000);
+    return () => clearInterval(timer);
+  }, [state]);
+  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000));
+  const long = { live: SHELL.live.liveTitle, connecting: SHELL.live.connecting, retrying: SHELL.live.retry(seconds) }[state];
+  const short = { live: SHELL.live.live, connecting: SHELL.live.connecting, retrying: seconds ? long : SHELL.live.connecting }[state];
+  return html`<span class=${`live live--${state}`} title=${long}><span class="live__dot"></span><span class="live__text">${short}</span></span>`;
+}
+
+/** @param {{version: string}} props */
+function Menu({ version }) {
+  return html`<${Popover} label=${SHELL.menu} button=${html`<${Icon} name="settings" />`}>
+    ${(/** @type {() => void} */ close) => html`<div class="menu">
+      <${ThemeSwitch} />
+      <button type="button" class="menu__item" onClick=${() => (close(), overlay.set("shortcuts"))}>
+        <${Icon} name="keyboard" />${SHELL.shortcuts}<kbd>?</kbd></button>
+      <button type="button" class="menu__item" onClick=${() => (close(), signOut())}><${Icon} name="logout" />${SHELL.signOut}</button>
+      <p class="menu__note">${SHELL.product} ${version}</p>
+    </div>`}
+  <//>`;
+}
+
+async function signOut() {
+  try {
+    await api.post("/logout");
+  } catch (error) {
+    toast.problem(error);
+    return;
+  }
+  status.set(null);
+  endLogin(false);
+}
+
+export function ThemeSwitch() {
+  const chosen = useSignal(theme);
+  /** @type {[keyof typeof SHELL.themes, string][]} */
+  const options = [["light", "sun"], ["dark", "moon"], ["system", "system"]];
+  return html`<fieldset class="segments">
+    <legend class="visually-hidden">${SHELL.theme}</legend>
+    ${options.map(([name, icon]) => html`<label class="segments__item">
+      <input type="radio" name="theme" value=${name} checked=${chosen === name} onChange=${() => chooseTheme(name)} />
+      <span><${Icon} name=${icon} size=${15} />${SHELL.themes[name]}</span></label>`)}
+  </fieldset>`;
+}
+
+/** A line above the page while something is wrong with the whole of it. @param {{version: string}} props */
+export function Notices({ version }) {
+  const { state, until } = useSignal(reach);
+  const known = useSignal(status);
+  const signedIn = useSignal(session);
+  const newer = known?.version && known.version !== version;
+  const reload = html`<button type="button" class="button button--small" onClick=${() => location.reload()}>${SHELL.reload}</button>`;
+  const signIn = html`<button type="button" class="button button--small" onClick=${() => overlay.set("login")}>${SHELL.signIn}</button>`;
+  return html`<div class="notices" role="status">
+    ${newer && html`<p class="notice notice--info">${SHELL.newer} ${reload}</p>`}
+    ${signedIn === "needed" && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
+    ${state === "offline" && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
+    ${state === "waiting" && html`<p class="notice notice--warn">${SHELL.waiting(relative(until ?? 0, Date.now()))}</p>`}
+  </div>`;
+}

@@ -1,0 +1,96 @@
+// Where the dashboard begins: the frame, and what is common to all pages.
+import { html, render, useEffect, useRef } from "../vendor/preact.js";
+import { session } from "../lib/api.js";
+import { useKeys } from "../lib/keys.js";
+import { go, place } from "../lib/router.js";
+import { useSignal } from "../lib/store.js";
+import { refreshStatus, startStream, status } from "../lib/stream.js";
+import { Header, Notices } from "../shell/header.js";
+import { overlay, Overlays } from "../shell/overlays.js";
+import { PageHost } from "../shell/page_host.js";
+import { AREAS } from "../shell/routes.js";
+import { BottomBar, collapsed, Sidebar } from "../shell/sidebar.js";
+import { chooseTheme } from "../shell/theme.js";
+import { Toasts } from "../parts/toast.js";
+import { SHELL } from "../strings/shell.js";
+
+const icon = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=icon]"));
+const IMAGE = icon.href;
+const VERSION = document.querySelector("meta[name=tocsin-version]")?.getAttribute("content") ?? "";
+
+function App() {
+  const small = useSignal(collapsed);
+  const known = useSignal(status);
+  const state = useSignal(session);
+  const { path } = useSignal(place);
+  useShellKeys();
+  useFocusOnArrival(path);
+  useEffect(() => {
+    const needed = (known?.attention?.length ?? 0) + (known?.unread_notifications ?? 0) > 0;
+    icon.href = needed ? IMAGE.replace("bell.svg", "bell-alert.svg") : IMAGE;
+  }, [known]);
+  // Before the first sign-in there is no page to show: the login is the page.
+  const asked = path === "/login";
+  const behind = state === "in" || known !== null;
+  useEffect(() => {
+    if (asked) overlay.set("login");
+  }, [asked]);
+  if (asked || !behind) return html`<main class="entrance" id="content"><${Overlays} page=${false} /></main><${Toasts} />`;
+  return html`<div class=${`frame${small ? " frame--small" : ""}`}>
+    <a class="skip" href="#content" onClick=${skip}>${SHELL.skip}</a>
+    <${Sidebar} />
+    <${Header} version=${VERSION} />
+    <main class="content" id="content" tabindex="-1"><${Notices} version=${VERSION} /><${PageHost} /></main>
+    <${BottomBar} />
+  </div><${Overlays} page=${true} /><${Toasts} />`;
+}
+
+/** The address is taken by the page: a link to a place in it must not change that. @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}
+
+/** Whoever cannot see that another page is there gets to its heading. @param {string} path */
+function useFocusOnArrival(path) {
+  const first = useRef(true);
+  useEffect(() => {
+    if (first.current) {
+      first.current = false;
+      return;
+    }
+    document.getElementById("content")?.focus();
+    scrollTo(0, 0);
+  }, [path]);
+}
+
+function useShellKeys() {
+  const { everywhere, go: goTo } = SHELL.keyGroups;
+  useKeys([
+    { keys: "mod+k", label: SHELL.keys.palette, group: everywhere, run: () => overlay.set("palette") },
+    { keys: "?", label: SHELL.keys.help, group: everywhere, run: () => overlay.set("shortcuts") },
+    { keys: "/", label: SHELL.keys.filter, group: everywhere, run: focusFilter },
+    { keys: "mod+b", label: SHELL.keys.sidebar, group: everywhere, run: () => collapsed.update((small) => !small) },
+    { keys: "t", label: SHELL.keys.theme, group: everywhere, run: otherTheme },
+    ...AREAS.map(({ name, key }) => ({
+      keys: `g ${key}`, label: SHELL.pages[/** @type {keyof typeof SHELL.pages} */ (name)], group: goTo, run: () => go(`#/${name}`),
+    })),
+  ]);
+}
+
+function otherTheme() {
+  chooseTheme(document.documentElement.getAttribute("data-theme") === "dark" ? "light" : "dark");
+}
+
+/** Pages mark their filter with `data-filter`; one without it opens the search for everything. */
+function focusFilter() {
+  const field = /** @type {HTMLElement | null} */ (document.querySelector("main [data-filter]"));
+  if (field) field.focus();
+  else overlay.set("palette");
+}
+
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+root.textContent = "";
+render(html`<${App} />`, root);
+startStream();
+void refreshStatus();

@@ -1,0 +1,132 @@
+// Loads the page that the address names, shows it, and keeps what it shows fresh.
+import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
+import { ApiProblem } from "../lib/api.js";
+import { place } from "../lib/router.js";
+import { useSignal } from "../lib/store.js";
+import { listen, stale } from "../lib/stream.js";
+import { Empty, Failure, Loading } from "../parts/states.js";
+import { routeOf } from "../shell/routes.js";
+import { SHELL } from "../strings/shell.js";
+
+/** @typedef {import("../lib/page.js").Page<any>} AnyPage */
+
+/** Events come in crowds: what has to be read again is read once for all of them. */
+const GATHER_MS = 250;
+/** @type {Record<string, AnyPage>} */
+const modules = {};
+
+/** @param {string} file @returns {Promise<AnyPage>} */
+async function moduleOf(file) {
+  if (modules[file]) return modules[file];
+  try {
+    modules[file] = (await import(`../pages/${file}.js`)).page;
+  } catch (error) {
+    // An updated server has other files; also a server that is away cannot send one.
+    throw new ApiProblem({ code: "page-missing", title: SHELL.pageMissing, detail: SHELL.pageMissingText(String(error)) });
+  }
+  return modules[file];
+}
+
+export function PageHost() {
+  const here = useSignal(place);
+  const found = routeOf(here.path);
+  if (!found) return html`<${NotFound} />`;
+  return html`<${Boundary} key=${here.path}><${Host} key=${here.path} file=${found.route.file} params=${found.params} query=${here.query} /><//>`;
+}
+
+/** @param {{file: string, params: Record<string, string>, query: Record<string, string>}} props */
+function Host({ file, params, query }) {
+  const [page, setPage] = useState(/** @type {AnyPage | undefined} */ (modules[file]));
+  const [data, setData] = useState(/** @type {any} */ (undefined));
+  const [error, setError] = useState(/** @type {unknown} */ (undefined));
+  const [busy, setBusy] = useState(true);
+  const current = useRef({ query, data, stop: new AbortController() });
+  current.current.query = query;
+  current.current.data = data;
+
+  const reload = async () => {
+    current.current.stop.abort();
+    const stop = new AbortController();
+    current.current.stop = stop;
+    setBusy(true);
+    try {
+      const known = await moduleOf(file);
+      if (stop.signal.aborted) return;
+      setPage(known);
+      const loaded = await known.load({ params, query: current.current.query, signal: stop.signal });
+      if (stop.signal.aborted) return;
+      setData(loaded);
+      setError(undefined);
+    } catch (problem) {
+      if (stop.signal.aborted) return;
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  useEffect(() => () => current.current.stop.abort(), []);
+  useEffect(() => void reload(), [JSON.stringify((page?.reloadOn ?? []).map((name) => query[name] ?? ""))]);
+  useEffect(() => (page ? follow(page, params, current, setData, reload) : undefined), [page]);
+  useTitle(page, params, data);
+  /** @param {(data: any) => any} change */
+  const change = (change) => setData(change(current.current.data));
+
+  const old = useSignal(stale) || (error !== undefined && data !== undefined);
+  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (!page || data === undefined) return html`<${Loading} lines=${6} />`;
+  return html`<div class=${`page${page.wide ? " page--wide" : ""}${old ? " page--stale" : ""}`} aria-busy=${busy}>
+    ${error !== undefined && html`<${Failure} error=${error} retry=${reload} compact />`}
+    <${page.View} data=${data} params=${params} query=${query} reload=${reload} change=${change} />
+  </div>`;
+}
+
+/**
+ * Change the page when the server tells of changes.
+ * @param {AnyPage} page
+ * @param {Record<string, string>} params
+ * @param {{current: {data: any}}} current
+ * @param {(data: any) => void} setData
+ * @param {() => Promise<void>} reload
+ */
+function follow(page, params, current, setData, reload) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const end = listen(page.events ?? "", (event) => {
+    const changed = event.type !== "resync" && current.current.data !== undefined && page.onEvent?.(current.current.data, event, params);
+    if (changed) {
+      current.current.data = changed;
+      setData(changed);
+    } else {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void reload();
+      }, GATHER_MS);
+    }
+  });
+  return () => {
+    clearTimeout(timer);
+    end();
+  };
+}
+
+/**
+ * @param {AnyPage | undefined} page
+ * @param {Record<string, string>} params
+ * @param {any} data
+ */
+function useTitle(page, params, data) {
+  const title = typeof page?.title === "function" ? page.title({ params, data }) : page?.title;
+  useEffect(() => {
+    document.title = title ? `${title} · ${SHELL.product}` : SHELL.product;
+  }, [title]);
+}
+
+/** @param {{children: import("../vendor/preact.js").Child}} props */
+function Boundary({ children }) {
+  const [error, reset] = useErrorBoundary((problem) => console.error(problem));
+  return error ? html`<${Failure} error=${error} retry=${reset} />` : children;
+}
+
+function NotFound() {
+  return html`<${Empty} icon="search" text=${html`<strong>${SHELL.notFound}</strong><br />${SHELL.notFoundText}`}
+    action=${html`<a class="button" href="#/home">${SHELL.toHome}</a>`} />`;
+}

@@ -1,0 +1,79 @@
+"""Serve the dashboard's page and its files.
+
+`ui_routes()` gives the routes for the dashboard's application: the document at `/`, which a browser asks for each
+time, and files below `/static/<version>/`, which it keeps for ever. None of them needs a login: they are the same for
+everybody and hold no data.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tocsin.web.ui.assets import Asset, Assets, load_assets
+
+STATIC_PREFIX: Final = "/static/"
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' blob:",  # pictures that a person is about to send
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_COMMON = {
+    "Vary": "Accept-Encoding",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_DOCUMENT_HEADERS = {
+    **_COMMON,
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Frame-Options": "DENY",
+}
+_FILE_HEADERS = {**_COMMON, "Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
+    """Return the routes of the page and its files."""
+    known = assets or load_assets()
+
+    async def document(request: Request) -> Response:
+        return _answer(request, known.document, _DOCUMENT_HEADERS)
+
+    async def file(request: Request) -> Response:
+        name = request.path_params["name"]
+        asset = known.files.get(name) if request.path_params["version"] == known.version else None
+        if asset is None:  # also a file of another version: mixing two would break the page in odd ways
+            return Response("This file does not exist in this version.\n", 404, _COMMON, "text/plain")
+        return _answer(request, asset, _FILE_HEADERS)
+
+    return (
+        Route("/", document, methods=["GET"]),
+        Route(STATIC_PREFIX + "{version}/{name:path}", file, methods=["GET"]),
+    )
+
+
+def _answer(request: Request, asset: Asset, headers: dict[str, str]) -> Response:
+    found = {**headers, "ETag": asset.etag, "Content-Type": asset.media_type}
+    if asset.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=found)
+    if not _takes_gzip(request.headers.get("accept-encoding", "")):
+        return Response(asset.body, headers=found)
+    return Response(asset.compressed, headers={**found, "Content-Encoding": "gzip"})
+
+
+def _takes_gzip(accepted: str) -> bool:
+    for part in accepted.split(","):
+        name, _, weight = part.strip().partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False

@@ -1,0 +1,67 @@
+// What Home says.
+export const HOME = {
+  title: "Home",
+  attention: "Needs attention",
+  allWell: "Nothing needs you.",
+  open: "Look",
+  areas: "Areas",
+  /** @type {Record<string, string>} */
+  names: {
+    cron: "Cron", messaging: "Messaging", ssh: "SSH", workflows: "Workflows", memory: "Memory", skills: "Skills",
+    audit: "Audit", vault: "Vault", watchers: "Watchers", browser: "Browser",
+  },
+  noSummary: "No details",
+  lastEvent: "last event",
+  services: "Services",
+  /** @type {Record<string, string>} */
+  serviceNames: { gateway: "Gateway", bot: "Bot", session_store: "Session store", scheduler: "Scheduler" },
+  next: "Next runs",
+  nextNone: "No job is due.",
+  recent: "Last runs",
+  recentNone: "Nothing has run yet.",
+  allRuns: "All runs",
+  strip: "24 hours back, 24 hours ahead",
+  stripNow: "now",
+  /** @param {string} hour @param {number} good @param {number} bad @param {number} due */
+  stripHour: (hour, good, bad, due) =>
+    [`${hour}:`, good && `${good} ok`, bad && `${bad} not ok`, due && `${due} due`].filter(Boolean).join(" "),
+  /** @param {number} good @param {number} bad @param {number} due */
+  stripSummary: (good, bad, due) => `Last 24 hours: ${good} ok, ${bad} not ok. Next 24 hours: ${due} due.`,
+  stripOk: "ok",
+  stripBad: "not ok",
+  stripDue: "due",
+  /** @param {number} active @param {number} queued */
+  active: (active, queued) => `${active} running${queued ? `, ${queued} queued` : ""}`,
+  stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "in 24 h" },
+  newJob: "New job",
+  send: "Send a message",
+  checked: "checked",
+  up: "up",
+};
+
+export const CHECKLIST = {
+  title: "First steps",
+  hide: "Hide",
+  done: "done",
+  /** @param {number} done @param {number} all */
+  progress: (done, all) => `${done} of ${all} done`,
+  password: "Set a password",
+  passwordHint: "People sign in with DASHBOARD_USER and DASHBOARD_PASS.",
+  channel: "Configure a channel",
+  channelHint: "A channel needs its secrets in the settings, then a restart.",
+  channelAction: "Show what is missing",
+  test: "Test a channel",
+  testHint: "Proves the credentials without sending.",
+  /** @param {string} name */
+  testAction: (name) => `Test ${name}`,
+  message: "Send a first message",
+  messageHint: "To a chat, a room or an address of yours.",
+  messageAction: "Send",
+  to: "To",
+  text: "Text",
+  firstText: "Hello from Tocsin",
+  job: "Create the first job",
+  jobHint: "A command, when it runs, and who hears of it.",
+  jobAction: "New job",
+  busy: "Working …",
+};

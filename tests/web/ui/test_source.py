@@ -1,0 +1,139 @@
+"""The browser's files keep the rules of docs/writing-a-page.md."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, load_assets
+from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
+
+MAX_LINES = 300
+# htm 3.1.1, preact/standalone.module.js
+VENDORED = {"vendor/preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7"}
+FLOORS = ("strings", "lib", "parts", "shell", "pages")
+COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![-\w])|\b(?:rgba?|hsla?|oklch|lab|color-mix)\(")
+NAMED_COLOUR = re.compile(r":[^;{]*\b(?:white|black|red|green|blue|gr[ae]y|orange|yellow|purple)\b")
+
+
+def sources(suffix: str) -> dict[str, str]:
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(ROOT.rglob(f"*{suffix}"))
+        if "vendor" not in path.parts
+    }
+
+
+def modules() -> dict[str, str]:
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*/*.js")}
+
+
+@pytest.mark.parametrize(("name", "digest"), VENDORED.items(), ids=VENDORED)
+def test_a_vendored_file_is_the_one_its_authors_published(name: str, digest: str):
+    assert hashlib.sha256((ROOT / name).read_bytes()).hexdigest() == digest
+
+
+def test_each_vendored_file_has_its_licence_and_its_checksum():
+    licences = (ROOT / "vendor" / "LICENSES.txt").read_text("utf-8")
+    vendored = [path.relative_to(ROOT).as_posix() for path in (ROOT / "vendor").glob("*.js")]
+    assert sorted(vendored) == sorted(VENDORED)
+    assert [name for name in vendored if name not in licences] == []
+
+
+def test_no_file_is_longer_than_its_ceiling():
+    lengths = {name: len(text.splitlines()) for name, text in sources(".js").items()}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_colours_stand_in_the_tokens_alone():
+    files = {**sources(".css"), **sources(".js")}
+    del files["style/tokens.css"]
+    found = [
+        f"{name}: {match[0]}"
+        for name, text in files.items()
+        for match in COLOUR.finditer(re.sub(r"/\*.*?\*/|^\s*//.*$|^\s*\*.*$", "", text, flags=re.S | re.M))
+        if not (name.endswith(".js") and match[0].startswith("#"))
+    ]
+    assert found == []
+    assert [name for name, text in files.items() if name.endswith(".css") and NAMED_COLOUR.search(text)] == []
+
+
+def test_every_token_that_is_used_exists():
+    files = {**sources(".css"), **sources(".js")}
+    defined = set(re.findall(r"^\s*(--[\w-]+):", files["style/tokens.css"], re.M))
+    used = {name for text in files.values() for name in re.findall(r"var\((--[\w-]+)", text)}
+    assert used - defined == set()
+
+
+def test_every_style_sheet_is_served():
+    assert sorted(sources(".css")) == sorted(STYLES)
+
+
+def test_imports_point_down():
+    wrong = [
+        f"{name} imports {target}"
+        for name, text in modules().items()
+        if not name.startswith("vendor/")
+        for target in imports_of(name, modules())
+        if (not target.startswith("vendor/") and FLOORS.index(target.split("/")[0]) > FLOORS.index(name.split("/")[0]))
+        or (name.startswith("pages/") and target.startswith("shell/"))
+    ]
+    assert wrong == []
+
+
+def test_every_import_is_written_so_that_it_can_be_joined():
+    odd = [
+        f"{name}: {line}"
+        for name, text in modules().items()
+        if not name.startswith("vendor/")
+        for line in re.findall(r"^(?:import|export).*\bfrom \".*$", text, re.M)
+        if not re.fullmatch(r'(import \{ [\w, ]+ \}|\}) from "\.\./[\w/]+\.js";', line)
+    ]
+    assert odd == []
+
+
+def test_no_text_of_the_server_becomes_markup():
+    found = [
+        name
+        for name, text in sources(".js").items()
+        if re.search(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\(", text)
+    ]
+    assert found == []
+
+
+def test_the_frame_is_served_as_one_file_that_imports_only_what_is_vendored():
+    served = load_assets().files[ENTRY].body.decode()
+    assert re.findall(r'^import .* from "(.*)";$', served, re.M) == ["../vendor/preact.js"]
+    for name in members_of(ENTRY, modules(), COMMON):
+        assert f"// ---- {name}\n" in served
+
+
+def test_what_a_page_needs_of_the_frame_it_takes_from_the_one_file():
+    served = load_assets().files["pages/home.js"].body.decode()
+    assert '"../shell/main.js"' in served
+    assert '"../lib/api.js"' not in served
+
+
+def test_joining_refuses_a_name_that_two_modules_declare():
+    with pytest.raises(JoiningError, match="both declare same"):
+        joined(
+            "a/one.js",
+            {
+                "a/one.js": 'import { x } from "../a/two.js";\nconst same = 1;\n',
+                "a/two.js": "export const x = 1;\nfunction same() {}\n",
+            },
+        )
+
+
+def test_joining_refuses_a_cycle_and_an_import_of_what_is_not_there():
+    circle = {"a/one.js": 'import { y } from "../a/two.js";\n', "a/two.js": 'import { x } from "../a/one.js";\n'}
+    with pytest.raises(JoiningError, match="a cycle"):
+        joined("a/one.js", circle)
+    with pytest.raises(JoiningError, match="does not exist"):
+        joined("a/one.js", {"a/one.js": 'import { y } from "../a/gone.js";\n'})
+
+
+def test_the_wheel_takes_the_files_along():
+    ignored = (Path(__file__).parents[3] / ".gitignore").read_text("utf-8").split()
+    assert not {"lib/", "vendor/", "*.js", "static/"} & set(ignored)
