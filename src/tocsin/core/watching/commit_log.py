@@ -30,14 +30,18 @@ class CommitLog:
         self._file = _directory_of(folder) / "logs" / "HEAD"
         self._read_to = 0
 
+    def places(self) -> list[Path]:
+        """Return the directories that must be watched; of a linked work tree, they lie elsewhere."""
+        return [place for place in (self._file.parent.parent, self._file.parent) if place.is_dir()]
+
     def outside(self) -> list[Path]:
-        """Return what must be watched beside the folder: of a linked work tree, the log lies elsewhere."""
-        place = self._file.parent
-        return [place] if place.is_dir() and not place.is_relative_to(self._folder) else []
+        """Return those of them that do not lie in the folder."""
+        return [place for place in self.places() if not place.is_relative_to(self._folder)]
 
     def may_have_grown(self, path: str) -> bool:
         """Whether a path that was touched may mean a new line; the log itself is not told of when its folder is new."""
-        return path.startswith(f"{self._file.parent.parent}/")
+        place = str(self._file.parent.parent)
+        return path == place or path.startswith(f"{place}/")
 
     def skip(self) -> None:
         """Leave out what is there already."""
