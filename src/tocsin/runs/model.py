@@ -1,6 +1,6 @@
 """The record of one execution, its states, and what to execute."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -150,6 +150,18 @@ class OutputDelivery:
     status: OutputDeliveryStatus = OutputDeliveryStatus.NONE
     results: tuple[SendResult, ...] = ()
     queued: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, results: Sequence[SendResult], queued: Sequence[str]) -> "OutputDelivery":
+        """Return how far messages came: those that ended with `results`, and those that are in the queue."""
+        sent = sum(result.ok for result in results)
+        if queued:
+            status = OutputDeliveryStatus.PENDING
+        elif sent == len(results):
+            status = OutputDeliveryStatus.DELIVERED if results else OutputDeliveryStatus.NONE
+        else:
+            status = OutputDeliveryStatus.PARTIAL if sent else OutputDeliveryStatus.FAILED
+        return cls(status, tuple(results), tuple(queued))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,9 +111,9 @@ class FolderWatcher:
 
         A folder that goes away is waited for: files that are missing when it returns count as deleted only then.
         """
-        _refuse_unreadable(self.folder)
         stop = stop or asyncio.Event()
         try:
+            await self._in_thread(partial(_refuse_unreadable, self.folder))
             await self._open()
             await self._seen(self._take_stock)
             self.ready.set()

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tocsin.channels.contract import SendResult
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
@@ -17,7 +16,7 @@ from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, enqueue, settle
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
-from tocsin.runs.model import Line, OutputDelivery, OutputDeliveryStatus, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
 
 log = logging.getLogger(__name__)
 
@@ -124,13 +123,13 @@ class JobRunner:
             return OutputDelivery()
         caller = Caller(CRON.name, {"run": run.id})
         queued = await self._context.output.queue(definition.output, text, caller, f"cron:{run.id}")
-        return delivery_of(queued.refused, queued.deliveries)
+        return OutputDelivery.of(queued.refused, queued.deliveries)
 
     async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
         outcomes = {id_: await self._context.output.outcome(id_) for id_ in delivery.queued}
         results = [result for result in outcomes.values() if result is not None]
         left = [id_ for id_, result in outcomes.items() if result is None]
-        return delivery_of([*delivery.results, *results], left)
+        return OutputDelivery.of([*delivery.results, *results], left)
 
     async def _newest(self, run: Run, limit: int) -> list[Run]:
         """Return the runs before this one, the newest first."""
@@ -195,15 +194,3 @@ def count_failures(runs: Sequence[Run], since: float) -> int:
             break
         failures += run.status is not RunStatus.CANCELLED and run.id not in repeated
     return failures
-
-
-def delivery_of(results: Sequence[SendResult], queued: Sequence[str]) -> OutputDelivery:
-    """Return how far messages came: those that ended with `results`, and those that are in the queue."""
-    sent = sum(result.ok for result in results)
-    if queued:
-        status = OutputDeliveryStatus.PENDING
-    elif sent == len(results):
-        status = OutputDeliveryStatus.DELIVERED if results else OutputDeliveryStatus.NONE
-    else:
-        status = OutputDeliveryStatus.PARTIAL if sent else OutputDeliveryStatus.FAILED
-    return OutputDelivery(status, tuple(results), tuple(queued))

@@ -1,0 +1,1 @@
+"""Watchers: rules that act when files in a folder change."""

@@ -1,0 +1,76 @@
+"""What `tocsin doctor` looks at of watchers."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.watching.folder_watcher import FolderWatcher
+from tocsin.core.watching.inotify import user_limit
+from tocsin.core.watching.touched import WatchBackend
+from tocsin.features.watchers.model import WatcherAction, WatcherRule
+from tocsin.features.watchers.service import Watchers
+from tocsin.runs.model import RunKind
+from tocsin.terminal.findings import Finding, first_of, number_of
+
+
+async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:
+    """Check the rules, their folders, what they run, and the limits of the kernel."""
+    if problem := watchers.problem:
+        # The watched file has logged it.
+        yield Finding("error", "watchers", str(problem), problem.hint or "correct the file", logged=True)
+    rules = await watchers.all()
+    for rule in rules:
+        for finding in _check_folder(watchers, rule):
+            yield finding
+        for finding in _check_output(watchers, rule):
+            yield finding
+    async for finding in _check_actions(watchers, rules):
+        yield finding
+    if not rules:
+        return
+    states = await watchers.store.states() or {}
+    for name, state in states.items():
+        if state.is_watching and state.error:  # polled because of a limit
+            detail, _, fix = state.error.partition(": ")
+            yield Finding("warning", "watchers", f"{name} is polled: {detail}", fix)
+    limit = user_limit("max_user_watches")
+    told = f", at most {limit:,} folders on this machine" if limit else ""
+    yield Finding("ok", "watchers", f"{number_of(len(rules), 'watcher')} in {watchers.rules.path}{told}")
+
+
+def _check_folder(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
+    data_dir = watchers.context.data_dir
+    if not rule.enabled:
+        return
+    if rule.path == data_dir or rule.path.is_relative_to(data_dir / "runs"):
+        detail = f"{rule.name} watches what Tocsin itself writes: {rule.path}"
+        yield Finding("error", "watchers", detail, "watch a folder of its own")
+    elif not rule.path.is_dir():
+        yield Finding("warning", "watchers", f"{rule.name}: {rule.path} is not a folder", "make it, or correct `path`")
+    elif FolderWatcher(rule.path, ignore=False).backend is WatchBackend.POLLING:
+        detail = f"{rule.name}: {rule.path} is on another machine and is looked at once a second"
+        yield Finding("ok", "watchers", detail)
+
+
+def _check_output(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
+    if not rule.output:
+        return
+    try:
+        watchers.context.output.check(rule.output)
+    except TocsinError as error:
+        yield Finding("warning", "watchers", f"the output of {rule.name} goes nowhere: {error}", error.hint)
+
+
+async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> AsyncIterator[Finding]:
+    """Check that the skills and workflows are there which rules name."""
+    can, known = watchers.context.can, dict[WatcherAction, list[str]]()
+    actions = {rule.action for rule in rules}
+    if WatcherAction.SKILL in actions:
+        known[WatcherAction.SKILL] = [skill.name for skill in await can.list_skills()]
+    if WatcherAction.WORKFLOW in actions:
+        known[WatcherAction.WORKFLOW] = list(await can.list_subjects(RunKind.WORKFLOW) or ())
+    for rule in rules:
+        wanted = rule.command.split(maxsplit=1)[:1]
+        if rule.action in known and wanted and wanted[0] not in known[rule.action]:
+            there = ", ".join(first_of(known[rule.action])) or "none"
+            detail = f"{rule.name}: there is no {rule.action} {wanted[0]}"
+            yield Finding("warning", "watchers", detail, f"correct the name; there are: {there}")

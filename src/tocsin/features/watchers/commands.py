@@ -1,0 +1,193 @@
+"""watchers: list them, show one, try one on a file, enable and disable them, write a new one."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten
+from tocsin.features.watchers.example import with_rule
+from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
+from tocsin.features.watchers.rules import FILE_NAME
+from tocsin.features.watchers.service import Watchers
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Line, Run
+from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.program import Program
+from tocsin.terminal.text import readable
+
+_EXAMPLE = """\
+example of a watchers.yaml:
+  - name: invoices
+    path: ~/Scans
+    patterns: ["*.pdf"]
+    command: pdftotext "$1" - | head"""
+
+
+def configure_watchers(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin watchers`."""
+    commands = add_subcommands(
+        parser,
+        {
+            "list": "list the rules, how they are, and what they did last",
+            "show": "show one rule and the last changes that it saw",
+            "run": "act on a file now and show what is printed, also while the rule is disabled",
+            "enable": "let a rule act",
+            "disable": "let a rule not act; changes meanwhile are not acted on later",
+            "new": "write a new rule into watchers.yaml",
+        },
+    )
+    parser.epilog = f"example: tocsin watchers run invoices ~/Scans/a.pdf\n\n{_EXAMPLE}"
+    commands["list"].epilog = f"example: tocsin watchers list\n\n{_EXAMPLE}"
+    commands["list"].set_defaults(run=_list)
+    for name, run in {"show": _show, "enable": _enable, "disable": _disable}.items():
+        commands[name].epilog = f"example: tocsin watchers {name} invoices"
+        commands[name].add_argument("name", help="the rule; `tocsin watchers list` shows them")
+        commands[name].set_defaults(run=run)
+    _configure_run(commands["run"])
+    _configure_new(commands["new"])
+
+
+def _configure_run(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin watchers run invoices ~/Scans/a.pdf\n\nexit code 0: it succeeded, 1: it did not"
+    parser.add_argument("name", help="the rule; `tocsin watchers list` shows them")
+    parser.add_argument("path", help="a file in its folder")
+    parser.add_argument(
+        "--event", choices=[str(event) for event in WatchEvent], default="modified", help="as what (modified)"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _configure_new(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "example: tocsin watchers new invoices --path ~/Scans --pattern '*.pdf' --command 'lp \"$1\"'"
+    parser.add_argument("name", help="what it is called")
+    parser.add_argument("--path", required=True, metavar="DIR", help="the folder")
+    parser.add_argument("--command", default="", metavar="COMMAND", help="a command, the name of a skill, …")
+    parser.add_argument(
+        "--action", choices=[str(action) for action in WatcherAction], default="shell", help="what is done (shell)"
+    )
+    parser.add_argument(
+        "--pattern", action="append", default=[], metavar="GLOB", help="only such files; may be repeated"
+    )
+    parser.add_argument("--output", default="", metavar="WHERE", help="<channel>:<target>, or a profile")
+    parser.set_defaults(run=_new)
+
+
+def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(watchers: Watchers) -> tuple[list[dict[str, Any]], ConfigError | None]:
+        return await watchers.list_rules(), watchers.problem
+
+    records, problem = program.run(work)
+    if problem:
+        out.error(str(problem), "the last good version stays in force while services run")
+    if out.as_json:
+        out.document(records)
+    elif records:
+        out.table(
+            ("name", "folder", "events", "action", "state", "last change", "last run"), [_row(r) for r in records]
+        )
+        for record in records:
+            if record["error"]:
+                out.note(f"{record['name']}: {record['error']}")
+    elif not problem:
+        out.note("no watchers yet; add one with `tocsin watchers new`")
+    return FAILED if problem else DONE
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    event, last = record["last_event"], record["last_run"]
+    seen = f"{event['type']} {event['at'][:16].replace('T', ' ')}" if event else ""
+    ended = f"{last['status']} {last['started_at'][:16].replace('T', ' ')}" if last else ""
+    action = f"{record['action']}: {shorten(record['command'])}"
+    return record["name"], record["path"], ", ".join(record["events"]), action, record["state"], seen, ended
+
+
+def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    record = program.run(lambda watchers: watchers.find_rule(readable(arguments.name)))
+    if out.as_json:
+        out.document(record)
+        return DONE
+    last = record["last_run"]
+    fields = {key: value for key, value in record.items() if key not in {"recent", "last_event", "last_run"}}
+    rows = [(key.replace("_", " "), _value(value)) for key, value in fields.items()]
+    rows.append(("last run", f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never"))
+    out.table(("field", "value"), rows)
+    if record["recent"]:
+        out.line("")
+        seen = [(each["at"], each["type"], each["path"], each["run_id"] or "") for each in record["recent"]]
+        out.table(("at", "change", "file", "run"), seen)
+    return DONE
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    name, event = readable(arguments.name), WatchEvent(arguments.event)
+
+    async def work(watchers: Watchers) -> Run:
+        change = await watchers.change(name, arguments.path, event)
+        if not watchers.concerns(await watchers.get(name), change):
+            out.note(f"by itself, {name} does not act on this: see its events and patterns")
+        out.effect_done("the action was run")
+        return await watchers.run(name, change, source="cli", watch=lambda line: _show_line(line, out))
+
+    run = program.run(work, writes=True)
+    if out.as_json:
+        out.document(as_document(run))
+    elif not run.ok:
+        out.error(f"{name}: {run.status}: {run.reason}" if run.reason else f"{name}: {run.status}")
+    return DONE if run.ok else FAILED
+
+
+def _show_line(line: Line, out: Console) -> None:
+    (out.text if line.stream == "stdout" else out.aside)(line.text)
+
+
+def _enable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    return _switch(arguments, out, program, enabled=True)
+
+
+def _disable(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    return _switch(arguments, out, program, enabled=False)
+
+
+def _switch(arguments: argparse.Namespace, out: Console, program: Program, *, enabled: bool) -> int:
+    name = readable(arguments.name)
+
+    async def work(watchers: Watchers) -> dict[str, Any]:
+        await (watchers.enable if enabled else watchers.disable)(name, source="cli")
+        return await watchers.find_rule(name)
+
+    record = program.run(work, writes=True)
+    if out.as_json:
+        out.document(record)
+    else:
+        out.line(f"{name} is {'enabled' if enabled else 'disabled'}")
+    return DONE
+
+
+def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    folder = os.path.abspath(os.path.expanduser(arguments.path))  # noqa: PTH100, PTH111  # a name may have any bytes
+    rule = WatcherRule(
+        readable(arguments.name),
+        Path(readable(folder)),
+        readable(arguments.command),
+        WatcherAction(arguments.action),
+        patterns=tuple(map(readable, arguments.pattern)),
+        output=readable(arguments.output),
+    )
+    path = program.settings().data_dir / FILE_NAME
+    with_rule(path, rule)
+    if out.as_json:
+        out.document({"name": rule.name, "file": str(path)})
+    out.line(str(path))
+    out.note(f"services take it up by themselves; try it: tocsin watchers run {rule.name} FILE")
+    return DONE

@@ -1,0 +1,127 @@
+"""What a watcher does when a file has changed. A name of a file reaches a program as an argument, never as code."""
+
+import asyncio
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.files import read_limited
+from tocsin.features.context import Abilities, Notice, NoticeLevel
+from tocsin.features.watchers.audit_actions import WATCHERS
+from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
+from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.recorder import RunHandle, Work, command
+
+TIMEOUT_S = 3600.0
+# A skill in the sandbox sees no file but its own; what it reads is kept with its run.
+MAX_INPUT_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMeans:
+    """What runs need of the rest of the program."""
+
+    can: Abilities
+    environment: Callable[[], Mapping[str, str]]
+    data_dir: Path
+
+
+class WatcherExecution:
+    """One run of a rule for one change."""
+
+    def __init__(self, run: Run, rule: WatcherRule, change: WatchedChange, means: ExecutionMeans) -> None:
+        self._run = run
+        self._rule = rule
+        self._change = change
+        self._means = means
+
+    async def work(self, handle: RunHandle) -> RunResult:
+        """Do the work; see `Work`."""
+        work: Work = {
+            WatcherAction.SHELL: self._shell,
+            WatcherAction.SKILL: self._skill,
+            WatcherAction.WORKFLOW: self._workflow,
+            WatcherAction.NOTIFY: self._notify,
+        }[self._rule.action]
+        return await work(handle)
+
+    async def _shell(self, handle: RunHandle) -> RunResult:
+        rule = self._rule
+        child = Command(
+            ("/bin/sh", "-c", rule.command, rule.name, self._change.path),
+            {**self._means.environment(), **variables(rule, self._change), "RUN_ID": self._run.id},
+            rule.path if rule.path.is_dir() else self._means.data_dir,
+            TIMEOUT_S,
+        )
+        return await command(child)(handle)
+
+    async def _skill(self, handle: RunHandle) -> RunResult:
+        name, *words = shlex.split(self._rule.command)
+        ended = await self._means.can.run_skill(
+            name,
+            source=WATCHERS.name,
+            cause=self._run.trigger,
+            actor=self._run.actor,
+            args=[*words, shown(self._change.path)],
+            input=await asyncio.to_thread(_text_of, Path(self._change.path)),
+            on_end=lambda _: None,  # `watcher.run` is the entry of this run
+        )
+        handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
+        handle.write("stdout", f"\n{ended.output.tail}")
+        return _as_child_ended(ended)
+
+    async def _workflow(self, handle: RunHandle) -> RunResult:
+        child = await self._means.can.start_run(
+            RunKind.WORKFLOW,
+            self._rule.command,
+            source=WATCHERS.name,
+            cause=self._run.trigger,
+            actor=self._run.actor,
+            params={"path": shown(self._change.path), "event": str(self._change.type)},
+            parent_run_id=self._run.id,
+        )
+        try:
+            ended = await child.wait()
+        except asyncio.CancelledError:
+            await child.stop()
+            raise
+        handle.write("stdout", ended.output.tail)
+        return _as_child_ended(ended)
+
+    async def _notify(self, handle: RunHandle) -> RunResult:
+        said = f"{shown(self._change.path)} was {self._change.type}"
+        notice = Notice(
+            self._rule.command or f"{self._rule.name}: a file was {self._change.type}",
+            said,
+            NoticeLevel.INFO if not self._rule.command else NoticeLevel.WARNING,
+            "system",
+            self._rule.name,
+            f"#/watchers/{self._rule.name}",
+        )
+        await self._means.can.notify(notice)
+        handle.write("stdout", said)
+        return RunResult(RunStatus.SUCCEEDED)
+
+
+def variables(rule: WatcherRule, change: WatchedChange) -> dict[str, str]:
+    """Return what a command is told beside the path."""
+    moved = {"WATCH_OLD_PATH": change.old_path} if change.old_path else {}
+    return {"WATCH_PATH": change.path, "WATCH_EVENT": str(change.type), "WATCH_NAME": rule.name, **moved}
+
+
+def _text_of(path: Path) -> str:
+    """Return the content of a file; empty where it is gone, large, or no text."""
+    try:
+        if path.is_symlink():
+            return ""
+        return read_limited(path, MAX_INPUT_BYTES).decode()
+    except (TocsinError, ValueError):
+        return ""
+
+
+def _as_child_ended(child: Run) -> RunResult:
+    """Return the result of a run that did its work in another one."""
+    reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")
+    return RunResult(child.status, reason, child.exit_code, child.signal, child.error)

@@ -1,0 +1,104 @@
+"""The watchers of a data directory as the rest of the program uses them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tocsin.core.errors import ConfigError
+from tocsin.delivery.document import seconds_of
+from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.watchers.model import WatcherState, change_of
+from tocsin.features.watchers.service import NOBODY, Watchers
+from tocsin.features.watchers.watching.watcher_service import WatcherService
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry
+from tocsin.runs.model import RunTrigger
+from tocsin.terminal.findings import number_of
+
+_LINK = "#/watchers"
+_FAILED = {"failed", "timed_out", "interrupted"}
+
+
+def open_watchers(context: FeatureContext) -> Watchers:
+    """Return the watchers of the data directory."""
+    return Watchers(context)
+
+
+def service_of(watchers: Watchers) -> WatcherService:
+    """Return what watches the folders beside the other services."""
+    return watchers.service()
+
+
+async def prune(watchers: Watchers) -> None:
+    """Forget changes of earlier days."""
+    await watchers.store.prune(watchers.context.clock.now())
+
+
+def start_watcher_of(watchers: Watchers) -> Any:
+    """Return what has a watcher act; `params` has `path` and `event`, as the record of a run."""
+
+    async def start_watcher(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> ActiveRun:
+        try:
+            change = change_of(params or {})
+        except (KeyError, ValueError):
+            raise ConfigError(
+                f"the watcher {subject} needs a path and an event", hint="give path and event: created, modified, …"
+            ) from None
+        return await watchers.start(
+            subject, change, source=source, cause=cause, actor=actor, parent_run_id=parent_run_id, retry=retry
+        )
+
+    return start_watcher
+
+
+async def list_watchers(watchers: Watchers) -> Sequence[str]:
+    """Return the names of all watchers."""
+    return [rule.name for rule in watchers.rules.read()[0]]
+
+
+async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
+    """Return the state of watchers: how many watch, which cannot, and which failed the last time."""
+    problem = watchers.problem
+    records = await watchers.list_rules()
+    if not records and problem is None:
+        return SubsystemStatus(SubsystemState.UNCONFIGURED, "no watchers")
+    attention = [AttentionItem(NoticeLevel.ERROR, str(problem).replace("\n", "; "), _LINK)] if problem else []
+    attention += _troubles(records)
+    by_state = {state: sum(record["state"] == state for record in records) for state in map(str, WatcherState)}
+    waiting = await watchers.store.waiting() if records else 0
+    said = [number_of(len(records), "watcher"), f"{by_state[WatcherState.WATCHING]} watching"]
+    said += [f"{by_state[s]} {w}" for s, w in (("paused", "paused"), ("error", "with errors")) if by_state[s]]
+    events = [record["last_event"]["at"] for record in records if record["last_event"]]
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if attention else SubsystemState.OK,
+        ", ".join(said),
+        {"watchers": len(records), **by_state, "waiting": waiting},
+        max(map(seconds_of, events), default=None),
+        attention=attention,
+    )
+
+
+def _troubles(records: Sequence[Mapping[str, Any]]) -> list[AttentionItem]:
+    found = []
+    for record in records:
+        link, name = f"{_LINK}/{record['name']}", record["name"]
+        if record["error"] and record["error"] != NOBODY:
+            level = NoticeLevel.WARNING if record["state"] == WatcherState.WATCHING else NoticeLevel.ERROR
+            found.append(AttentionItem(level, f"the watcher {name}: {record['error']}", link))
+        last = record["last_run"]
+        if last and last["status"] in _FAILED:
+            told = f"the watcher {name} failed the last time: {last['reason'] or last['status']}"
+            found.append(AttentionItem(NoticeLevel.WARNING, told, link))
+    if any(record["error"] == NOBODY for record in records):
+        found.append(
+            AttentionItem(NoticeLevel.WARNING, "nobody watches the folders of watchers: start `tocsin up`", _LINK)
+        )
+    return found

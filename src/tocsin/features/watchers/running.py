@@ -1,0 +1,145 @@
+"""Run a rule for a change, and do what follows: the audit entry, and its output."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.features.context import FeatureContext
+from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
+from tocsin.features.watchers.execution import ExecutionMeans, WatcherExecution, variables
+from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
+from tocsin.features.watchers.store import WatcherStore, settle
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs import queue
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry, retried
+from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
+
+log = logging.getLogger(__name__)
+
+MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
+
+
+class WatcherRunner:
+    """Carries out runs in this process."""
+
+    def __init__(self, context: FeatureContext, store: WatcherStore) -> None:
+        self._context = context
+        self._store = store
+        self._means = ExecutionMeans(context.can, context.environment, context.data_dir)
+
+    def new_run(
+        self,
+        rule: WatcherRule,
+        change: WatchedChange,
+        trigger: RunTrigger = RunTrigger.WATCHER,
+        *,
+        actor: str | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> Run:
+        """Return the record of a run that begins now."""
+        order = RunSpec(
+            KIND,
+            rule.name,
+            rule.name,
+            trigger,
+            actor,
+            params=change.params(),
+            env_keys=tuple(sorted([*variables(rule, change), "RUN_ID"])),
+            parent_run_id=parent_run_id,
+            snapshot=rule.document(),
+        )
+        return new_run(retried(order, retry), RunStatus.RUNNING, self._context.clock.now())
+
+    async def start(
+        self,
+        run: Run,
+        rule: WatcherRule,
+        change: WatchedChange,
+        *,
+        source: str = WATCHERS.name,
+        watch: Callable[[Line], None] | None = None,
+    ) -> ActiveRun:
+        """Start the work of a run that is recorded already; `settle` does what follows its end."""
+        work = WatcherExecution(run, rule, change, self._means).work
+        return await self._context.runs().start_taken(
+            run, work, watch=watch, on_end=partial(self._record, source=source)
+        )
+
+    async def carry_out(
+        self,
+        run: Run,
+        rule: WatcherRule,
+        change: WatchedChange,
+        *,
+        source: str = WATCHERS.name,
+        watch: Callable[[Line], None] | None = None,
+    ) -> Run:
+        """Do the work of a run and what follows; cancelling the caller ends it."""
+        running = await self.start(run, rule, change, source=source, watch=watch)
+        try:
+            ended = await running.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        try:
+            await self.settle(ended)
+        except StoreUnavailableError as error:  # the process that watches settles it later
+            log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
+        return await self._context.runs().get(run.id)
+
+    async def settle(self, run: Run) -> None:
+        """Queue the output of a run that has ended, and note that; by whichever process comes first.
+
+        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
+        """
+        delivery = await self._send_output(run)
+
+        def work(connection: sqlite3.Connection) -> None:
+            if settle(connection, run.id):
+                queue.note_delivery(connection, run.id, delivery)
+
+        await self._context.database.write(work)
+
+    async def _send_output(self, run: Run) -> OutputDelivery:
+        """Queue what a run printed, and that it failed; a success without a word is not told."""
+        destination = (run.snapshot or {}).get("output")
+        if not destination or run.status is RunStatus.CANCELLED:
+            return OutputDelivery()
+        output = (await self._context.runs().text(run.id, MAX_CHARS + 1) or run.output.tail).strip()
+        if run.ok and not output:
+            return OutputDelivery()
+        caller = Caller(WATCHERS.name, {"run": run.id})
+        queued = await self._context.output.queue(destination, text_of(run, output), caller, f"watcher:{run.id}")
+        return OutputDelivery.of(queued.refused, queued.deliveries)
+
+    def _record(self, run: Run, *, source: str) -> None:
+        facts = {
+            "watcher": run.subject_name,
+            "event": run.params.get("event"),
+            "path": run.params.get("path"),
+            "run": run.id,
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "duration_ms": run.duration_ms,
+        }
+        detail = f"{run.subject_name} for {run.params.get('path')}: {run.status}"
+        self._context.audit.record(WATCHER_RUN, detail, source=source, metadata=facts)
+
+
+def text_of(run: Run, output: str) -> str:
+    """Return the message: which file, how the run ended, why, and the beginning of its output."""
+    mark = "✅" if run.ok else "❌"
+    ended = str(run.status).replace("_", " ")
+    lines = [f"{mark} {run.subject_name}: {run.params.get('path')} was {run.params.get('event')}: {ended}"]
+    if run.reason:
+        lines.append(run.reason)
+    if output:
+        lines += ["", output if len(output) <= MAX_CHARS else f"{output[:MAX_CHARS]}…"]
+    return "\n".join(lines)

@@ -1,0 +1,39 @@
+"""The tables of watchers. A released migration is never edited; a new one is added."""
+
+MIGRATIONS = (
+    # `due_at` is when a change is acted on; NULL: that is decided, with a run or with a note that says why not.
+    # `watcher_unsettled` names runs whose end was not seen to. States are those that the watching process sees.
+    """
+    CREATE TABLE watcher_events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        rule TEXT NOT NULL,
+        at REAL NOT NULL,
+        changed_at REAL NOT NULL,
+        due_at REAL,
+        type TEXT NOT NULL,
+        path BLOB NOT NULL,
+        old_path BLOB,
+        run_id TEXT,
+        note TEXT NOT NULL DEFAULT ''
+    );
+    CREATE UNIQUE INDEX watcher_events_waiting ON watcher_events (rule, path) WHERE due_at IS NOT NULL;
+    CREATE INDEX watcher_events_due ON watcher_events (rule, due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX watcher_events_recent ON watcher_events (rule, id);
+    CREATE TABLE watcher_states (
+        rule TEXT PRIMARY KEY,
+        backend TEXT NOT NULL DEFAULT '',
+        is_watching INTEGER NOT NULL DEFAULT 0,
+        error TEXT NOT NULL DEFAULT '',
+        acted_at REAL
+    ) WITHOUT ROWID;
+    CREATE TABLE watcher_switches (
+        rule TEXT PRIMARY KEY,
+        enabled INTEGER NOT NULL,
+        written INTEGER NOT NULL,
+        changed_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE watcher_unsettled (
+        run_id TEXT PRIMARY KEY
+    ) WITHOUT ROWID;
+    """,
+)

@@ -1,0 +1,184 @@
+"""Watchers as people see and use them."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten, suggestion
+from tocsin.delivery.document import timestamp
+from tocsin.features.context import FeatureContext
+from tocsin.features.watchers.audit_actions import WATCHER_DISABLE, WATCHER_ENABLE
+from tocsin.features.watchers.model import (
+    KIND,
+    SeenState,
+    UnknownWatcherError,
+    WatchedChange,
+    WatcherRule,
+    WatcherState,
+    WatchEvent,
+)
+from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
+from tocsin.features.watchers.running import WatcherRunner
+from tocsin.features.watchers.store import LEASE, WatcherStore
+from tocsin.features.watchers.watching.matching import matches
+from tocsin.features.watchers.watching.watcher_service import WatcherService
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry
+from tocsin.runs.document import summary_document
+from tocsin.runs.model import Line, Run, RunTrigger
+from tocsin.scheduling.lease import Lease
+
+DAY_S = 86_400.0
+NOBODY = "no process watches: start `tocsin up`"
+STARTING = "its folder is not watched yet"
+
+
+class Watchers:
+    """The rules of the data directory."""
+
+    def __init__(self, context: FeatureContext) -> None:
+        self.context = context
+        self.rules = WatcherRules(context.data_dir / FILE_NAME)
+        self.store = WatcherStore(context.database)
+        self._runner = WatcherRunner(context, self.store)
+
+    def service(self, holder: str = "", *, poll: bool | None = None) -> WatcherService:
+        """Return what watches beside the other services."""
+        lease = Lease(self.context.database, LEASE, self.context.clock, holder)
+        return WatcherService(self.context, self.rules, self.store, self._runner, lease, poll=poll)
+
+    @property
+    def problem(self) -> ConfigError | None:
+        """Why the present file is not in force."""
+        return self.rules.read()[1]
+
+    async def all(self) -> Sequence[WatcherRule]:
+        """Return the rules in force, as they were switched."""
+        written = self.rules.read()[0]
+        # Nothing was switched or seen without rules: asking would make the database.
+        return await self.store.switched(written) if written else ()
+
+    async def get(self, name: str) -> WatcherRule:
+        """Return one rule; raises UnknownWatcherError."""
+        rules = await self.all()
+        for rule in rules:
+            if rule.name == name:
+                return rule
+        names = [rule.name for rule in rules]
+        listed = "`tocsin watchers list` shows them" if names else f"there are none; write {self.rules.path}"
+        raise UnknownWatcherError(f"there is no watcher {shorten(name)!r}{suggestion(name, names)}", hint=listed)
+
+    async def list_rules(self) -> list[dict[str, Any]]:
+        """Return the records of all rules, in the order of the file."""
+        rules = await self.all()
+        states = await self.store.states() if rules else None
+        return [await self._record(rule, states) for rule in rules]
+
+    async def find_rule(self, name: str) -> dict[str, Any]:
+        """Return the record of one rule with its newest changes; raises UnknownWatcherError."""
+        rule = await self.get(name)
+        record = await self._record(rule, await self.store.states())
+        recent = [
+            {"at": timestamp(each.at), "type": each.type, "path": each.path, "run_id": each.run_id}
+            for each in await self.store.recent(rule.name)
+        ]
+        return {**record, "recent": recent}
+
+    async def enable(self, name: str, *, source: str) -> WatcherRule:
+        """Let a rule act, whatever the file says until it is changed there."""
+        return await self._switch(name, WATCHER_ENABLE, source, enabled=True)
+
+    async def disable(self, name: str, *, source: str) -> WatcherRule:
+        """Let a rule not act; changes meanwhile are not acted on later."""
+        return await self._switch(name, WATCHER_DISABLE, source, enabled=False)
+
+    async def run(
+        self, name: str, change: WatchedChange, *, source: str, watch: Callable[[Line], None] | None = None
+    ) -> Run:
+        """Act on a file now to the end, in this process, also while the rule is disabled."""
+        rule = await self.get(name)
+        run = self._runner.new_run(rule, change, RunTrigger.MANUAL)
+        await self._begin(rule, change, run)
+        return await self._runner.carry_out(run, rule, change, source=source, watch=watch)
+
+    async def start(
+        self,
+        name: str,
+        change: WatchedChange,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> ActiveRun:
+        """Act on a file now, and return as soon as that is recorded."""
+        rule = await self.get(name)
+        run = self._runner.new_run(rule, change, cause, actor=actor, parent_run_id=parent_run_id, retry=retry)
+        await self._begin(rule, change, run)
+        return await self._runner.start(run, rule, change, source=source)
+
+    async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
+        """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""
+        rule = await self.get(name)
+        # As the watcher has it: below its folder, whichever links lead there.
+        found, folder = await asyncio.to_thread(lambda: (_real(path), _real(rule.path)))
+        if not found.is_relative_to(folder) or found == folder:
+            raise ConfigError(
+                f"{shorten(path)} is not in the folder of {rule.name}", hint=f"name a file in {rule.path}"
+            )
+        return WatchedChange(event, str(rule.path / found.relative_to(folder)))
+
+    def concerns(self, rule: WatcherRule, change: WatchedChange) -> bool:
+        """Whether a rule would act on a change by itself."""
+        relative = str(Path(change.path).relative_to(rule.path))
+        return change.type in rule.events and matches(rule, relative)
+
+    async def last_run(self, name: str) -> Run | None:
+        """Return the newest run of a rule."""
+        return next(iter((await self.context.runs().search(KIND, name, limit=1)).items), None)
+
+    async def _begin(self, rule: WatcherRule, change: WatchedChange, run: Run) -> None:
+        await self.store.begin(rule, change, run, self.context.runs().owner, self.context.clock.now())
+
+    async def _switch(self, name: str, action: AuditAction, source: str, *, enabled: bool) -> WatcherRule:
+        rule = await self.get(name)
+        written = next(each for each in self.rules.read()[0] if each.name == name)
+        await self.store.switch(written, enabled=enabled, now=self.context.clock.now())
+        self.context.audit.record(action, rule.name, source=source, metadata={"watcher": rule.name})
+        return replace(rule, enabled=enabled)
+
+    async def _record(self, rule: WatcherRule, states: dict[str, SeenState] | None) -> dict[str, Any]:
+        seen = (states or {}).get(rule.name, SeenState())
+        state, error = _state(rule, seen, is_watched=states is not None)
+        newest = next(iter(await self.store.recent(rule.name, 1)), None)
+        last = await self.last_run(rule.name)
+        return {
+            **rule.document(),
+            "state": str(state),
+            "error": error or None,
+            "backend": seen.backend or None,
+            "last_event": {"at": timestamp(newest.at), "type": newest.type, "path": newest.path} if newest else None,
+            "last_run": summary_document(last) if last else None,
+            "events_24h": await self.store.count(rule.name, self.context.clock.now() - DAY_S),
+        }
+
+
+def _state(rule: WatcherRule, seen: SeenState, *, is_watched: bool) -> tuple[WatcherState, str]:
+    """Return how a rule is, and why it is not better."""
+    if not rule.enabled:
+        return WatcherState.PAUSED, ""
+    if not is_watched:
+        return WatcherState.PAUSED, NOBODY
+    if seen.is_watching:
+        return WatcherState.WATCHING, seen.error
+    return (WatcherState.ERROR, seen.error) if seen.error else (WatcherState.PAUSED, STARTING)
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))

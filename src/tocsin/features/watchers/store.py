@@ -1,0 +1,304 @@
+"""Changes that wait to be acted on, what became of the others, and how each rule is; shared with other processes.
+
+The table is the queue: thousands of files that change at once take room in the database, not in memory, and a change
+that was noted is acted on also after the process was killed.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tocsin.core.process.identity import is_dead
+from tocsin.core.storage.database import Database
+from tocsin.features.watchers.model import (
+    KEPT_S,
+    LONGEST_WAIT_S,
+    MAX_WAITING,
+    SHOWN_EVENTS,
+    SeenEvent,
+    SeenState,
+    WatchedChange,
+    WatcherRule,
+    WatchEvent,
+    merged,
+    shown,
+)
+from tocsin.runs import rows
+from tocsin.runs.model import Run
+
+LEASE = "watchers"
+_COOLED_DOWN = "a later change within the cool-down was acted on"
+_WAITING = "SELECT * FROM watcher_events WHERE rule = ? AND path = ? AND due_at IS NOT NULL"
+# A time to come was noted before the clock was set back.
+_IS_DUE = "rule = :rule AND due_at IS NOT NULL AND (due_at <= :now OR changed_at > :now + 1)"
+
+
+class TakenChange(NamedTuple):
+    """A change whose run is recorded as running by this process."""
+
+    change: WatchedChange
+    run: Run
+
+
+class WatcherStore:
+    """The tables of watchers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def note(self, found: Mapping[WatcherRule, Sequence[WatchedChange]], now: float) -> int:
+        """Have changes acted on once their files rest; return how many are left out because too many wait."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return sum(_note(connection, rule, changes, now) for rule, changes in found.items())
+
+        return await self._database.write(work)
+
+    async def due(self, rules: Sequence[WatcherRule], now: float) -> dict[str, float]:
+        """Return for each rule with waiting changes in how many seconds there is something to do; 0 is now."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, float]:
+            found = {}
+            for rule in rules:
+                row = connection.execute(
+                    "SELECT MIN(due_at) AS due, MAX(changed_at) AS changed FROM watcher_events"
+                    " WHERE rule = ? AND due_at IS NOT NULL",
+                    [rule.name],
+                ).fetchone()
+                if row["due"] is not None:
+                    set_back = row["changed"] > now + 1
+                    found[rule.name] = max(
+                        0.0 if set_back else row["due"] - now, _cooling_s(connection, rule, now), 0.0
+                    )
+            return found
+
+        return await self._database.read(work)
+
+    async def take(
+        self, rule: WatcherRule, now: float, begin: Callable[[WatchedChange], Run], owner: str
+    ) -> TakenChange | None:
+        """Begin the run of the next change of a rule that is due, in one transaction; None where there is none."""
+
+        def work(connection: sqlite3.Connection) -> TakenChange | None:
+            if _cooling_s(connection, rule, now) > 0:
+                return None
+            order = "DESC" if rule.cooldown_seconds else "ASC"
+            values = {"rule": rule.name, "now": now}
+            sql = f"SELECT * FROM watcher_events WHERE {_IS_DUE} ORDER BY id {order} LIMIT 1"  # noqa: S608  # our own
+            row = connection.execute(sql, values).fetchone()
+            if row is None:
+                return None
+            change = _change(row)
+            run = begin(change)
+            _add_run(connection, rule, run, owner, now)
+            decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
+            connection.execute(decided, [run.id, row["id"]])
+            if rule.cooldown_seconds:
+                skip = f"UPDATE watcher_events SET due_at = NULL, note = :note WHERE {_IS_DUE}"  # noqa: S608  # our own
+                connection.execute(skip, {**values, "note": _COOLED_DOWN})
+            return TakenChange(change, run)
+
+        return await self._database.write(work)
+
+    async def begin(self, rule: WatcherRule, change: WatchedChange, run: Run, owner: str, now: float) -> None:
+        """Record a run that a person starts."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            _add_run(connection, rule, run, owner, now)
+            sql = (
+                "INSERT INTO watcher_events (rule, at, changed_at, type, path, old_path, run_id)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)"
+            )
+            connection.execute(sql, [rule.name, now, now, change.type, *_paths(change), run.id])
+
+        await self._database.write(work)
+
+    async def drop_waiting(self, active: Collection[str]) -> None:
+        """Decide not to act on changes of rules that are not active any more."""
+        sql = """
+            UPDATE watcher_events SET due_at = NULL, note = 'the watcher was disabled or removed'
+            WHERE due_at IS NOT NULL AND rule NOT IN (SELECT value FROM json_each(?))
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, [json.dumps([*active])])
+
+        await self._database.write(work)
+
+    async def recent(self, rule: str, limit: int = SHOWN_EVENTS) -> list[SeenEvent]:
+        """Return the newest changes of a rule, the newest first."""
+        sql = "SELECT * FROM watcher_events WHERE rule = ? ORDER BY id DESC LIMIT ?"
+
+        def work(connection: sqlite3.Connection) -> list[SeenEvent]:
+            return [
+                SeenEvent(row["changed_at"], row["type"], shown(os.fsdecode(row["path"])), row["run_id"])
+                for row in connection.execute(sql, [rule, limit])
+            ]
+
+        return await self._database.read(work)
+
+    async def count(self, rule: str, since: float) -> int:
+        """Return how many changes of a rule there were since a time."""
+        sql = "SELECT COUNT(*) FROM watcher_events WHERE rule = ? AND changed_at >= ?"
+        return await self._database.read(lambda c: int(c.execute(sql, [rule, since]).fetchone()[0]))
+
+    async def waiting(self) -> int:
+        """Return how many changes wait to be acted on."""
+        sql = "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL"
+        return await self._database.read(lambda c: int(c.execute(sql).fetchone()[0]))
+
+    async def states(self) -> dict[str, SeenState] | None:
+        """Return how the rules are, by name; None where no process watches."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, SeenState] | None:
+            lease = connection.execute("SELECT holder FROM leases WHERE name = ?", [LEASE]).fetchone()
+            if lease is None or not lease["holder"] or is_dead(lease["holder"]):
+                return None
+            found = connection.execute("SELECT * FROM watcher_states")
+            return {row["rule"]: SeenState(row["backend"], bool(row["is_watching"]), row["error"]) for row in found}
+
+        return await self._database.read(work)
+
+    async def set_states(self, states: Mapping[str, SeenState]) -> None:
+        """Note how the rules are; of all others it is not known."""
+        sql = """
+            INSERT INTO watcher_states (rule, backend, is_watching, error) VALUES (?, ?, ?, ?)
+            ON CONFLICT (rule) DO UPDATE SET
+                backend = excluded.backend, is_watching = excluded.is_watching, error = excluded.error
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE watcher_states SET backend = '', is_watching = 0, error = ''")
+            connection.executemany(sql, [(n, s.backend, s.is_watching, s.error) for n, s in states.items()])
+
+        await self._database.write(work)
+
+    async def switched(self, rules: Sequence[WatcherRule]) -> list[WatcherRule]:
+        """Return rules as they were switched since; what the file says later counts again."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, sqlite3.Row]:
+            return {row["rule"]: row for row in connection.execute("SELECT * FROM watcher_switches")}
+
+        rows_ = await self._database.read(work)
+        return [
+            replace(rule, enabled=bool(row["enabled"]))
+            if (row := rows_.get(rule.name)) is not None and bool(row["written"]) == rule.enabled
+            else rule
+            for rule in rules
+        ]
+
+    async def switch(self, written: WatcherRule, *, enabled: bool, now: float) -> None:
+        """Enable or disable a rule; `written` is the rule of the file."""
+        sql = "INSERT OR REPLACE INTO watcher_switches VALUES (?, ?, ?, ?)"
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, [written.name, enabled, written.enabled, now])
+
+        await self._database.write(work)
+
+    async def unsettled(self) -> list[Run]:
+        """Return runs that have ended, and about whose end something has still to be done."""
+        sql = """
+            SELECT runs.* FROM watcher_unsettled JOIN runs ON runs.id = run_id
+            WHERE runs.finished_at IS NOT NULL ORDER BY runs.id LIMIT 200
+        """
+        return await self._database.read(lambda c: [rows.run_of(row) for row in c.execute(sql)])
+
+    async def prune(self, now: float) -> None:
+        """Forget changes of earlier days, but not the newest ones of each rule."""
+        sql = """
+            DELETE FROM watcher_events WHERE due_at IS NULL AND changed_at < ? AND id NOT IN (
+                SELECT id FROM (
+                    SELECT id, ROW_NUMBER() OVER (PARTITION BY rule ORDER BY id DESC) AS place FROM watcher_events
+                ) WHERE place <= ?
+            )
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, [now - KEPT_S, SHOWN_EVENTS])
+            connection.execute("DELETE FROM watcher_unsettled WHERE run_id NOT IN (SELECT id FROM runs)")
+
+        await self._database.write(work)
+
+
+def settle(connection: sqlite3.Connection, run_id: str) -> bool:
+    """Note that all that follows from the end of a run is done; return False if another process did it."""
+    return connection.execute("DELETE FROM watcher_unsettled WHERE run_id = ?", [run_id]).rowcount == 1
+
+
+def _add_run(connection: sqlite3.Connection, rule: WatcherRule, run: Run, owner: str, now: float) -> None:
+    rows.insert(connection, run, owner)
+    connection.execute("INSERT INTO watcher_unsettled VALUES (?)", [run.id])
+    sql = "INSERT INTO watcher_states (rule, acted_at) VALUES (?, ?) ON CONFLICT (rule) DO UPDATE SET acted_at = ?"
+    connection.execute(sql, [rule.name, now, now])
+
+
+def _cooling_s(connection: sqlite3.Connection, rule: WatcherRule, now: float) -> float:
+    """Return for how long a rule still cools down."""
+    if not rule.cooldown_seconds:
+        return 0.0
+    row = connection.execute("SELECT acted_at FROM watcher_states WHERE rule = ?", [rule.name]).fetchone()
+    if row is None or row["acted_at"] is None or row["acted_at"] > now:  # the clock was set back
+        return 0.0
+    return float(row["acted_at"] + rule.cooldown_seconds - now)
+
+
+def _note(connection: sqlite3.Connection, rule: WatcherRule, changes: Sequence[WatchedChange], now: float) -> int:
+    sql = "SELECT COUNT(*) FROM watcher_events WHERE rule = ? AND due_at IS NOT NULL"
+    room = MAX_WAITING - int(connection.execute(sql, [rule.name]).fetchone()[0])
+    left_out = 0
+    for change in changes:
+        if _merge(connection, rule, change, now) or change.type not in rule.events:
+            continue
+        if room <= 0:
+            left_out += 1
+            continue
+        room -= 1
+        add = (
+            "INSERT INTO watcher_events (rule, at, changed_at, due_at, type, path, old_path)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        connection.execute(add, [rule.name, now, now, now + rule.debounce_ms / 1000, change.type, *_paths(change)])
+    return left_out
+
+
+def _merge(connection: sqlite3.Connection, rule: WatcherRule, change: WatchedChange, now: float) -> bool:
+    """Put a change and one of the same file that waits together; return False where none waits."""
+    row = connection.execute(_WAITING, [rule.name, os.fsencode(change.path)]).fetchone()
+    source = connection.execute(_WAITING, [rule.name, os.fsencode(change.old_path)]).fetchone() if not row else None
+    if source is not None:  # a new or changed file that was renamed
+        row, type_ = source, WatchEvent(source["type"])
+        if type_ is WatchEvent.MODIFIED:
+            type_ = WatchEvent.MOVED
+        after: WatchEvent | None = type_
+    elif row is None:
+        return False
+    else:
+        after = merged(WatchEvent(row["type"]), change.type)
+        if change.old_path:  # it took the place of a file that waits, and is not where it waited itself
+            gone = "DELETE FROM watcher_events WHERE rule = ? AND path = ? AND due_at IS NOT NULL"
+            connection.execute(gone, [rule.name, os.fsencode(change.old_path)])
+    if after is None or after not in rule.events:
+        connection.execute("DELETE FROM watcher_events WHERE id = ?", [row["id"]])
+        return True
+    due_at = min(now + rule.debounce_ms / 1000, row["at"] + max(LONGEST_WAIT_S, rule.debounce_ms / 1000))
+    old = row["old_path"]
+    if after is WatchEvent.MOVED and old is None:
+        old = os.fsencode(change.old_path)
+    connection.execute(
+        "UPDATE watcher_events SET type = ?, path = ?, old_path = ?, changed_at = ?, due_at = ? WHERE id = ?",
+        [after, os.fsencode(change.path), old, now, due_at, row["id"]],
+    )
+    return True
+
+
+def _paths(change: WatchedChange) -> tuple[bytes, bytes | None]:
+    return os.fsencode(change.path), os.fsencode(change.old_path) if change.old_path else None
+
+
+def _change(row: sqlite3.Row) -> WatchedChange:
+    old = os.fsdecode(row["old_path"]) if row["old_path"] else ""
+    return WatchedChange(WatchEvent(row["type"]), os.fsdecode(row["path"]), old)

@@ -1,0 +1,1 @@
+"""Folders that are watched, and what their changes start."""

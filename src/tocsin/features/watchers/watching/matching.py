@@ -1,0 +1,50 @@
+"""Which changes of a folder concern a rule."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tocsin.core.watching.folder_watcher import ChangeKind, FileChange
+from tocsin.features.watchers.model import WatchedChange, WatcherRule, WatchEvent
+
+if TYPE_CHECKING:
+    import pathspec
+
+
+def change_for(rule: WatcherRule, change: FileChange) -> WatchedChange | None:
+    """Return what a change is for a rule, None where it does not concern it.
+
+    A file that is renamed into the patterns of a rule is a new one there, one that is renamed out of them is gone.
+    """
+    if change.kind is ChangeKind.COMMITTED:
+        return None
+    type_, path, old = WatchEvent(change.kind), str(rule.path / change.path), ""
+    concerns = matches(rule, change.path)
+    if type_ is WatchEvent.MOVED:
+        concerned = matches(rule, change.old_path)
+        if concerned and not concerns:
+            return WatchedChange(WatchEvent.DELETED, str(rule.path / change.old_path))
+        if concerned:
+            old = str(rule.path / change.old_path)
+        else:
+            type_ = WatchEvent.CREATED
+    return WatchedChange(type_, path, old) if concerns else None
+
+
+def matches(rule: WatcherRule, path: str) -> bool:
+    """Whether a file counts; `path` starts at the folder."""
+    if rule.patterns and not _spec(rule.patterns).match_file(path):
+        return False
+    return not rule.exclude_patterns or not _spec(rule.exclude_patterns).match_file(path)
+
+
+def is_own(path: str, rule: WatcherRule, data_dir: Path) -> bool:
+    """Whether a file is one that Tocsin itself writes, while a folder above its data directory is watched."""
+    return path.startswith(f"{data_dir}/") and not f"{rule.path}/".startswith(f"{data_dir}/")
+
+
+@lru_cache(maxsize=256)
+def _spec(patterns: tuple[str, ...]) -> "pathspec.GitIgnoreSpec":
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines(patterns)

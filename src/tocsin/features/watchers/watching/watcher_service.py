@@ -1,0 +1,217 @@
+"""The service that watches: of several processes, the holder of a lease watches the folders and starts what is due."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
+from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.service import ServiceLoop, StopEvent
+from tocsin.core.watching.folder_watcher import FileChange
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.watchers.audit_actions import WATCHER_ERROR, WATCHERS
+from tocsin.features.watchers.model import SeenState, WatchedChange, WatcherRule
+from tocsin.features.watchers.rules import WatcherRules
+from tocsin.features.watchers.running import WatcherRunner
+from tocsin.features.watchers.store import WatcherStore
+from tocsin.features.watchers.watching.folders import RuleFolder
+from tocsin.features.watchers.watching.matching import change_for, is_own
+from tocsin.scheduling.lease import LOOK_S, Lease
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 16  # runs of all rules; those of one rule follow each other
+DRAIN_S = 30.0  # for what runs when the program is stopped
+STORE_RETRY_S = 1.0
+_FolderKey = tuple[Path, bool]
+
+
+class WatcherService:
+    """Watches while this process holds the lease."""
+
+    def __init__(
+        self,
+        context: FeatureContext,
+        rules: WatcherRules,
+        store: WatcherStore,
+        runner: WatcherRunner,
+        lease: Lease,
+        *,
+        poll: bool | None = None,
+    ) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._rules = rules
+        self._store = store
+        self._runner = runner
+        self._lease = lease
+        self._poll = poll
+        self._stop = StopEvent()
+        self._loop = ServiceLoop("the watchers", self._step, context.clock, drain_s=DRAIN_S, stop=self._stop)
+        self._folders: dict[_FolderKey, RuleFolder] = {}
+        self._tasks: dict[_FolderKey, asyncio.Task[None]] = {}
+        self._active: tuple[WatcherRule, ...] = ()
+        self._busy = set[str]()
+        self._told: dict[str, SeenState] | None = None  # None: nothing is noted in this term
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._file_problem = ""
+
+    def stop(self) -> None:
+        """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
+        self._loop.stop()
+
+    async def run(self) -> None:
+        """Watch until `stop`; another process may take over at once, while runs of this one still end."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._loop.run())
+                await self._stop.wait()
+                await self._end()
+        finally:
+            await to_the_end(self._end())
+
+    async def _step(self) -> float:
+        if self._loop.stopping:
+            return LOOK_S
+        if not await self._lease.keep():
+            await self._leave()
+            return LOOK_S
+        await self._sync()
+        await self._tell_states()
+        for run in await self._store.unsettled():
+            await self._runner.settle(run)
+        return await self._start_due()
+
+    async def _sync(self) -> None:
+        """Watch the folders of the rules that are enabled now, and no others."""
+        rules, problem = self._rules.read()
+        await self._tell_file(problem)
+        active = tuple(rule for rule in await self._store.switched(rules) if rule.enabled)
+        if active != self._active or self._told is None:
+            self._active = active
+            if problem is None:
+                await self._store.drop_waiting([rule.name for rule in active])
+        wanted: dict[_FolderKey, list[WatcherRule]] = {}
+        for rule in active:
+            wanted.setdefault((rule.path, rule.recursive), []).append(rule)
+        for key in self._folders.keys() - wanted.keys():
+            await self._forget(key)
+        for key, own in wanted.items():
+            if key not in self._folders:
+                self._watch(key)
+            self._folders[key].rules = tuple(own)
+            if self._tasks[key].done():
+                ended = self._tasks[key]
+                self._watch(key)
+                ended.result()  # raises what ended it; the loop reports it
+
+    def _watch(self, key: _FolderKey) -> None:
+        path, recursive = key
+        folder = self._folders.setdefault(key, RuleFolder(path, recursive=recursive, take=self._take, poll=self._poll))
+        self._tasks[key] = asyncio.create_task(folder.run(), name=f"watch {path}")
+
+    async def _take(self, rules: Sequence[WatcherRule], batch: Sequence[FileChange]) -> None:
+        """Note what concerns the rules; while the database cannot be written, it is held back."""
+        found = {rule: self._concerning(rule, batch) for rule in rules}
+        while True:
+            try:
+                left_out = await self._store.note({r: c for r, c in found.items() if c}, self._clock.now())
+                break
+            except StoreUnavailableError as error:
+                log.warning("changes are held back", extra={"reason": error.sentence()})
+                await asyncio.sleep(STORE_RETRY_S)
+        if left_out:
+            log.warning("too many changes wait", extra={"left_out": left_out})
+        self._loop.wake()
+
+    def _concerning(self, rule: WatcherRule, batch: Sequence[FileChange]) -> list[WatchedChange]:
+        changes = [change_for(rule, change) for change in batch]
+        return [c for c in changes if c is not None and not is_own(c.path, rule, self._context.data_dir)]
+
+    async def _start_due(self) -> float:
+        """Start what is due, and return for how many seconds there is no more."""
+        if self._loop.stopping:
+            return LOOK_S
+        idle = [rule for rule in self._active if rule.name not in self._busy]
+        wait_s = LOOK_S
+        for name, seconds in (await self._store.due(idle, self._clock.now())).items():
+            if seconds > 0:
+                wait_s = min(wait_s, seconds)
+                continue
+            self._busy.add(name)
+            self._loop.start(self._work_off(name), name=f"watcher {name}")
+        return wait_s
+
+    async def _work_off(self, name: str) -> None:
+        """Run a rule for one change after another until none is due."""
+        try:
+            while not self._loop.stopping and self._lease.held:
+                rule = next((rule for rule in self._active if rule.name == name), None)
+                async with self._slots:
+                    if rule is None or not await self._run_next(rule):
+                        return
+        except TocsinError as error:
+            log.warning("a watcher could not act", extra={"watcher": name, "reason": error.sentence()})
+            await self._clock.sleep(STORE_RETRY_S)
+        finally:
+            self._busy.discard(name)
+
+    async def _run_next(self, rule: WatcherRule) -> bool:
+        taken = await self._store.take(
+            rule, self._clock.now(), lambda change: self._runner.new_run(rule, change), self._context.runs().owner
+        )
+        if taken is None:
+            return False
+        await self._runner.carry_out(taken.run, rule, taken.change)
+        return True
+
+    async def _tell_states(self) -> None:
+        states = {rule.name: folder.state() for folder in self._folders.values() for rule in folder.rules}
+        if states == self._told:
+            return
+        before, self._told = self._told or {}, states
+        await self._store.set_states(states)
+        for name, state in states.items():
+            if state.error and state.error != before.get(name, SeenState()).error:
+                await self._tell_error(name, state)
+
+    async def _tell_error(self, name: str, state: SeenState) -> None:
+        log.warning("a watcher has a problem", extra={"watcher": name, "reason": state.error})
+        if not state.is_watching:
+            facts = {"watcher": name, "reason": state.error}
+            self._context.audit.record(WATCHER_ERROR, f"{name}: {state.error}", source=WATCHERS.name, metadata=facts)
+        title = f"The watcher {name} {'polls its folder' if state.is_watching else 'cannot watch its folder'}"
+        level = NoticeLevel.WARNING if state.is_watching else NoticeLevel.ERROR
+        await self._notify(Notice(title, state.error, level, dedupe_key=f"watcher-{name}"))
+
+    async def _tell_file(self, problem: ConfigError | None) -> None:
+        said = str(problem) if problem else ""
+        if said and said != self._file_problem:  # the file itself has logged it
+            await self._notify(
+                Notice(f"{self._rules.path.name} has a mistake", said, NoticeLevel.ERROR, dedupe_key="watchers-file")
+            )
+        self._file_problem = said
+
+    async def _notify(self, notice: Notice) -> None:
+        await self._context.can.notify(
+            Notice(notice.title, notice.body, notice.level, "system", "watchers", "#/watchers", notice.dedupe_key)
+        )
+
+    async def _forget(self, key: _FolderKey) -> None:
+        self._folders.pop(key)
+        task = self._tasks.pop(key)
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def _leave(self) -> None:
+        for key in list(self._folders):
+            await self._forget(key)
+        self._told = None
+
+    async def _end(self) -> None:
+        await self._leave()
+        try:
+            await self._lease.release()
+        except TocsinError as error:  # its silence tells the others
+            log.warning("the lease of the watchers is not given back", extra={"reason": error.sentence()})
