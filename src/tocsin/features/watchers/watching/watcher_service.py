@@ -77,6 +77,8 @@ class WatcherService:
         if not await self._lease.keep():
             await self._leave()
             return LOOK_S
+        if self._told is None:  # what another process has noted is not so any more
+            await self._store.set_states({})
         await self._sync()
         await self._tell_states()
         for run in await self._store.unsettled():
@@ -207,11 +209,13 @@ class WatcherService:
     async def _leave(self) -> None:
         for key in list(self._folders):
             await self._forget(key)
+        if self._told is not None and self._lease.held:
+            await self._store.set_states({})
         self._told = None
 
     async def _end(self) -> None:
-        await self._leave()
         try:
+            await self._leave()
             await self._lease.release()
         except TocsinError as error:  # its silence tells the others
             log.warning("the lease of the watchers is not given back", extra={"reason": error.sentence()})

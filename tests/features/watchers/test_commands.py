@@ -1,0 +1,36 @@
+"""`tocsin watchers` as a person at a terminal and a program use it."""
+
+from tests.cli.conftest import Cli, cli
+
+__all__ = ["cli"]
+
+
+def test_a_rule_is_written_tried_listed_shown_and_switched(cli: Cli):
+    folder = cli.home / "in"
+    folder.mkdir()
+    (folder / "a.pdf").write_text("1")
+    words = ("--path", str(folder), "--pattern", "*.pdf", "--command", 'echo "got $1 as $WATCH_EVENT"')
+    assert cli("watchers", "new", "scans", *words).code == 0
+    done = cli("watchers", "run", "scans", str(folder / "a.pdf"), "--event", "created")
+    assert done.out == f"got {folder}/a.pdf as created\n"
+    done = cli("watchers", "run", "scans", str(folder / "b.txt"))
+    assert (done.code, "by itself, scans does not act on this" in done.err) == (0, True)
+    done = cli("watchers", "run", "scans", "/etc/passwd")
+    assert (done.code, "is not in the folder of scans" in done.err) == (2, True)
+    [record] = cli("watchers", "list", "--json").json()
+    assert (record["name"], record["state"], record["events_24h"]) == ("scans", "paused", 2)
+    assert [each["type"] for each in cli("watchers", "show", "scans", "--json").json()["recent"]] == [
+        "modified", "created",
+    ]  # fmt: skip
+    assert cli("watchers", "disable", "scans").out == "scans is disabled\n"
+    assert cli("watchers", "enable", "scans", "--json").json()["enabled"] is True
+    done = cli("watchers", "show", "scan")
+    assert (done.code, "there is no watcher 'scan' (did you mean 'scans'?)" in done.err) == (1, True)
+
+
+def test_a_mistake_in_the_file_is_told_by_list(cli: Cli):
+    assert "no watchers yet" in cli("watchers", "list").err
+    cli.data_dir.mkdir(exist_ok=True)
+    (cli.data_dir / "watchers.yaml").write_text("- {name: a, path: /srv, comand: x}\n")
+    done = cli("watchers", "list")
+    assert (done.code, "(did you mean 'command'?)" in done.err) == (1, True)

@@ -1,0 +1,129 @@
+"""watchers.yaml: what it may say, what is told of mistakes, and what is in force then."""
+
+from pathlib import Path
+
+import pytest
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.watchers.example import with_rule
+from tocsin.features.watchers.model import WatcherAction, WatcherRule
+from tocsin.features.watchers.rules import WatcherRules, read_rules
+
+
+def test_a_rule_has_the_fields_and_defaults_that_the_page_names():
+    [rule] = read_rules(b"- {name: a, path: /srv/in/, command: 'lp \"$1\"'}\n", Path("watchers.yaml"))
+    assert rule.document() == {
+        "name": "a",
+        "path": "/srv/in",
+        "recursive": True,
+        "patterns": [],
+        "exclude_patterns": [],
+        "events": ["created", "modified", "moved"],
+        "action": "shell",
+        "command": 'lp "$1"',
+        "debounce_ms": 500,
+        "cooldown_seconds": 0,
+        "enabled": True,
+        "output": None,
+    }
+
+
+MISTAKES = """\
+- name: good
+  path: /srv
+  comand: "true"
+- name: good
+  path: srv
+  events: [create]
+  action: shel
+  command: "true"
+"""
+MORE_MISTAKES = """\
+- name: -a
+  path: ~/x
+  debounce_ms: 99999999
+  action: skill
+  command: "greet 'x"
+- {name: b, path: /srv, patterns: ["!", "#x"], command: "a\\0b", events: []}
+- {name: c, path: /srv, action: notify, cooldown_seconds: -1, enabled: maybe}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            MISTAKES,
+            [
+                "watchers.yaml:1:3: [0]: key 'command' is missing",
+                "3:3: [0]: unknown key 'comand' (did you mean 'command'?)",
+                "4:9: [1].name: the watcher of line 1 has this name already",
+                "expected the full path of a folder, or one that begins with ~/",
+                "'create' is none of: created, modified, deleted, moved (did you mean 'created'?)",
+                "'shel' is none of: shell, skill, workflow, notify (did you mean 'shell'?)",
+            ],
+        ),
+        (
+            MORE_MISTAKES,
+            [
+                "'-a' is not a name of a watcher",
+                "expected a whole number from 0 to 60000",
+                "a quote is never closed",
+                "this is not a pattern as in .gitignore",
+                "this pattern matches nothing",
+                "a command cannot have a NUL character",
+                "this list needs an entry",
+                "expected a whole number from 0 to 86400",
+                "expected true or false",
+            ],
+        ),
+    ],
+)
+def test_all_mistakes_of_a_file_are_told_at_once_with_line_and_suggestion(text: str, told: list[str]):
+    with pytest.raises(ConfigError) as caught:
+        read_rules(text.encode(), Path("watchers.yaml"))
+    assert [said for said in told if said not in str(caught.value)] == []
+
+
+def test_a_broken_edit_leaves_the_last_good_rules_in_force_and_says_why(tmp_path: Path):
+    rules = WatcherRules(tmp_path / "watchers.yaml")
+    assert rules.read() == ((), None)
+    rules.path.write_text("- {name: a, path: /srv, action: notify}\n")
+    assert [rule.name for rule in rules.read()[0]] == ["a"]
+    rules.path.write_text("- {name: a, path: /srv, action: notify}\n- {name: b}\n")
+    found, problem = rules.read()
+    assert [rule.name for rule in found] == ["a"]
+    assert problem is not None
+    assert "watchers.yaml:2:3" in str(problem)
+    rules.path.chmod(0o666)
+    assert "others may write to" in str(rules.read()[1])
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "# mine\n- {name: x, path: /srv, action: notify} # one\n", "  - name: x\n    path: /srv\n    command: a\n"],
+)
+def test_a_new_rule_is_written_behind_the_others_and_nothing_else_changes(tmp_path: Path, before: str):
+    path = tmp_path / "watchers.yaml"
+    if before:
+        path.write_text(before)
+    hostile = WatcherRule(
+        "new", Path('/srv/a "b": #'), "echo '{\"x\"}' # \\ \n\ttwo", patterns=("*.p df",), output="oncall"
+    )
+    with_rule(path, hostile)
+    assert path.read_text().startswith(before.rstrip())
+    found = read_rules(path.read_bytes(), path)
+    assert [rule.name for rule in found] == (["x", "new"] if before else ["new"])
+    assert found[-1].document() == hostile.document()
+    before = path.read_text()
+    with pytest.raises(ConfigError, match="has this name already"):
+        with_rule(path, WatcherRule("new", Path("/srv"), action=WatcherAction.NOTIFY))
+    assert path.read_text() == before
+
+
+def test_a_file_in_another_form_is_told_and_left_as_it_is(tmp_path: Path):
+    path = tmp_path / "watchers.yaml"
+    path.write_text("[{name: x, path: /srv, action: notify}]\n")
+    with pytest.raises(ConfigError, match="the rule cannot be added"):
+        with_rule(path, WatcherRule("new", Path("/srv"), "true"))
+    assert path.read_text() == "[{name: x, path: /srv, action: notify}]\n"
