@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tocsin.assembly.program import direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
-from tocsin.cli.demo.files import GREET, PROFILE, REPORT, TEXTS, write_files
+from tocsin.cli.demo.files import GREET, INBOX, PROFILE, REPORT, TEXTS, write_files
 from tocsin.core.config.settings import read_env_file
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
@@ -151,6 +151,7 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
         f'{tocsin} triggers test "{TEXTS[1]}"',
         f"{tocsin} skills run {GREET} Alice",
         f"{tocsin} workflows run {REPORT}",
+        f"date > {shlex.quote(str(env_file.parent / INBOX))}/today; {tocsin} watchers show {INBOX}",
         *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
         f"{tocsin} vault init",
         f"head -c 18 /dev/urandom | base64 | {tocsin} vault set DEMO_TOKEN",

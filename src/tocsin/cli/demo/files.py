@@ -1,5 +1,6 @@
-"""The files in the demo's data directory: settings, a profile, triggers, skills and a workflow to try."""
+"""The files in the demo's data directory: settings, a profile, triggers, skills, a workflow and a watcher to try."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,14 @@ params:
 """,
 }
 
+INBOX = "inbox"
+WATCHERS = """\
+- name: {name}
+  path: {folder}
+  command: 'echo "$WATCH_EVENT: $1"; wc -l < "$1"'
+  output: {profile}
+"""
+
 
 def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redis_url: str) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
@@ -95,6 +104,9 @@ def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redi
     make_directory(directory / "workflows")
     for name, workflow in WORKFLOWS.items():
         write_atomically(directory / "workflows" / f"{name}.yaml", workflow)
+    make_directory(directory / INBOX)
+    watchers = WATCHERS.format(name=INBOX, folder=json.dumps(str(directory / INBOX)), profile=PROFILE)
+    write_atomically(directory / "watchers.yaml", watchers)
     return env_file
 
 
