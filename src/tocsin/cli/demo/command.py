@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tocsin_standins.cluster import StandinCluster
     from tocsin_standins.recorder import RecordedRequest
 
-PARTS = frozenset({"gateway", "bot"})
+PARTS = frozenset({"gateway", "bot", "scheduler"})
 WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
 # The usual port first, so that what the documentation says works here too.
 USUAL_PORT = GATEWAY_PORT.default
