@@ -70,7 +70,7 @@ async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: P
 
 
 async def test_a_weak_password_needs_a_person(tmp_path: Path):
-    async with program(tmp_path, DASHBOARD_PASS="changeme") as app:
+    async with program(tmp_path, DASHBOARD_USER="anna", DASHBOARD_PASS="changeme") as app:
         report = await status_report(app)
     assert ["DASHBOARD_PASS" in item.message for item in report.attention] == [True]
     assert "changeme" not in str(report.as_document())

@@ -327,6 +327,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     from tocsin.messaging.outbound import idempotency
     from tocsin.runs import schema as runs_schema
     from tocsin.scheduling import schema as scheduling_schema
+    from tocsin.web.access import schema as access_schema
 
     return {
         "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
@@ -336,6 +337,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
         "presence": presence.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
         "scheduling": scheduling_schema.MIGRATIONS,
+        "web_access": access_schema.MIGRATIONS,
         **bot_schema.SCHEMAS,
         **{component: scripts for feature in features for component, scripts in feature.tables.items()},
     }

@@ -1,12 +1,17 @@
 """The start-up check warns of what is weak and refuses what is open."""
 
+from pathlib import Path
+
 import pytest
 
 from tocsin.channels.registry import discover
-from tocsin.core.config.security import check_gateway_bind, is_loopback, validate_security
+from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, is_loopback, validate_security
 from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DASHBOARD_PASS_HASH
 from tocsin.core.errors import ConfigError
 
+# Of the password "x", with almost no work.
+HASH = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0$9EVnGUVDVxOZ0tZsXo6yyA"
 GOOD = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password", "TOCSIN_DATA_DIR": "/nonexistent"}
 CHANNEL_VARIABLES = [variable for channel in discover().classes for variable in channel.spec.variables]
 
@@ -25,8 +30,33 @@ def test_a_well_configured_installation_has_no_warning():
 
 
 @pytest.mark.parametrize("name", ["DASHBOARD_USER", "DASHBOARD_PASS"])
-def test_a_missing_login_is_no_warning_while_there_is_no_dashboard(name: str):
-    assert warnings(**{name: ""}) == []
+def test_half_a_login_of_the_dashboard_is_warned_of(name: str):
+    assert warnings(**{name: ""}) == [f"nobody can sign in to the dashboard: set {name}"]
+
+
+def test_no_login_at_all_means_no_dashboard_and_is_no_warning():
+    assert warnings(DASHBOARD_USER="", DASHBOARD_PASS="") == []
+
+
+def test_a_hash_takes_the_place_of_the_password_and_does_not_stand_beside_it():
+    assert warnings(DASHBOARD_PASS="", DASHBOARD_PASS_HASH=HASH) == []
+    (warning,) = warnings(DASHBOARD_PASS_HASH=HASH)
+    assert warning == "DASHBOARD_PASS and DASHBOARD_PASS_HASH are both set; remove one of them"
+
+
+@pytest.mark.parametrize("quote", ["'", '"', ""])
+def test_a_hash_is_taken_with_the_quotes_that_some_readers_of_env_files_keep(quote: str):
+    assert settings(DASHBOARD_PASS_HASH=f"{quote}{HASH}{quote}")[DASHBOARD_PASS_HASH] == HASH
+
+
+@pytest.mark.parametrize(
+    "value", ["my own word", "$argon2i$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNo", "$2b$12$abc", HASH[:-30]]
+)
+def test_what_is_no_argon2id_hash_is_refused_without_being_shown(value: str):
+    with pytest.raises(ConfigError) as raised:
+        settings(DASHBOARD_PASS_HASH=value)
+    assert "tocsin dashboard hash-password" in raised.value.hint
+    assert value not in raised.value.sentence()
 
 
 @pytest.mark.parametrize("value", ["admin", "password", "changeme", "ChangeMe", " ADMIN "])
@@ -133,3 +163,54 @@ def test_a_gateway_off_loopback_without_a_token_is_refused_with_the_setting_to_a
 def test_the_refusal_can_be_overridden_and_then_is_a_warning():
     (warning,) = check_gateway_bind(settings(ALLOW_INSECURE_BIND="true"), "0.0.0.0")
     assert warning.startswith("DANGER: the gateway would listen on 0.0.0.0 without a token")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+@pytest.mark.parametrize("env", [{}, {"DASHBOARD_PASS": ""}, {"DASHBOARD_USER": "", "DASHBOARD_PASS": ""}])
+def test_a_dashboard_on_loopback_starts_with_or_without_a_login(host: str, env: dict[str, str]):
+    assert check_dashboard_bind(settings(**env), host) == []
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> dict[str, str]:
+    """Files that can be read; what is in them is looked at when they are used."""
+    files = {"DASHBOARD_TLS_CERT": tmp_path / "cert.pem", "DASHBOARD_TLS_KEY": tmp_path / "key.pem"}
+    for path in files.values():
+        path.write_text("made up")
+    return {name: str(path) for name, path in files.items()}
+
+
+def test_a_dashboard_off_loopback_starts_with_a_login_and_tls_or_a_trusted_proxy(tls: dict[str, str]):
+    assert check_dashboard_bind(settings(**tls), "0.0.0.0") == []
+    assert check_dashboard_bind(settings(TRUSTED_PROXIES="10.0.0.1"), "0.0.0.0") == []
+    by_hash = {"DASHBOARD_PASS": "", "DASHBOARD_PASS_HASH": HASH, **tls}
+    assert check_dashboard_bind(settings(**by_hash), "0.0.0.0") == []
+
+
+@pytest.mark.parametrize(
+    ("env", "problem", "to_set"),
+    [
+        ({}, "without TLS", ["DASHBOARD_TLS_CERT and DASHBOARD_TLS_KEY", "TRUSTED_PROXIES"]),
+        ({"DASHBOARD_PASS": "", "TRUSTED_PROXIES": "10.0.0.1"}, "without a login", ["DASHBOARD_PASS"]),
+        ({"DASHBOARD_USER": "", "TRUSTED_PROXIES": "10.0.0.1"}, "without a login", ["DASHBOARD_USER"]),
+        ({"DASHBOARD_PASS": ""}, "without a login and without TLS", ["DASHBOARD_PASS", "DASHBOARD_TLS_CERT"]),
+    ],
+)
+def test_a_dashboard_off_loopback_that_is_open_is_refused_with_the_settings_to_add(
+    env: dict[str, str], problem: str, to_set: list[str]
+):
+    with pytest.raises(ConfigError) as raised:
+        check_dashboard_bind(settings(**env), "0.0.0.0")
+    assert f"the dashboard would listen on 0.0.0.0 {problem}" in str(raised.value)
+    assert [name for name in to_set if name not in raised.value.hint] == []
+    (warning,) = check_dashboard_bind(settings(ALLOW_INSECURE_BIND="true", **env), "0.0.0.0")
+    assert warning.startswith("DANGER: the dashboard would listen on 0.0.0.0")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_settings_of_the_dashboard_that_contradict_each_other_are_refused_everywhere(host: str, tls: dict[str, str]):
+    halves = [{name: path} for name, path in tls.items()]
+    for env in ({"DASHBOARD_PASS_HASH": HASH}, *halves, {**tls, "DASHBOARD_TLS_KEY": "/nonexistent/key.pem"}):
+        with pytest.raises(ConfigError) as raised:
+            check_dashboard_bind(settings(ALLOW_INSECURE_BIND="true", **env), host)
+        assert raised.value.hint

@@ -1,16 +1,23 @@
 """The security check at start-up: warnings about weak settings, refusal of open ones."""
 
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
     ALLOW_INSECURE_BIND,
+    DASHBOARD_PASS,
+    DASHBOARD_PASS_HASH,
+    DASHBOARD_TLS_CERT,
+    DASHBOARD_TLS_KEY,
+    DASHBOARD_USER,
     ENVIRONMENT,
     FORCE_HTTPS,
     GATEWAY_TOKEN,
     REDIS_URL,
+    TRUSTED_PROXIES,
     WEBHOOK_REQUIRE_SIGNATURE,
     Variable,
 )
@@ -28,6 +35,7 @@ INSECURE_VALUES = INSECURE_NAMES | frozenset(
 def validate_security(settings: Settings) -> list[str]:
     """Return one sentence for every weak setting; an empty list if none is weak."""
     warnings = [said for variable in settings.variables if (said := _weakness(variable, settings[variable]))]
+    warnings += _dashboard_weaknesses(settings)
     if _password_in(settings[REDIS_URL]).lower() in INSECURE_VALUES:
         warnings.append(f"{REDIS_URL.name} has a password that everybody tries first; choose a random one")
     if settings[ENVIRONMENT] == "production" and settings[FORCE_HTTPS] is None:
@@ -44,6 +52,21 @@ def validate_security(settings: Settings) -> list[str]:
             "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: anybody can forge inbound messages; remove it outside debugging"
         )
     return warnings
+
+
+def _dashboard_weaknesses(settings: Settings) -> list[str]:
+    if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
+        return [f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set; remove one of them"]
+    # Without all of it there is no dashboard, which is no weakness; `up` says so.
+    missing = missing_dashboard_login(settings)
+    return [f"nobody can sign in to the dashboard: set {missing}"] if missing and " and " not in missing else []
+
+
+def missing_dashboard_login(settings: Settings) -> str:
+    """Return which settings the login of the dashboard lacks, as words for "set …"; empty if it is complete."""
+    user = "" if settings[DASHBOARD_USER] else DASHBOARD_USER.name
+    secret = "" if settings[DASHBOARD_PASS] or settings[DASHBOARD_PASS_HASH] else DASHBOARD_PASS.name
+    return " and ".join(name for name in (user, secret) if name)
 
 
 def _weakness(variable: Variable[Any], value: Any) -> str:
@@ -82,3 +105,52 @@ def check_gateway_bind(settings: Settings, host: str) -> list[str]:
     if not settings[ALLOW_INSECURE_BIND]:
         raise ConfigError(problem, hint="set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)")
     return [f"DANGER: {problem}; ALLOW_INSECURE_BIND=true overrides the refusal"]
+
+
+def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
+    """Refuse a dashboard off loopback that lacks a login, or to which passwords travel in clear.
+
+    Returns the warnings of an override. Raises ConfigError also for settings that contradict each other.
+    """
+    if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
+        both = f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set"
+        raise ConfigError(both, hint="remove one of them: which password counts must be plain")
+    encrypted = dashboard_tls(settings) is not None or bool(settings[TRUSTED_PROXIES])
+    if is_loopback(host):
+        return []
+    problems, remedies = [], []
+    if missing := missing_dashboard_login(settings):
+        problems.append("without a login")
+        remedies.append(missing)
+    if not encrypted:
+        problems.append("without TLS: passwords would travel in clear")
+        tls = f"{DASHBOARD_TLS_CERT.name} and {DASHBOARD_TLS_KEY.name}"
+        remedies.append(f"{tls}, or {TRUSTED_PROXIES.name} to the proxy that speaks TLS")
+    if not problems:
+        return []
+    problem = f"the dashboard would listen on {host} {' and '.join(problems)}"
+    if not settings[ALLOW_INSECURE_BIND]:
+        raise ConfigError(
+            problem, hint=f"set {'; and '.join(remedies)} (or {ALLOW_INSECURE_BIND.name}=true to override)"
+        )
+    return [f"DANGER: {problem}; {ALLOW_INSECURE_BIND.name}=true overrides the refusal"]
+
+
+def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
+    """Return certificate and key of the dashboard, None where it serves no TLS itself.
+
+    Raises ConfigError where one of them is missing or cannot be read.
+    """
+    certificate, key = settings[DASHBOARD_TLS_CERT], settings[DASHBOARD_TLS_KEY]
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        missing = DASHBOARD_TLS_CERT if certificate is None else DASHBOARD_TLS_KEY
+        raise ConfigError("the dashboard has only half of what TLS needs", hint=f"set {missing.name}")
+    for variable, path in ((DASHBOARD_TLS_CERT, certificate), (DASHBOARD_TLS_KEY, key)):
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            sentence = f"{variable.name} names {path}, which cannot be read: {error.strerror}"
+            raise ConfigError(sentence, hint="correct the path, or the rights of the file") from None
+    return certificate, key

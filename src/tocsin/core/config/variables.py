@@ -43,6 +43,18 @@ def password(value: str) -> str:
     return value.rstrip("\r\n")
 
 
+def password_hash(value: str) -> str:
+    """Take an argon2id hash; quotes around it are cut off, because some readers of env files keep them."""
+    import re
+
+    stripped = value.strip().strip("'\"")
+    if not re.fullmatch(
+        r"\$argon2id\$v=19\$m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3}(\$[A-Za-z0-9+/]{11,200}){2}", stripped
+    ):
+        raise ValueError("what `tocsin dashboard hash-password` prints, from $argon2id$ to its end")
+    return stripped
+
+
 def token(value: str) -> str:
     """Take a token: printable ASCII without blanks, because it travels in a header or a URL."""
     stripped = value.strip()
@@ -112,6 +124,14 @@ def directory(value: str) -> Path:
         return Path(value.strip()).expanduser().absolute()
     except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
         raise ValueError("a directory; write it without `~`, from the root") from None
+
+
+def file_path(value: str) -> Path:
+    """Read the path of a file; `~` is the home directory, a relative path starts at the working directory."""
+    try:
+        return directory(value)
+    except ValueError:
+        raise ValueError("a file; write it without `~`, from the root") from None
 
 
 def anchor(value: str) -> str:
@@ -203,6 +223,19 @@ DASHBOARD_USER = Variable(
     "DASHBOARD_USER", text, "", "Login name of the dashboard; there is no default account.", login=True
 )
 DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password of the dashboard.", secret=True)
+DASHBOARD_PASS_HASH = Variable(
+    "DASHBOARD_PASS_HASH",
+    password_hash,
+    "",
+    "What `tocsin dashboard hash-password` prints, in the place of DASHBOARD_PASS.",
+    secret=True,
+)
+DASHBOARD_TLS_CERT: Variable[Path | None] = Variable(
+    "DASHBOARD_TLS_CERT", file_path, None, "Certificate, with its chain, with which the dashboard serves HTTPS itself."
+)
+DASHBOARD_TLS_KEY: Variable[Path | None] = Variable(
+    "DASHBOARD_TLS_KEY", file_path, None, "Private key of DASHBOARD_TLS_CERT, without a passphrase."
+)
 TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
     "TRUSTED_PROXIES",
     networks,
@@ -350,46 +383,5 @@ LOG_FORMAT = Variable(
     "`auto` is text on a terminal and JSON lines elsewhere.",
 )
 
-CORE_VARIABLES: tuple[Variable[Any], ...] = (
-    DATA_DIR,
-    ENVIRONMENT,
-    FORCE_HTTPS,
-    GATEWAY_HOST,
-    GATEWAY_PORT,
-    GATEWAY_TOKEN,
-    DASHBOARD_HOST,
-    DASHBOARD_PORT,
-    DASHBOARD_USER,
-    DASHBOARD_PASS,
-    TRUSTED_PROXIES,
-    ALLOW_INSECURE_BIND,
-    ALLOW_INSECURE_API_URL,
-    RATE_LIMIT_PER_IP,
-    RATE_LIMIT_PER_USER,
-    WEBHOOK_RATE_LIMIT,
-    WEBHOOK_REQUIRE_SIGNATURE,
-    REPLY_BRAKE,
-    MAX_PARTS,
-    AUDIT_REDACT,
-    AUDIT_KEEP_DAYS,
-    AUDIT_ANCHOR,
-    AUDIT_ANCHOR_EVERY,
-    DELIVERY_WORKERS,
-    DELIVERY_BACKEND,
-    DELIVERY_KEEP_DAYS,
-    REDIS_URL,
-    CHAT_PROVIDER,
-    CHAT_MODEL,
-    CHAT_FALLBACK_PROVIDER,
-    CHAT_FALLBACK_MODEL,
-    CHAT_MODEL_FAST,
-    CHAT_MODEL_CAPABLE,
-    ANTHROPIC_API_KEY,
-    ANTHROPIC_BASE_URL,
-    OPENAI_API_KEY,
-    OPENAI_BASE_URL,
-    VOICE_MODEL_URL,
-    TIME_ZONE,
-    LOG_LEVEL,
-    LOG_FORMAT,
-)
+# Every setting of this module, in the order in which it is documented.
+CORE_VARIABLES: tuple[Variable[Any], ...] = tuple(value for value in vars().values() if isinstance(value, Variable))

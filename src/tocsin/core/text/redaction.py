@@ -24,6 +24,7 @@ _SHAPES = (
     _Shape(":", r"\b\d{6,}:[A-Za-z0-9_-]{30,}", MASK),
     _Shape("xox", r"\bxox[a-z]-[A-Za-z0-9-]{6,}", MASK),
     _Shape("xapp-", r"\bxapp-[A-Za-z0-9-]{6,}", MASK),
+    _Shape("tcs_", r"\btcs_[A-Za-z0-9]{43}", MASK),
     _Shape("Bot ", r"\b(Bot) [A-Za-z0-9._~+/=-]{16,}", rf"\1 {MASK}"),
     _Shape("earer ", r"\b([Bb]earer) [A-Za-z0-9._~+/=-]{16,}", rf"\1 {MASK}"),
     _Shape("/webhooks/", r"(/webhooks/\d+/)[A-Za-z0-9._-]{16,}", rf"\1{MASK}"),

@@ -1,0 +1,162 @@
+"""The one account of the dashboard: its name, the hash of its password, and whether a pair of both is right."""
+
+import asyncio
+import secrets
+import sqlite3
+from collections import OrderedDict
+from hashlib import sha256
+from hmac import compare_digest
+from hmac import digest as hmac_digest
+
+from tocsin.core.config.security import missing_dashboard_login
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_PASS_HASH, DASHBOARD_USER
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.web.access.passwords import PasswordChecks, password_bytes
+from tocsin.web.access.throttle import LoginThrottle
+from tocsin.web.http.clients import bucket_of
+
+# Addresses from which the right pair came lately, and wrong pairs that came lately.
+MAX_REMEMBERED = 10_000
+
+
+class WrongLoginError(TocsinError):
+    """There is no such name, or the password is wrong; which of them is not told."""
+
+    code = "invalid-credentials"
+
+    def __init__(self) -> None:
+        super().__init__("the name or the password is wrong", hint="check both; upper and lower case count")
+
+
+class TooManyLoginsError(TocsinError):
+    """There were too many wrong passwords; whether this one is right is not looked at."""
+
+    code = "rate-limited"
+
+    def __init__(self) -> None:
+        super().__init__("too many wrong passwords", hint="wait a few minutes; sessions and tokens go on working")
+
+
+class LoginMissingError(TocsinError):
+    """The settings name nobody who may sign in."""
+
+    code = "not-ready"
+
+
+class DashboardAccount:
+    """Checks names and passwords. `address` is the client's; what fails is counted for it and for the name."""
+
+    def __init__(self, settings: Settings, database: Database, checks: PasswordChecks, throttle: LoginThrottle) -> None:
+        self.user = settings[DASHBOARD_USER]
+        self._missing = missing_dashboard_login(settings)
+        self._password = settings[DASHBOARD_PASS]
+        self._given_hash = settings[DASHBOARD_PASS_HASH]
+        self._database = database
+        self._checks = checks
+        self._throttle = throttle
+        self._preparing = asyncio.Lock()
+        self._hash = ""
+        # With a key of this process alone, what is in its memory tells nothing about the password.
+        self._key = secrets.token_bytes(32)
+        self._right: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+        self._wrong: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+
+    def require_configured(self) -> None:
+        """Raise LoginMissingError, with the settings to add, where nobody can sign in."""
+        if self._missing:
+            raise LoginMissingError(
+                "nobody can sign in to this dashboard", hint=f"set {self._missing}, and start it anew"
+            )
+
+    async def credential(self) -> str:
+        """Return what changes with the name or the password, and tells nothing about them."""
+        return sha256(f"{self.user}\0{await self._current_hash()}".encode()).hexdigest()
+
+    async def check(self, name: str, password: str, address: str) -> None:
+        """Return if the pair is right; raise WrongLoginError, TooManyLoginsError or LoginMissingError.
+
+        A wrong name takes as long as a wrong password: the password is checked all the same.
+        """
+        self.require_configured()
+        self._refuse_blocked(name, address)
+        async with self._checks.turn(bucket_of(address)):
+            self._refuse_blocked(name, address)  # while this one waited, others from there were wrong
+            await self._check_now(name, password, address)
+
+    async def check_basic(self, name: str, password: str, address: str) -> None:
+        """As `check`, for what a script sends with every request: a pair is hashed once for each address.
+
+        A script that goes on sending the same wrong pair counts once, so that it locks nobody else out. One that was
+        right goes on while others guess at its name.
+        """
+        self.require_configured()
+        pair = (bucket_of(address), self._digest(name, password))
+        if self._is_known(pair, name, address):
+            return
+        async with self._checks.turn(pair[0]):
+            if self._is_known(pair, name, address):  # the same was checked while this one waited
+                return
+            try:
+                await self._check_now(name, password, address)
+            except WrongLoginError:
+                _remember(self._wrong, pair)
+                raise
+            _remember(self._right, pair)
+
+    def _is_known(self, pair: tuple[str, bytes], name: str, address: str) -> bool:
+        """Whether the pair was right before; raises what refuses it, as far as that is known without hashing."""
+        if pair in self._wrong:
+            raise WrongLoginError
+        if self._throttle.blocks_address(address):
+            raise TooManyLoginsError
+        if pair in self._right:
+            self._right.move_to_end(pair)
+            return True
+        self._refuse_blocked(name, address)
+        return False
+
+    def _refuse_blocked(self, name: str, address: str) -> None:
+        if self._throttle.blocks_address(address) or self._throttle.blocks_account(name):
+            raise TooManyLoginsError
+
+    async def _check_now(self, name: str, password: str, address: str) -> None:
+        hashed = await self._current_hash()
+        right = await self._checks.matches(password, hashed)
+        if not (compare_digest(password_bytes(name), password_bytes(self.user)) & right):
+            self._throttle.count(address, name)
+            raise WrongLoginError
+
+    def _digest(self, name: str, password: str) -> bytes:
+        # The length keeps `a` + `bc` and `ab` + `c` apart.
+        parts = password_bytes(name), password_bytes(password)
+        return hmac_digest(self._key, b"%d:" % len(parts[0]) + b"".join(parts), "sha256")
+
+    async def _current_hash(self) -> str:
+        """Return the hash of the password: the one that is set, or that is kept of the one that is set."""
+        if self._given_hash:
+            return self._given_hash
+        async with self._preparing:
+            if not self._hash:
+                kept = await self._database.read(_kept_hash)
+                if not kept or not await self._checks.matches(self._password, kept):
+                    kept = await self._checks.hash(self._password)
+                    await self._database.write(lambda connection: _keep_hash(connection, kept))
+                self._hash = kept
+            return self._hash
+
+
+def _remember(pairs: OrderedDict[tuple[str, bytes], None], pair: tuple[str, bytes]) -> None:
+    pairs[pair] = None
+    while len(pairs) > MAX_REMEMBERED:
+        pairs.popitem(last=False)
+
+
+def _kept_hash(connection: sqlite3.Connection) -> str:
+    row = connection.execute("SELECT hash FROM access_password").fetchone()
+    return str(row["hash"]) if row else ""
+
+
+def _keep_hash(connection: sqlite3.Connection, hashed: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO access_password VALUES (1, ?)", [hashed])

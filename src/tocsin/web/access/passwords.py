@@ -1,0 +1,93 @@
+"""Passwords: argon2id, one at a time and off the event loop, because each check takes 64 MiB and a core."""
+
+import asyncio
+import unicodedata
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from tocsin.core.errors import TocsinError
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+
+class PasswordCost(NamedTuple):
+    """What hashing a password costs; the default is RFC 9106's second choice, on one core."""
+
+    passes: int = 3
+    memory_kib: int = 64 * 1024
+    lanes: int = 1
+
+
+USUAL_COST = PasswordCost()
+
+
+class PasswordHashError(TocsinError):
+    """A hash cannot be computed: it is damaged, or takes more memory than there is."""
+
+    code = "not-ready"
+
+
+def password_bytes(password: str) -> bytes:
+    """Return the password as it is hashed: in one normal form, because systems type an `ö` differently.
+
+    Source: RFC 7617, section 2.1, and RFC 8265, section 4.2.
+    """
+    return unicodedata.normalize("NFC", password).encode(errors="surrogatepass")
+
+
+def hash_password(password: str, cost: PasswordCost = USUAL_COST) -> str:
+    """Return the argon2id hash of a password, in the form that DASHBOARD_PASS_HASH takes."""
+    return _hasher(cost).hash(password_bytes(password))
+
+
+def _matches(password: str, hashed: str) -> bool:
+    """Whether the password has this hash. Raises PasswordHashError."""
+    from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+
+    try:
+        return _hasher(USUAL_COST).verify(hashed, password_bytes(password))  # the hash says what it costs
+    except VerifyMismatchError:
+        return False
+    except (VerificationError, InvalidHashError) as error:
+        sentence = f"DASHBOARD_PASS_HASH cannot be computed: {error}"
+        raise PasswordHashError(sentence, hint="make it anew with `tocsin dashboard hash-password`") from None
+
+
+def _hasher(cost: PasswordCost) -> "PasswordHasher":
+    from argon2 import PasswordHasher  # 30 ms, which only who checks passwords pays
+
+    return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=cost.lanes)
+
+
+class PasswordChecks:
+    """Lets one check at a time run, and each address wait with one: many guesses delay nobody else for long."""
+
+    def __init__(self, cost: PasswordCost = USUAL_COST) -> None:
+        self._cost = cost
+        self._free = asyncio.Lock()
+        self._of_address: dict[str, asyncio.Lock] = {}
+        self._waiting: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, address: str) -> AsyncIterator[None]:
+        """Wait until a check for this address may run."""
+        own = self._of_address.setdefault(address, asyncio.Lock())
+        self._waiting[address] += 1
+        try:
+            async with own, self._free:
+                yield
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address], self._of_address[address]
+
+    async def matches(self, password: str, hashed: str) -> bool:
+        """Whether the password has this hash; to be called within a `turn`."""
+        return await asyncio.to_thread(_matches, password, hashed)
+
+    async def hash(self, password: str) -> str:
+        """Return a new hash of a password."""
+        return await asyncio.to_thread(hash_password, password, self._cost)

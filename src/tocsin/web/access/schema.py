@@ -1,0 +1,36 @@
+"""The tables of who may use the dashboard and the gateway; nothing but text, because every start reads it."""
+
+# A released migration is never edited; a new one is added.
+MIGRATIONS = (
+    """
+    -- The hash of DASHBOARD_PASS, kept so that a start can tell a changed password from the same one.
+    CREATE TABLE access_password (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        hash TEXT NOT NULL
+    );
+    -- What a cookie holds is stored only as its SHA-256.
+    CREATE TABLE access_sessions (
+        hash BLOB PRIMARY KEY,
+        user TEXT NOT NULL,
+        credential TEXT NOT NULL, -- the session ends when the login has another one
+        remember INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        seen_at REAL NOT NULL,
+        expires_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX access_sessions_by_end ON access_sessions (expires_at);
+    CREATE TABLE access_tokens (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        hash BLOB NOT NULL UNIQUE,
+        scopes TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        last_used_at REAL
+    ) WITHOUT ROWID;
+    -- Links that sign in once.
+    CREATE TABLE access_links (
+        hash BLOB PRIMARY KEY,
+        expires_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)

@@ -1,0 +1,107 @@
+"""Sessions of people who signed in: in the database, so that a restart signs nobody out."""
+
+import re
+import secrets
+import sqlite3
+from hashlib import sha256
+from typing import NamedTuple
+
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+
+LIFETIME_S, REMEMBERED_S = 12 * 3600.0, 30 * 86400.0
+# How many times within its lifetime the end of a session that is in use is moved: not with every request.
+_MOVES = 360
+MAX_SESSIONS = 1_000
+# 32 random bytes in base64.
+_ID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+class LoginSession(NamedTuple):
+    """A session as its owner sees it."""
+
+    id: str  # what the cookie holds
+    user: str
+    remember: bool
+    expires_at: float
+    renewed: bool = False  # its end was moved just now, so the cookie's end should be, too
+
+
+class LoginSessions:
+    """The sessions, shared with other processes. What the cookie holds is stored only as its hash."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def start(self, user: str, credential: str, *, remember: bool, replacing: str = "") -> LoginSession:
+        """Begin a session for whoever proved to be `user`, and end the one that the browser had before.
+
+        `credential` names what was proved; sessions of another one end now, and the oldest of too many.
+        """
+        now = self._clock.now()
+        session = LoginSession(secrets.token_urlsafe(32), user, remember, now + _lifetime(remember))
+        row = [_hash(session.id), user, credential, remember, now, now, session.expires_at]
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM access_sessions WHERE hash = ?", [_hash(replacing)])
+            connection.execute(
+                "DELETE FROM access_sessions WHERE expires_at <= ? OR credential <> ?", [now, credential]
+            )
+            connection.execute("INSERT INTO access_sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            oldest = "SELECT hash FROM access_sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?"
+            connection.execute(f"DELETE FROM access_sessions WHERE hash IN ({oldest})", [MAX_SESSIONS])  # noqa: S608
+
+        await self._database.write(insert)
+        return session
+
+    async def find(self, session_id: str, credential: str) -> LoginSession | None:
+        """Return the session that a cookie holds, and move its end; None if there is none, or it has ended.
+
+        A session that began with another credential than the present one has ended.
+        """
+        if not _ID.fullmatch(session_id):
+            return None
+        hashed, now = _hash(session_id), self._clock.now()
+        row = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM access_sessions WHERE hash = ? AND credential = ? AND expires_at > ?",
+                [hashed, credential, now],
+            ).fetchone()
+        )
+        if row is None:
+            return None
+        session = LoginSession(session_id, row["user"], bool(row["remember"]), row["expires_at"])
+        lifetime = _lifetime(session.remember)
+        if now - row["seen_at"] < lifetime / _MOVES:
+            return session
+        return await self._renewed(session, now, now + lifetime)
+
+    async def _renewed(self, session: LoginSession, now: float, end: float) -> LoginSession | None:
+        def move(connection: sqlite3.Connection) -> bool:
+            changed = connection.execute(
+                "UPDATE access_sessions SET seen_at = ?, expires_at = ? WHERE hash = ?", [now, end, _hash(session.id)]
+            )
+            return changed.rowcount > 0
+
+        still_there = await self._database.write(move)  # else its owner has signed out meanwhile
+        return session._replace(expires_at=end, renewed=True) if still_there else None
+
+    async def end(self, session_id: str) -> str:
+        """End a session; return whose it was, empty if there is none."""
+        hashed = _hash(session_id)
+
+        def delete(connection: sqlite3.Connection) -> str:
+            row = connection.execute("DELETE FROM access_sessions WHERE hash = ? RETURNING user", [hashed]).fetchone()
+            return str(row["user"]) if row else ""
+
+        return await self._database.write(delete)
+
+
+def _lifetime(remember: bool) -> float:
+    return REMEMBERED_S if remember else LIFETIME_S
+
+
+def _hash(session_id: str) -> bytes:
+    # It is 256 random bits: nobody can guess what has this hash, however fast it is.
+    return sha256(session_id.encode(errors="surrogatepass")).digest()

@@ -1,0 +1,65 @@
+"""How many wrong passwords are taken from one address and for one name before further ones are refused."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from hashlib import sha256
+
+from tocsin.web.http.clients import bucket_of
+
+WINDOW_S = 300.0
+OF_ADDRESS, OF_ACCOUNT = 5, 50
+RETRY_AFTER_S = 60
+# 30 MB at most; a flood from more pushes out what failed longest ago.
+MAX_KEYS = 50_000
+
+
+class _Failures:
+    """When tries failed, by key, as far as that is within the window."""
+
+    def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
+        self._limit = limit
+        self._monotonic = monotonic
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def reached(self, key: str) -> bool:
+        """Whether the key has failed too often within the window."""
+        times = self._times.get(key)
+        return times is not None and len(times) == self._limit and self._monotonic() - times[0] < WINDOW_S
+
+    def add(self, key: str) -> None:
+        """Remember that a try failed now."""
+        now = self._monotonic()
+        self._times.setdefault(key, deque(maxlen=self._limit)).append(now)
+        self._times.move_to_end(key)
+        while len(self._times) > MAX_KEYS or now - next(iter(self._times.values()))[-1] >= WINDOW_S:
+            self._times.popitem(last=False)
+
+
+class LoginThrottle:
+    """Counts wrong passwords: 5 from one address (IPv6: one /64) and 50 for one name, within 5 minutes.
+
+    Each process counts for itself. Right passwords change nothing: an attacker who knows one must not reset the count
+    for others.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._addresses = _Failures(OF_ADDRESS, monotonic)
+        self._accounts = _Failures(OF_ACCOUNT, monotonic)
+
+    def blocks_address(self, address: str) -> bool:
+        """Whether too much from this address was wrong."""
+        return self._addresses.reached(bucket_of(address))
+
+    def blocks_account(self, name: str) -> bool:
+        """Whether too much for this name was wrong, wherever it came from; also for names that do not exist."""
+        return self._accounts.reached(_short(name))
+
+    def count(self, address: str, name: str) -> None:
+        """Count a wrong password."""
+        self._addresses.add(bucket_of(address))
+        self._accounts.add(_short(name))
+
+
+def _short(name: str) -> str:
+    """Return a key of bounded length: a name may be as long as a body."""
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,169 @@
+"""Tokens for scripts and agents: shown once, stored as a hash, each with what it may be used for."""
+
+import re
+import secrets
+import sqlite3
+import string
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import NamedTuple
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
+
+# What a token may be used for, in this order; the last one includes the others.
+SCOPES = ("read", "send", "run", "admin")
+ALL_SCOPES = frozenset(SCOPES)
+# By this beginning, scanners find tokens that were published by mistake.
+PREFIX = "tcs_"
+_ALPHABET = string.ascii_letters + string.digits
+_LENGTH = 43  # 256 random bits
+_TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9]{{{_LENGTH}}}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+# That a token is in use is noted at most so often.
+_NOTED_EVERY_S = 60.0
+
+
+class InvalidTokenError(TocsinError):
+    """A token with that name or these scopes cannot be made."""
+
+    code = "validation-failed"
+
+
+class TokenNameTakenError(TocsinError):
+    """There is a token with that name."""
+
+    code = "name-taken"
+
+
+class UnknownTokenError(TocsinError):
+    """There is no token with that name or id."""
+
+    code = "not-found"
+
+
+class ApiToken(NamedTuple):
+    """What is known of a token; not the token itself."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    created_at: float
+    last_used_at: float | None
+
+    @property
+    def user(self) -> str:
+        """The name under which its requests are counted and recorded."""
+        return f"token:{self.name}"
+
+    @property
+    def allows(self) -> frozenset[str]:
+        """All that it may be used for."""
+        return ALL_SCOPES if "admin" in self.scopes else frozenset(self.scopes)
+
+
+class ApiTokens:
+    """The tokens, shared with other processes: what is revoked in one is useless in all of them at once."""
+
+    def __init__(self, database: Database, clock: Clock, audit: AuditTrail) -> None:
+        self._database = database
+        self._clock = clock
+        self._audit = audit
+
+    async def create(self, name: str, scopes: Iterable[str], caller: Caller) -> tuple[ApiToken, str]:
+        """Make a token; return what is known of it, and the token, which nobody can see again.
+
+        Raises InvalidTokenError and TokenNameTakenError.
+        """
+        chosen = set(scopes)
+        if not _NAME.fullmatch(name):
+            form = "begin it with a letter or digit; then letters, digits, `.`, `_` and `-`, 100 in all"
+            raise InvalidTokenError("this cannot be the name of a token", hint=form)
+        if not chosen or chosen - ALL_SCOPES:
+            raise InvalidTokenError("a token needs a scope", hint=f"choose among {', '.join(SCOPES)}")
+        text = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        made = ApiToken(new_id(), name, tuple(s for s in SCOPES if s in chosen), self._clock.now(), None)
+
+        def insert(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "INSERT INTO access_tokens VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (name) DO NOTHING",
+                [made.id, name, _hash(text), " ".join(made.scopes), made.created_at],
+            )
+            return done.rowcount > 0
+
+        if not await self._database.write(insert):
+            raise TokenNameTakenError(f"there is a token {name}", hint="revoke it first, or choose another name")
+        self._record(TOKEN_CREATE, made, caller)
+        return made, text
+
+    async def list(self) -> list[ApiToken]:
+        """Return every token, by name."""
+        return await self._database.read(
+            lambda connection: [
+                _token_of(row) for row in connection.execute("SELECT * FROM access_tokens ORDER BY name")
+            ]
+        )
+
+    async def revoke(self, name: str, caller: Caller) -> ApiToken:
+        """Make the token with this name or id useless. Raises UnknownTokenError."""
+
+        def delete(connection: sqlite3.Connection) -> ApiToken | None:
+            for column in ("name", "id"):
+                rows = connection.execute(
+                    f"DELETE FROM access_tokens WHERE {column} = ? RETURNING *",  # noqa: S608  # one of the two above
+                    [name],
+                ).fetchall()
+                if rows:
+                    return _token_of(rows[0])
+            return None
+
+        gone = await self._database.write(delete)
+        if gone is None:
+            raise UnknownTokenError(f"there is no token {name}", hint="`tocsin tokens list` shows them")
+        self._record(TOKEN_REVOKE, gone, caller)
+        return gone
+
+    async def find(self, text: str) -> ApiToken | None:
+        """Return the token that a caller presents, None for what is none, or none any more."""
+        if not _TOKEN.fullmatch(text):
+            return None
+        hashed = _hash(text)
+        row = await self._database.read(
+            lambda connection: connection.execute("SELECT * FROM access_tokens WHERE hash = ?", [hashed]).fetchone()
+        )
+        if row is None:
+            return None
+        found, now = _token_of(row), self._clock.now()
+        if found.last_used_at is None or now - found.last_used_at >= _NOTED_EVERY_S:
+            await self._database.write(lambda connection: _note_use(connection, found.id, now))
+        return found
+
+    def _record(self, action: AuditAction, token: ApiToken, caller: Caller) -> None:
+        facts = {**caller.facts, "token": token.name}
+        if action is TOKEN_CREATE:
+            facts["scopes"] = list(token.scopes)
+        self._audit.record(action, f"token {token.name}", source=caller.source, metadata=facts)
+
+
+def is_api_token(text: str) -> bool:
+    """Whether this claims to be a token of ours, and not GATEWAY_TOKEN."""
+    return text.startswith(PREFIX)
+
+
+def _note_use(connection: sqlite3.Connection, token_id: str, at: float) -> None:
+    connection.execute("UPDATE access_tokens SET last_used_at = ? WHERE id = ?", [at, token_id])
+
+
+def _token_of(row: sqlite3.Row) -> ApiToken:
+    return ApiToken(row["id"], row["name"], tuple(row["scopes"].split()), row["created_at"], row["last_used_at"])
+
+
+def _hash(token: str) -> bytes:
+    # It is 256 random bits: nobody can guess what has this hash, however fast it is.
+    return sha256(token.encode()).digest()

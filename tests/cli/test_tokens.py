@@ -1,0 +1,59 @@
+"""tokens create, list, revoke; dashboard hash-password."""
+
+from argon2 import PasswordHasher
+from tests.cli.conftest import Cli
+
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DASHBOARD_PASS_HASH
+
+
+def test_a_token_is_printed_once_and_listed_without_its_value(cli: Cli):
+    made = cli("tokens", "create", "backup", "--scope", "send", "--scope", "read")
+    token = made.out.strip()
+    assert token.startswith("tcs_")
+    assert "only time it is shown" in made.err
+    assert token not in made.err
+    listed = cli("tokens", "list")
+    assert listed.out.splitlines()[1].split()[:3] == ["backup", "read", "send"]
+    assert "never" in listed.out
+    (document,) = cli("tokens", "list", "--json").json()
+    assert (document["name"], document["scopes"], document["last_used_at"]) == ("backup", ["read", "send"], None)
+    assert token not in listed.out + str(document)
+
+
+def test_a_revoked_token_is_gone_from_the_list_and_both_changes_are_in_the_audit_log(cli: Cli):
+    assert cli("tokens", "create", "backup", "--scope", "admin", "--json").json()["name"] == "backup"
+    assert cli("tokens", "revoke", "backup", "--yes").out == "revoked backup\n"
+    assert cli("tokens", "list", "--json").json() == []
+    assert [(e["action"], e["source"]) for e in cli.audit_log()] == [("token.create", "cli"), ("token.revoke", "cli")]
+
+
+def test_wrong_use_is_told_in_a_sentence(cli: Cli):
+    cli("tokens", "create", "backup", "--scope", "read")
+    for arguments, code, sentence in [
+        (("create", "backup", "--scope", "read"), 1, "there is a token backup"),
+        (("create", "a b", "--scope", "read"), 2, "this cannot be the name of a token"),
+        (("create", "x", "--scope", "write"), 2, "--scope cannot be 'write'"),
+        (("create", "x"), 2, "required: --scope"),
+        (("revoke", "nobody", "--yes"), 1, "there is no token nobody"),
+    ]:
+        done = cli("tokens", *arguments)
+        assert done.code == code
+        assert sentence in done.err
+
+
+def test_hash_password_prints_a_line_for_the_env_file_that_settings_take(cli: Cli):
+    done = cli("dashboard", "hash-password", stdin="schöne grüße\n".encode())
+    (cli.home / ".env").write_text(done.out)
+    hashed = cli("dashboard", "hash-password", "--json", stdin="schöne grüße\n".encode()).json()["value"]
+    settings = Settings.load(environ={}, env_file=cli.home / ".env")
+    assert settings[DASHBOARD_PASS_HASH] != hashed, "each has a salt of its own"
+    for each in (hashed, settings[DASHBOARD_PASS_HASH]):
+        assert each.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
+        assert PasswordHasher().verify(each, "schöne grüße")
+
+
+def test_an_empty_password_is_refused(cli: Cli):
+    done = cli("dashboard", "hash-password", stdin=b"\n")
+    assert (done.code, done.out) == (2, "")
+    assert "the password is empty" in done.err
