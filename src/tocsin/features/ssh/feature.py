@@ -34,4 +34,5 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.ssh.checks:check_ssh", at_start=True),),
     status="tocsin.features.ssh.opening:status_of",
     starts={"ssh": "tocsin.features.ssh.opening:start_ssh_of"},
+    subjects={"ssh": "tocsin.features.ssh.opening:list_hosts"},
 )

@@ -132,6 +132,7 @@ class SshRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     working_dir: str = ""
     dry_run: bool = False
+    user: str = ""  # there, in place of the one that is written down
 
     def check(self) -> None:
         """Raise ConfigError for what makes no sense."""
@@ -145,6 +146,10 @@ class SshRequest:
             raise ConfigError(f"a command may take at most {MAX_TIMEOUT_S:,} s", hint=f"choose 1 to {MAX_TIMEOUT_S}")
         if not 1 <= self.max_parallel <= MAX_PARALLEL:
             raise ConfigError(f"at most {MAX_PARALLEL} hosts run at the same time", hint=f"choose 1 to {MAX_PARALLEL}")
+        if self.user and not re.fullmatch(USER, self.user):
+            raise ConfigError(
+                f"{shorten(self.user)!r} is {USER_RULE.partition(':')[0]}", hint=USER_RULE.partition(": ")[2]
+            )
         for name, value in self.env.items():
             if not _VARIABLE.fullmatch(name) or "\0" in value:
                 raise ConfigError(f"{shorten(name)!r} is not a variable", hint="use letters, digits and _")

@@ -1,18 +1,20 @@
 """The hosts of a data directory as the rest of the program uses them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.redaction import MASK
 from tocsin.features.context import FeatureContext
 from tocsin.features.ssh import deny, inventory
 from tocsin.features.ssh.client.ssh_program import SshProgram
 from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
-from tocsin.features.ssh.model import HostHealth, SshRequest
+from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, SshRequest
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.control import NotRetriedError, Retry
+from tocsin.runs.model import Run, RunTrigger
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
 
@@ -52,18 +54,35 @@ def start_ssh_of(ssh: Ssh) -> Any:
         actor: str | None = None,
         params: Mapping[str, Any] | None = None,
         parent_run_id: str | None = None,
+        retry: Retry | None = None,
     ) -> ActiveRun:
-        request = request_of(subject, params or {})
-        return await ssh.start(request, source=source, trigger=cause, actor=actor, parent_run_id=parent_run_id)
+        request = request_of("", kept_of(retry.run)) if retry else request_of(subject, params or {})
+        return await ssh.start(
+            request, source=source, trigger=cause, actor=actor, parent_run_id=parent_run_id, retry=retry
+        )
 
     return start_ssh
+
+
+async def list_hosts(ssh: Ssh) -> Sequence[str]:
+    """Return the names of all hosts, and those of groups behind `group:`."""
+    return [*ssh.inventory.all(), *(f"group:{name}" for name in ssh.inventory.groups())]
+
+
+def kept_of(run: Run) -> Mapping[str, Any]:
+    """Return with which parameters a run is executed again; raises NotRetriedError where they are not kept."""
+    if run.env_keys or MASK in str(run.params["command"]):
+        what = "variables of this run are" if run.env_keys else "command of this run holds a secret and is"
+        raise NotRetriedError(f"the {what} not kept", hint="run it anew: tocsin ssh run")
+    # The hosts of its groups are among its hosts: they may have other ones now.
+    return {**run.params, "groups": (), "dry_run": run.dry_run}
 
 
 def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     """Return the request that these parameters mean; raises ConfigError for one that is missing or unknown."""
     known = {
         "command", "hosts", "groups", "timeout_seconds", "max_parallel", "stop_on_failure", "env", "working_dir",
-        "dry_run",
+        "dry_run", "user",
     }  # fmt: skip
     if unknown := sorted(params.keys() - known):
         raise ConfigError(
@@ -73,16 +92,18 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     if not hosts and not groups and subject:
         group = subject.removeprefix("group:")
         hosts, groups = ((), (group,)) if group != subject else ((subject,), ())
+    timeout_s = params.get("timeout_seconds", 60.0)  # None: whoever asks has a limit of its own, or wants none
     return SshRequest(
         str(params.get("command", "")),
         hosts,
         groups,
-        float(params.get("timeout_seconds", 60.0)),
+        float(MAX_TIMEOUT_S if timeout_s is None else timeout_s),
         int(params.get("max_parallel", 5)),
         bool(params.get("stop_on_failure", False)),
         {name: str(value) for name, value in params.get("env", {}).items()},
         str(params.get("working_dir", "")),
         bool(params.get("dry_run", False)),
+        str(params.get("user") or ""),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tocsin.core.errors import ConfigError
@@ -24,6 +25,7 @@ from tocsin.features.ssh.model import (
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
 from tocsin.runs.recorder import RunHandle
 
@@ -59,7 +61,7 @@ class Ssh:
         known = self.inventory.all()
         for host in hosts:
             way_to(host, known)
-        return hosts
+        return tuple(replace(host, user=request.user) for host in hosts) if request.user else hosts
 
     async def start(
         self,
@@ -70,20 +72,22 @@ class Ssh:
         actor: str | None = None,
         parent_run_id: str | None = None,
         watch: Callable[[Line], None] | None = None,
+        retry: Retry | None = None,
     ) -> ActiveRun:
         """Start a command on its hosts and return immediately; errors are those of `plan`.
 
         `watch` gets each line as it comes, its stream is `<host>/stdout`, `<host>/stderr` or `<host>/system`.
         """
         hosts = self.plan(request)
-        order = self._order(request, hosts, trigger, actor, parent_run_id)
+        order = _again(self._order(request, hosts, trigger, actor, parent_run_id), retry)
 
         async def only_record(handle: RunHandle) -> RunResult:
             return await dry_run(hosts, handle)
 
         if request.dry_run:
             return await self._runs().start(order, only_record, watch=watch)
-        execution = Execution(self.program, hosts, self.inventory.all(), request, self._redact, self._look_at_failure)
+        known = {**self.inventory.all(), **{host.name: host for host in hosts}}
+        execution = Execution(self.program, hosts, known, request, self._redact, self._look_at_failure)
         return await self._runs().start(order, execution.work, watch=watch, on_end=lambda run: self._note(run, source))
 
     async def run(self, request: SshRequest, *, source: str, watch: Callable[[Line], None] | None = None) -> Run:
@@ -178,6 +182,7 @@ class Ssh:
                 "max_parallel": request.max_parallel,
                 "stop_on_failure": request.stop_on_failure,
                 "working_dir": request.working_dir,
+                "user": request.user,
             },
             tuple(request.env),
             parent_run_id=parent_run_id,
@@ -209,6 +214,15 @@ class Ssh:
         title = f"The host key of {host.name} has changed"
         notice = Notice(title, body, NoticeLevel.ERROR, "ssh", f"ssh:{host.name}", "#/ssh", f"ssh.host_key:{host.name}")
         await self._notify(notice)
+
+
+def _again(order: RunSpec, retry: Retry | None) -> RunSpec:
+    """Return the order of a retry, under the names of the earlier run, or the order as it is where it is none."""
+    if retry is None:
+        return order
+    earlier = retry.run
+    named = replace(order, subject_id=earlier.subject_id, subject_name=earlier.subject_name, params=earlier.params)
+    return retried(named, retry)
 
 
 async def _document(
