@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import ClassVar, NamedTuple
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
 
 ALIASES = {
@@ -22,7 +22,7 @@ _LONE = re.compile(r"\b(\w+)-\1/\d+", re.IGNORECASE)
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
-class ScheduleError(TocsinError):
+class ScheduleError(ConfigError):
     """A schedule or time zone that cannot be used; `field` is the part of a cron expression that is wrong."""
 
     code: ClassVar[str] = "bad-schedule"

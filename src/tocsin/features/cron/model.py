@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -42,7 +42,7 @@ class JobConflictError(TocsinError):
     code: ClassVar[str] = "conflict"
 
 
-class InvalidJobError(TocsinError):
+class InvalidJobError(ConfigError):
     """The definition of a job is wrong; `problems` has a sentence for each mistake."""
 
     code: ClassVar[str] = "validation-failed"
