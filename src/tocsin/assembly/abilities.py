@@ -83,6 +83,7 @@ def _own_abilities(app: "App") -> Abilities:
         recall=_nothing_recalled,
         remember=_no_memory,
         list_subjects=_no_subjects,
+        list_schedules=_no_schedules,
         indicate=indicate,
         cause_of=cause_of,
     )
@@ -122,6 +123,10 @@ async def _nothing_recalled(chat_id: str, question: str, /) -> Sequence[Recalled
 
 async def _no_memory(chat_id: str, text: str, /) -> str:
     raise AbilityMissingError("nothing can be stored: this installation has no memory")
+
+
+async def _no_schedules(_: RunKind, /) -> Mapping[str, Sequence[str]]:
+    return {}
 
 
 async def _no_runs(kind: RunKind, subject: str, **_: Any) -> ActiveRun:

@@ -253,6 +253,14 @@ class ListSubjects(Protocol):
         ...
 
 
+class ListSchedules(Protocol):
+    """Lists what starts things of a kind at times, such as the cron jobs of workflows."""
+
+    async def __call__(self, kind: RunKind, /) -> Mapping[str, Sequence[str]]:
+        """Return the IDs of the jobs by the name of what they start; none where no feature keeps schedules."""
+        ...
+
+
 class SecretNames(Protocol):
     """Lists the names of the vault's secrets, never a value."""
 
@@ -289,6 +297,7 @@ class Abilities:
     secret_names: SecretNames
     start_run: StartRun
     list_subjects: ListSubjects
+    list_schedules: ListSchedules
     indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
     recall: Recall
     remember: Remember

@@ -28,5 +28,8 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.cron.checks:check_cron", at_start=True),),
     live=(LiveTopic("cron", "cron", "tocsin.features.cron.opening:live_records"),),
     subsystems={"cron": "tocsin.features.cron.opening:subsystem_of"},
+    provides={"list_schedules": "tocsin.features.cron.opening:list_schedules_of"},
+    starts={"cron": "tocsin.features.cron.opening:start_job_of"},
+    subjects={"cron": "tocsin.features.cron.opening:list_jobs"},
     schedulers=("tocsin.features.cron.opening:scheduler_of",),
 )

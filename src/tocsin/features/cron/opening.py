@@ -1,12 +1,13 @@
 """The cron jobs of a data directory as the rest of the program uses them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
+    ListSchedules,
     NextRun,
     NoticeLevel,
     SubsystemState,
@@ -15,8 +16,10 @@ from tocsin.features.context import (
 from tocsin.features.cron.model import UnknownJobError
 from tocsin.features.cron.records import job_record
 from tocsin.features.cron.scheduler import Scheduler
-from tocsin.features.cron.service import CronJobs
-from tocsin.runs.model import RunKind
+from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry
+from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.findings import number_of
 
 
@@ -37,6 +40,45 @@ async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str
         with suppress(UnknownJobError):  # it was removed meanwhile
             found[job_id] = await job_record(jobs, await jobs.get(job_id), detailed=False)
     return found
+
+
+def start_job_of(jobs: CronJobs) -> Any:
+    """Return what runs a job now, by name or ID, or as in an earlier run; its schedule does not change."""
+
+    async def start_job(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> ActiveRun:
+        who = Actor(source, actor)
+        if retry:
+            return await jobs.begin_again(retry, who)
+        return await jobs.begin(subject, who, params, trigger=cause, parent_run_id=parent_run_id)
+
+    return start_job
+
+
+async def list_jobs(jobs: CronJobs) -> Sequence[str]:
+    """Return the names of all jobs."""
+    return [job.name for job in await jobs.all()]
+
+
+def list_schedules_of(jobs: CronJobs) -> ListSchedules:
+    """Return what lists the jobs that start something of a kind, such as workflows."""
+
+    async def list_schedules(kind: RunKind, /) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for job in await jobs.all():
+            if job.definition and job.definition.type == kind.value:
+                found.setdefault(job.definition.command, []).append(job.id)
+        return found
+
+    return list_schedules
 
 
 async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:

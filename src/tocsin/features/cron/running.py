@@ -16,6 +16,8 @@ from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, enqueue, settle
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
 
 log = logging.getLogger(__name__)
@@ -32,30 +34,58 @@ class JobRunner:
     def __init__(self, context: FeatureContext, store: JobStore) -> None:
         self._context = context
         self._store = store
+        self._begun: dict[asyncio.Task[None], ActiveRun] = {}  # each task settles its run
         self._parts = ExecutionParts(context.can, context.environment, context.data_dir, context.redact)
 
     async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
-        definition = definition_of(run)
-        execution = JobExecution(run, definition, self._parts)
-        running = await self._context.runs().start_taken(
-            run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
-        )
+        running = await self._start(run, watch)
         try:
             ended = await running.wait()
         except asyncio.CancelledError:
             await running.stop()
             raise
-        try:
-            await self.settle(ended)
-        except StoreUnavailableError as error:  # the scheduler settles it later
-            log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
+        await self._settle_now(ended)
         return await self._context.runs().get(run.id)
 
-    async def settle(self, run: Run) -> None:
+    async def begin(self, run: Run, source: str) -> ActiveRun:
+        """Start the work of a run that this process has taken; what follows from its end is done beside the caller.
+
+        `source` is through which door it was asked for, as the audit log has it.
+        """
+        running = await self._start(run)
+        task = asyncio.create_task(self._settle_at_end(running, source))
+        self._begun[task] = running
+        task.add_done_callback(self._begun.pop)
+        return running
+
+    async def aclose(self) -> None:
+        """End the runs that were begun here, and do what follows from their ends."""
+        begun = dict(self._begun)
+        await asyncio.gather(*(running.stop() for running in begun.values()))
+        await asyncio.gather(*begun)
+
+    async def _start(self, run: Run, watch: Callable[[Line], None] | None = None) -> ActiveRun:
+        definition = definition_of(run)
+        execution = JobExecution(run, definition, self._parts)
+        return await self._context.runs().start_taken(
+            run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
+        )
+
+    async def _settle_at_end(self, running: ActiveRun, source: str) -> None:
+        await self._settle_now(await running.wait(), source)
+
+    async def _settle_now(self, ended: Run, source: str = "") -> None:
+        try:
+            await self.settle(ended, source)
+        except StoreUnavailableError as error:  # the scheduler settles it later
+            log.warning("the end of a run is not settled yet", extra={"run": ended.id, "reason": error.sentence()})
+
+    async def settle(self, run: Run, source: str = "") -> None:
         """Queue the output of a run that has ended, then note all else that follows; by whichever process comes first.
 
-        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
+        `source` is through which door it was asked for, where that is known. A crash between the two queues nothing
+        twice: the queue knows the key. Raises StoreUnavailableError.
         """
         definition = definition_of(run)
         again = self._retry(run, definition)
@@ -73,7 +103,7 @@ class JobRunner:
         if not await self._context.database.write(work):
             return
         if run.started_at is not None:
-            self._record(run)
+            self._record(run, source or _SOURCES.get(run.trigger, CRON.name))
         if not again and not run.ok:
             await self._disable_after_failures(run)
 
@@ -90,22 +120,7 @@ class JobRunner:
         wanted = not rule.on_exit_codes or run.exit_code in rule.on_exit_codes
         if run.status not in _RETRIED or run.attempt >= rule.max_attempts or not wanted:
             return None
-        order = RunSpec(
-            KIND,
-            run.subject_id,
-            run.subject_name,
-            RunTrigger.RETRY,
-            run.actor,
-            params=run.params,
-            env_keys=run.env_keys,
-            retry_of=run.id,
-            attempt=run.attempt + 1,
-            max_attempts=run.max_attempts,
-            scheduled_for=run.scheduled_for,
-            snapshot=run.snapshot,
-            history_limit=run.history_limit,
-            history_days=run.history_days,
-        )
+        order = retried(order_again(run, run.actor), Retry(run))
         return new_run(order, RunStatus.QUEUED, self._context.clock.now())
 
     async def _send_output(self, run: Run, definition: JobDefinition) -> OutputDelivery:
@@ -164,7 +179,7 @@ class JobRunner:
             )
         )
 
-    def _record(self, run: Run) -> None:
+    def _record(self, run: Run, source: str) -> None:
         facts = {
             "job": run.subject_id,
             "name": run.subject_name,
@@ -177,8 +192,29 @@ class JobRunner:
             "duration_ms": run.duration_ms,
             "scheduled_for": timestamp(run.scheduled_for),
         }
-        source = _SOURCES.get(run.trigger, CRON.name)
         self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
+
+
+def order_again(run: Run, actor: str | None) -> RunSpec:
+    """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
+    if run.snapshot is None:
+        raise NotRetriedError(
+            "the definition of this run is not kept", hint=f"run the job: tocsin cron run {run.subject_name}"
+        )
+    return RunSpec(
+        KIND,
+        run.subject_id,
+        run.subject_name,
+        run.trigger,
+        actor,
+        params=run.params,
+        env_keys=run.env_keys,
+        max_attempts=run.max_attempts,
+        snapshot=run.snapshot,
+        history_limit=run.history_limit,
+        history_days=run.history_days,
+        log_max_bytes=definition_of(run).log_max_bytes,
+    )
 
 
 def definition_of(run: Run) -> JobDefinition:

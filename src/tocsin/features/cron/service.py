@@ -20,12 +20,15 @@ from tocsin.features.cron.model import (
     JobDefinition,
     JobSource,
     read_definition,
+    restored,
 )
-from tocsin.features.cron.running import JobRunner
+from tocsin.features.cron.running import JobRunner, order_again
 from tocsin.features.cron.scheduler import Scheduler, order_of
 from tocsin.features.cron.store import JobStore, Trouble, add_running
 from tocsin.runs import queue
-from tocsin.runs.model import Line, Run, RunStatus, RunTrigger, new_run
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import Retry, retried
+from tocsin.runs.model import Line, Run, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.overlap import Running, admit
 from tocsin.scheduling.schedule import OnceSchedule, Schedule, read_schedule
@@ -193,22 +196,51 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
-        job = await self.get(name_or_id)
-        order = order_of(job, trigger, actor.name)
-        order = replace(order, params={**order.params, **(params or {})})
-        rules, now = job.valid().overlap_rules, self._clock.now()
+        order = order_of(await self.get(name_or_id), trigger, actor.name)
+        run = await self._take(replace(order, params={**order.params, **(params or {})}), force=force)
+        return await self.runner.carry_out(run, watch=watch)
+
+    async def begin(
+        self,
+        name_or_id: str,
+        actor: Actor,
+        params: Mapping[str, str] | None = None,
+        *,
+        trigger: RunTrigger = RunTrigger.MANUAL,
+        parent_run_id: str | None = None,
+    ) -> ActiveRun:
+        """Run a job now, as `start` does, and return the run as soon as it is recorded."""
+        order = order_of(await self.get(name_or_id), trigger, actor.name)
+        order = replace(order, params={**order.params, **(params or {})}, parent_run_id=parent_run_id)
+        return await self.runner.begin(await self._take(order), actor.source)
+
+    async def begin_again(self, retry: Retry, actor: Actor) -> ActiveRun:
+        """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
+
+        Raises JobConflictError like `start`, and NotRetriedError.
+        """
+        run = await self._take(retried(order_again(retry.run, actor.name), retry))
+        return await self.runner.begin(run, actor.source)
+
+    async def aclose(self) -> None:
+        """End what was begun in this process."""
+        await self.runner.aclose()
+
+    async def _take(self, order: RunSpec, *, force: bool = False) -> Run:
+        """Record a run of this process as running, unless the policy of its job forbids it now."""
+        rules, now = restored(order.snapshot or {}).overlap_rules, self._clock.now()
         run = new_run(order, RunStatus.RUNNING, now)
 
         def work(connection: sqlite3.Connection) -> None:
-            rows = [row for row in queue.active(connection, KIND) if row.subject_id == job.id]
+            rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
             admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, now)
             if not (admission.start or force):
                 said = admission.reason or f"run {rows[0].id} is still running"
-                raise JobConflictError(f"{job.name}: {said}", hint="wait for its end, or use --force")
+                raise JobConflictError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
             add_running(connection, run, self.runs().owner)
 
         await self._context.database.write(work)
-        return await self.runner.carry_out(run, watch=watch)
+        return run
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
         """Return the next instants of a schedule, or of a job with its limits and jitter."""

@@ -88,7 +88,10 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[ConfigError]]:
         found = await workflows.all()
         files = [file for file in found if not isinstance(file, ConfigError)]
-        documents = [list_document(file, await workflows.recent(file.name)) for file in files]
+        schedules = await workflows.schedules()
+        documents = [
+            list_document(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in files
+        ]
         return documents, [file for file in found if isinstance(file, ConfigError)]
 
     documents, unreadable = program.run(work)
@@ -113,7 +116,8 @@ def _row(document: dict[str, Any]) -> tuple[str, ...]:
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(workflows: Workflows) -> tuple[dict[str, Any], WorkflowFile]:
         file = await workflows.get(readable(arguments.name))
-        return detail_document(file, await workflows.recent(file.name)), file
+        schedules = (await workflows.schedules()).get(file.name, ())
+        return detail_document(file, await workflows.recent(file.name), schedules), file
 
     document, file = program.run(work)
     if out.as_json:
@@ -125,6 +129,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         "description": document["description"],
         "file": document["file"],
         "notify profile": document["notify_profile"] or "none",
+        "schedules": ", ".join(document["schedules"]) or "none",
         "last run": f"{last['status']}, {last['started_at']}, {last['id']}" if last else "never",
     }
     out.table(("field", "value"), list(shown.items()))

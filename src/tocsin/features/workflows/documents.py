@@ -10,8 +10,11 @@ from tocsin.runs.document import as_document
 from tocsin.runs.model import Run
 
 
-def list_document(file: WorkflowFile, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the record of a workflow in a list; `runs` are its last ones, the newest first."""
+def list_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str]) -> dict[str, Any]:
+    """Return the record of a workflow in a list.
+
+    `runs` are its last ones, the newest first, `schedules` the IDs of the cron jobs that start it.
+    """
     workflow = file.read.workflow
     recent = [
         {"status": str(run.status), "started_at": timestamp(run.started_at), "duration_ms": run.duration_ms}
@@ -26,17 +29,17 @@ def list_document(file: WorkflowFile, runs: Sequence[Run]) -> dict[str, Any]:
         "error_count": len(file.read.errors),
         "file": str(file.path),
         "updated_at": timestamp(file.modified_at),
-        "schedules": [],
+        "schedules": list(schedules),
         "last_run": as_document(runs[0]) if runs else None,
         "recent": recent,
     }
 
 
-def detail_document(file: WorkflowFile, runs: Sequence[Run]) -> dict[str, Any]:
+def detail_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str]) -> dict[str, Any]:
     """Return the record of one workflow, with what is in its file."""
     workflow = file.read.workflow
     return {
-        **list_document(file, runs),
+        **list_document(file, runs, schedules),
         "yaml": file.content.decode(errors="replace"),
         "params": {name: rule.as_schema() for name, rule in workflow.params.items()} if workflow else {},
         **validation_document(file),

@@ -1,7 +1,7 @@
 """Workflows: read them, plan their runs, carry them out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,6 +158,10 @@ class Workflows:
     async def recent(self, name: str) -> Sequence[Run]:
         """Return the last runs of a workflow, the newest first."""
         return (await self._runs.search(RunKind.WORKFLOW, name, limit=RECENT)).items
+
+    async def schedules(self) -> Mapping[str, Sequence[str]]:
+        """Return the IDs of the cron jobs that start each workflow, by its name."""
+        return await self._context.can.list_schedules(RunKind.WORKFLOW)
 
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""

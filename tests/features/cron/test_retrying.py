@@ -1,0 +1,92 @@
+"""`tocsin runs retry` of a cron run, and other features that start a job."""
+
+from pathlib import Path
+
+import pytest
+from tests.features.cron.conftest import HUMAN, Crontab, opened
+from tests.waiting import eventually
+
+from tocsin.features.cron.model import JobConflictError
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.control import NotRetriedError, RunControl
+from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+
+
+def control(crontab: Crontab) -> RunControl:
+    app = crontab.bench.app
+    return RunControl(app.runs(), app.audit, app.clock, crontab.bench.features.can.start_run)
+
+
+async def settled(crontab: Crontab) -> None:
+    async def none_open() -> bool:
+        return not await crontab.open_runs()
+
+    await eventually(none_open)
+
+
+async def test_a_failed_run_is_run_again_as_it_was_and_its_schedule_stays(crontab: Crontab, tmp_path: Path):
+    repaired = tmp_path / "repaired"
+    await crontab.add(command=f"test -e {repaired} && echo $ATTEMPT $PARAM_WHO", params={"who": "x"})
+    failed = await crontab.jobs.start("job", HUMAN, {"who": "ana"})
+    assert failed.status is RunStatus.FAILED
+    await crontab.jobs.edit("job", {"command": "echo another"}, HUMAN)
+    repaired.touch()
+    before = await crontab.jobs.get("job")
+    crontab.clock.advance(5.0)
+
+    running = await control(crontab).retry(failed.id, Caller("cli", {"actor": "ana"}))
+    run = await running.wait()
+
+    assert (run.status, run.retry_of, run.attempt, run.trigger) == (RunStatus.SUCCEEDED, failed.id, 2, RunTrigger.RETRY)
+    assert (run.id != failed.id, run.actor, run.output.tail) == (True, "ana", "2 ana")
+    assert (await crontab.jobs.runs().get(failed.id)).status is RunStatus.FAILED
+    assert await crontab.jobs.get("job") == before
+    await settled(crontab)
+    entry = crontab.bench.audit("cron.execute")[-1]
+    assert (entry.source, entry.metadata["run"], entry.metadata["trigger"]) == ("cli", run.id, "retry")
+
+
+async def test_a_run_of_a_removed_job_is_run_again(crontab: Crontab):
+    await crontab.add(command="exit 3")
+    failed = await crontab.jobs.start("job", HUMAN)
+    await crontab.jobs.remove("job", HUMAN)
+    run = await (await control(crontab).retry(failed.id, Caller("cli"))).wait()
+    assert (run.exit_code, run.subject_name, run.retry_of) == (3, "job", failed.id)
+
+
+async def test_a_retry_keeps_to_the_policy_of_its_job(crontab: Crontab):
+    gate = crontab.gate("a")
+    await crontab.add(command="false")
+    failed = await crontab.jobs.start("job", HUMAN)
+    await crontab.jobs.edit("job", {"command": gate.command}, HUMAN)
+    running = await crontab.jobs.begin("job", HUMAN)
+    with pytest.raises(JobConflictError, match="still running"):
+        await control(crontab).retry(failed.id, Caller("cli"))
+    with pytest.raises(NotRetriedError, match="is running"):
+        await control(crontab).retry(running.run.id, Caller("cli"))
+    gate.open()
+    await running.wait()
+    with pytest.raises(NotRetriedError, match="no step a"):
+        await control(crontab).retry(failed.id, Caller("cli"), "a")
+
+
+async def test_a_run_that_is_left_at_the_end_of_the_process_is_ended_and_settled(tmp_path: Path):
+    async with opened(tmp_path) as crontab:
+        await crontab.add(command=crontab.gate("never").command)
+        running = await crontab.bench.features.can.start_run(
+            RunKind.CRON, "job", source="dashboard", cause=RunTrigger.API
+        )
+        assert running.run.status is RunStatus.RUNNING
+    async with opened(tmp_path) as crontab:
+        assert (await crontab.statuses(), await crontab.open_runs()) == (["interrupted"], 0)
+        assert [entry.source for entry in crontab.bench.audit("cron.execute")] == ["dashboard"]
+
+
+async def test_jobs_are_listed_by_what_they_start(crontab: Crontab):
+    first = await crontab.add(name="a", type="workflow", command="nightly")
+    second = await crontab.add(name="b", type="workflow", command="nightly")
+    await crontab.add(name="c", type="shell", command="nightly")
+    can = crontab.bench.features.can
+    assert await can.list_schedules(RunKind.WORKFLOW) == {"nightly": [first.id, second.id]}
+    assert await can.list_schedules(RunKind.SKILL) == {}
+    assert await can.list_subjects(RunKind.CRON) == ["a", "b", "c"]
