@@ -1,0 +1,54 @@
+"""What `tocsin doctor` looks at of task jobs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from tocsin.features.jobs.git.program import OLDEST, GitFailedError
+from tocsin.features.jobs.model import TaskJob
+from tocsin.features.jobs.service import TaskJobs
+from tocsin.features.jobs.settings import JOB_REPOSITORIES
+from tocsin.terminal.findings import Finding, failure, number_of
+
+
+async def check_jobs(jobs: TaskJobs) -> AsyncIterator[Finding]:
+    """Check git, the folders of repositories, and whether every branch and work tree has its job."""
+    known = await jobs.store.with_branch()
+    if not jobs.places.folders and not known:
+        return
+    try:
+        version = await jobs.places.program.version()
+    except GitFailedError as error:
+        yield failure("jobs", error)
+        return
+    if version < OLDEST:
+        found, oldest = (".".join(map(str, numbers)) for numbers in (version, OLDEST))
+        yield Finding("error", "jobs", f"git {found} is too old", f"install git {oldest} or newer")
+        return
+    for folder in await asyncio.to_thread(_missing, jobs.places.folders):
+        detail = f"{JOB_REPOSITORIES.name} names {folder}, which is no directory"
+        yield Finding("warning", "jobs", detail, "make it, or correct the setting")
+    for problem in await jobs.recovery.recover():
+        yield Finding("warning", "jobs", problem, "correct it; it is tried again")
+    for job in await jobs.branches.refreshed(known):
+        if job.head_sha is None:
+            yield _gone(job)
+    known_ids = await jobs.store.ids()
+    for folder in await asyncio.to_thread(_folders, jobs.places.worktrees):
+        if folder.name not in known_ids:
+            fix = "look whether somebody needs it, then remove it with `git worktree remove`"
+            yield Finding("warning", "jobs", f"{folder} belongs to no task job", fix)
+    yield Finding("ok", "jobs", f"{number_of(len(known), 'task job')} with a branch")
+
+
+def _gone(job: TaskJob) -> Finding:
+    detail = f"the branch {job.branch} of the task job {job.id} is gone from {job.repo}"
+    return Finding("warning", "jobs", detail, f"delete the job: tocsin jobs delete {job.id}")
+
+
+def _missing(folders: Sequence[Path]) -> list[Path]:
+    return [folder for folder in folders if not folder.is_dir()]
+
+
+def _folders(worktrees: Path) -> list[Path]:
+    return sorted(path for path in worktrees.iterdir() if path.is_dir()) if worktrees.is_dir() else []

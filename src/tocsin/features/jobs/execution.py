@@ -1,0 +1,143 @@
+"""The work of a task job's run: check its branch out, then run its command or skill there."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tocsin.core.storage.files import make_directory
+from tocsin.features.context import AssistantRequest, FeatureContext
+from tocsin.features.jobs.audit_actions import JOBS
+from tocsin.features.jobs.git.program import GitProgram
+from tocsin.features.jobs.git.repository import GitRepository
+from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
+from tocsin.features.jobs.settings import JOB_TIMEOUT_S
+from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus
+from tocsin.runs.recorder import RunHandle, command
+
+INTERRUPTED = "interrupted"
+PROGRESS_EVERY_S = 1.0
+_PROGRESS = re.compile(r"\s*::progress (?:(0(?:\.\d{1,6})?|1(?:\.0{1,6})?)|(\d{1,2}|100)%)::\s*")
+
+KeepPlace = Callable[[str, Path], Awaitable[None]]
+KeepProgress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class JobParts:
+    """What the work of a job needs of its service."""
+
+    context: FeatureContext
+    program: GitProgram
+    worktrees: Path
+    keep_place: KeepPlace
+    keep_progress: KeepProgress
+
+
+class TaskExecution:
+    """One run of a job; `repository` is None for a job without one, which works in an empty folder of its own."""
+
+    def __init__(self, job: TaskJob, run: Run, repository: GitRepository | None, parts: JobParts) -> None:
+        self._job = job
+        self._run = run
+        self._repository = repository
+        self._parts = parts
+        self._progress: float | None = None
+        self._kept: float | None = None
+        self._kept_at: float | None = None
+
+    async def work(self, handle: RunHandle) -> RunResult:
+        """Do the work; see `Work`."""
+        place = await place_of(self._job, self._repository, self._parts.worktrees, handle.child_started)
+        await self._parts.keep_place(self._job.id, place)
+        try:
+            return await (self._skill(handle, place) if self._job.skill else self._command(handle, place))
+        finally:
+            self._keep_newest()
+
+    def hear(self, line: Line) -> None:
+        """Note the progress that a line of output reports."""
+        found = _PROGRESS.fullmatch(line.text)
+        if found and line.stream in {"stdout", "stderr"}:
+            self._progress = float(found[1]) if found[1] else int(found[2]) / 100
+            now = self._parts.context.clock.monotonic()
+            if self._kept_at is None or now - self._kept_at >= PROGRESS_EVERY_S:
+                self._kept_at = now
+                self._keep_newest()
+
+    async def _command(self, handle: RunHandle, place: Path) -> RunResult:
+        guards = self._repository.guards if self._repository else {}
+        own = {
+            "JOB_ID": self._job.id,
+            "JOB_TITLE": self._job.title,
+            "JOB_BRANCH": self._job.branch or "",
+            "JOB_BASE_BRANCH": self._job.base_branch or "",
+            "JOB_REPOSITORY": self._job.repo or "",
+            "RUN_ID": handle.run_id,
+        }
+        env = {**self._parts.program.environment_of_command(guards), **own}
+        limit = float(self._parts.context.settings[JOB_TIMEOUT_S])
+        return await command(Command(("/bin/sh", "-c", self._job.command, "job"), env, place, limit))(handle)
+
+    async def _skill(self, handle: RunHandle, place: Path) -> RunResult:
+        request = AssistantRequest(
+            source=JOBS.name,
+            cause=self._run.trigger,
+            actor=self._run.actor,
+            folder=place,
+            input=self._job.description or self._job.title,
+            watch=lambda line: handle.write(line.stream, f"{line.text}\n"),
+            on_end=lambda _: None,  # the entries of the job are those of this run
+            parent_run_id=handle.run_id,
+        )
+        ended = (await self._parts.context.can.run_assistant(self._job.skill, request)).run
+        handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
+        return RunResult(ended.status, ended.reason, ended.exit_code, ended.signal, ended.error)
+
+    def _keep_newest(self) -> None:
+        if self._progress is not None and self._progress != self._kept:
+            self._kept = self._progress
+            self._parts.keep_progress(self._job.id, self._kept)
+
+
+async def place_of(
+    job: TaskJob,
+    repository: GitRepository | None,
+    worktrees: Path,
+    started: Callable[[int], Awaitable[None]] | None = None,
+) -> Path:
+    """Return the folder in which a job works, made where it is missing."""
+    if repository is not None and job.branch is not None:
+        return await repository.make_worktree(job.id, job.branch, started)
+    folder = worktrees / job.id
+    await asyncio.to_thread(make_directory, folder)
+    return folder
+
+
+def ended_by(job: TaskJob, run: Run) -> TaskJob:
+    """Return a job as the end of its run leaves it."""
+    outcome = _OUTCOMES.get(run.status, TaskJobStatus.FAILED)
+    error = dict(run.error) if run.error else None
+    if run.status is RunStatus.INTERRUPTED:
+        error = {"code": INTERRUPTED, "message": run.reason or ""}
+    elif outcome is TaskJobStatus.FAILED and error is None:
+        error = {"code": str(run.status), "message": run.reason or ""}
+    last = next((line for line in reversed(run.output.tail.splitlines()) if line.strip()), "")
+    summary = (run.reason or last).strip()[:MAX_SUMMARY] or None
+    return replace(
+        job,
+        status=outcome,
+        result=TaskResult(outcome, summary, run.exit_code),
+        error=error,
+        completed_at=run.finished_at,
+        progress=final_progress(job, outcome),
+    )
+
+
+_OUTCOMES = {RunStatus.SUCCEEDED: TaskJobStatus.COMPLETED, RunStatus.CANCELLED: TaskJobStatus.CANCELLED}
+
+
+def final_progress(job: TaskJob, outcome: TaskJobStatus) -> float | None:
+    """Return the progress of a job that has ended: one that reported some has all of it now."""
+    return 1.0 if job.progress is not None and outcome is TaskJobStatus.COMPLETED else job.progress

@@ -1,0 +1,1 @@
+"""Git, as task jobs use it."""

@@ -1,0 +1,76 @@
+"""Which repositories task jobs may use."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.jobs.git.program import GitFailedError, GitProgram
+from tocsin.features.jobs.git.repository import GitRepository
+
+
+class RepositoryNotAllowedError(TocsinError):
+    """The repository is not below a folder of JOB_REPOSITORIES, or there is none; both are told alike."""
+
+    code = "not-found"
+
+
+class RepositoryPlaces:
+    """The folders below which repositories may be used; `worktrees` is where their work trees are made."""
+
+    def __init__(self, folders: Sequence[Path], program: GitProgram, worktrees: Path) -> None:
+        self.folders = tuple(folders)
+        self.program = program
+        self.worktrees = worktrees
+
+    async def open(self, named: str) -> GitRepository:
+        """Return the repository of a path, which may start below one of the folders.
+
+        Raises RepositoryNotAllowedError, and GitFailedError for a repository that git cannot use.
+        """
+        path = self._locate(named)
+        try:
+            words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
+            is_bare, _, found = (await self.program.discovered(path, *words)).partition("\n")
+        except GitFailedError as error:
+            if "not a git repository" in error.said:
+                raise RepositoryNotAllowedError(f"{path} is no git repository", hint="name its top folder") from None
+            raise
+        git_dir = _resolved(found.removesuffix("\n"))
+        if is_bare != "true" and (git_dir == path or not _holds_repository(path)):
+            raise RepositoryNotAllowedError(f"{path} is not the top of a git repository", hint="name its top folder")
+        if not self._is_allowed(git_dir):
+            raise _not_allowed(named, self.folders)
+        guards = await self.program.guards(git_dir)
+        return GitRepository(path, git_dir, self.program, guards, self.worktrees, is_bare=is_bare == "true")
+
+    def _locate(self, named: str) -> Path:
+        """Return the real path of a folder that is named in full, or from one of the folders."""
+        starts = [Path("/")] if named.startswith("/") else self.folders
+        for start in starts if named and "\0" not in named else ():
+            path = Path(os.path.realpath(start / named))
+            if self._is_allowed(path) and path.is_dir():
+                return path
+        raise _not_allowed(named, self.folders)
+
+    def _is_allowed(self, path: Path) -> bool:
+        return any(path.is_relative_to(os.path.realpath(folder)) for folder in self.folders)
+
+
+def _resolved(path: str) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _holds_repository(path: Path) -> bool:
+    return os.path.lexists(path / ".git")
+
+
+def _not_allowed(named: str, folders: Sequence[Path]) -> RepositoryNotAllowedError:
+    if not folders:
+        return RepositoryNotAllowedError(
+            "no repository may be used", hint="name the folder above it in JOB_REPOSITORIES"
+        )
+    shown = ", ".join(map(str, folders))
+    return RepositoryNotAllowedError(
+        f"there is no repository {named[:200]!r} below {shown}", hint="name another one, or extend JOB_REPOSITORIES"
+    )

@@ -1,0 +1,230 @@
+"""One repository: its branches, and the work trees of task jobs.
+
+Branches are named by full references, commits by their hashes: no name can become an option. Where a name must stand
+alone, git has checked it before (git-check-ref-format(1) refuses one that begins with a dash).
+"""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.core.storage.files import make_directory
+from tocsin.features.jobs.git.program import GitFailedError, GitProgram
+from tocsin.features.jobs.model import InvalidTaskJobError, TaskConflictError
+
+MAX_BRANCHES = 200
+_FIELDS = ("refname", "objectname", "committerdate:unix", "subject", "worktreepath")
+_FORMAT = "".join(f"%({name})%00" for name in _FIELDS)
+_HEADS = "refs/heads/"
+_CREATED = "tocsin job "  # and the ID: what the log of a reference says of a branch that is ours
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTip:
+    """Where a branch stands, and where it is checked out."""
+
+    name: str
+    sha: str
+    subject: str
+    at: float
+    checked_out: str = ""
+
+
+class GitRepository:
+    """A repository that task jobs may use; `guards` are those of its own configuration."""
+
+    def __init__(
+        self,
+        path: Path,
+        git_dir: Path,
+        program: GitProgram,
+        guards: dict[str, str],
+        worktrees: Path,
+        *,
+        is_bare: bool,
+    ) -> None:
+        self.path = path
+        self.git_dir = git_dir
+        self.program = program
+        self.guards = guards
+        self.is_bare = is_bare
+        self._worktrees = Path(os.path.realpath(worktrees))  # as git names them
+
+    async def git(self, *words: str, accepted: Sequence[int] = (0,)) -> str:
+        """Return what a git command prints; raises GitFailedError."""
+        return await self.program.text(self.git_dir, self.guards, *words, accepted=accepted)
+
+    async def default_branch(self) -> str:
+        """Return the branch that the repository is on; raises InvalidTaskJobError where it is on none."""
+        found = (await self.git("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1))).strip()
+        if not found.startswith(_HEADS):
+            raise InvalidTaskJobError(f"{self.path} is on no branch", hint="name the branch to begin at as base_branch")
+        return found.removeprefix(_HEADS)
+
+    async def check_name(self, branch: str) -> None:
+        """Raise InvalidTaskJobError for what cannot be the name of a branch."""
+        hint = "use letters, digits and - . _ /, as in job/fix-login"
+        if branch.startswith("-") or branch in {"", "HEAD", "@"} or "\0" in branch or len(branch) > 200:
+            raise InvalidTaskJobError(f"{branch[:200]!r} is not the name of a branch", hint=hint)
+        try:
+            await self.git("check-ref-format", f"{_HEADS}{branch}")
+        except GitFailedError:
+            raise InvalidTaskJobError(f"{branch!r} is not the name of a branch", hint=hint) from None
+
+    async def base_commit(self, branch: str) -> str:
+        """Return the commit of a branch or remote-tracking branch; raises InvalidTaskJobError where there is none."""
+        await self.check_name(branch)
+        for ref in (f"{_HEADS}{branch}", f"refs/remotes/{branch}"):
+            if found := await self._commit(ref):
+                return found
+        if not await self.branches(limit=1):
+            raise InvalidTaskJobError(f"{self.path} has no commit yet", hint="make a first one")
+        raise InvalidTaskJobError(f"{self.path} has no branch {branch!r}", hint="name another base_branch")
+
+    async def commit_of(self, branch: str) -> str | None:
+        """Return the commit of a branch, None where there is no such branch."""
+        return await self._commit(f"{_HEADS}{branch}")
+
+    async def _commit(self, ref: str) -> str | None:
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return (await self.git(*words, accepted=(0, 1))).strip() or None
+
+    async def branches(self, *refs: str, limit: int = MAX_BRANCHES) -> list[BranchTip]:
+        """Return these branches, or those with the newest commits."""
+        words = ("for-each-ref", f"--format={_FORMAT}", "--sort=-committerdate", f"--count={limit}")
+        found = (await self.git(*words, *(refs or (_HEADS,)))).split("\0")
+        rows = [found[n : n + len(_FIELDS)] for n in range(0, len(found) - len(_FIELDS) + 1, len(_FIELDS))]
+        return [
+            BranchTip(ref.lstrip("\n").removeprefix(_HEADS), sha, subject, float(at or 0), place)
+            for ref, sha, at, subject, place in rows
+        ]
+
+    async def tip(self, branch: str) -> BranchTip | None:
+        """Return where one branch stands, None where there is no such branch."""
+        found = [tip for tip in await self.branches(f"{_HEADS}{branch}") if tip.name == branch]
+        return found[0] if found else None
+
+    async def create_branch(self, branch: str, sha: str, job_id: str) -> bool:
+        """Make a branch that does not exist; return False where it does, unless it was made so for this job before.
+
+        Raises GitFailedError.
+        """
+        words = ("update-ref", "--no-deref", "--create-reflog", "-m", f"{_CREATED}{job_id}", f"{_HEADS}{branch}")
+        try:
+            await self.git(*words, sha, "0" * len(sha))
+        except GitFailedError:
+            if await self.commit_of(branch) is None:
+                raise
+            return await self.was_made_for(branch, job_id)
+        return True
+
+    async def delete_branch(self, branch: str, sha: str) -> None:
+        """Delete a branch that stands at that commit; one that is gone is fine. Raises TaskConflictError."""
+        try:
+            await self.git("update-ref", "--no-deref", "-d", f"{_HEADS}{branch}", sha)
+        except GitFailedError:
+            now = await self.commit_of(branch)
+            if now is None:
+                return
+            if now != sha:
+                raise TaskConflictError(
+                    f"the branch {branch} has just moved", hint="look at it, then try again"
+                ) from None
+            raise
+
+    async def was_made_for(self, branch: str, job_id: str) -> bool:
+        """Whether the log of a branch says that it was made for a job."""
+        words = ("log", "-g", "-n", "100", "--format=%gs", f"{_HEADS}{branch}", "--")
+        return f"{_CREATED}{job_id}" in (await self.git(*words, accepted=(0, 128))).splitlines()
+
+    def worktree_of(self, job_id: str) -> Path:
+        """Return where the work tree of a job is, or would be."""
+        return self._worktrees / job_id
+
+    def _state_of(self, job_id: str) -> Path:
+        """Return where the repository keeps the state of that work tree; git names it as its folder is named."""
+        return self.git_dir / "worktrees" / job_id
+
+    async def make_worktree(
+        self, job_id: str, branch: str, started: Callable[[int], Awaitable[None]] | None = None
+    ) -> Path:
+        """Check the branch out for a job, unless that was done; `started` gets the process ID of git.
+
+        Raises GitFailedError, and TaskConflictError for a branch that is checked out elsewhere.
+        """
+        folder = self.worktree_of(job_id)
+        if await self.is_checked_out(job_id, branch):
+            return folder
+        await self.check_free(branch, job_id)
+        await asyncio.to_thread(self.remove_worktree, job_id)  # what a process left that was killed meanwhile
+        await asyncio.to_thread(make_directory, self._worktrees)
+        words = ("worktree", "add", "--quiet", "--", str(folder), branch)
+        await self.program.supervised(self.git_dir, self.guards, *words, started=started)
+        return folder
+
+    async def is_checked_out(self, job_id: str, branch: str) -> bool:
+        """Whether the work tree of a job is complete and on its branch."""
+        state = self._state_of(job_id)
+        if not (state / "index").exists() or (state / "locked").exists() or not self.worktree_of(job_id).is_dir():
+            return False
+        words = ("symbolic-ref", "--quiet", "HEAD")
+        found = await self.program.text(state, self.guards, *words, accepted=(0, 1, 128))
+        return found.strip() == f"{_HEADS}{branch}"
+
+    async def check_free(self, branch: str, job_id: str) -> None:
+        """Raise TaskConflictError for a branch that is gone, or checked out elsewhere than for the job."""
+        tip = await self.tip(branch)
+        if tip is None:
+            raise TaskConflictError(f"{self.path} has no branch {branch!r} any more", hint="create another job")
+        if tip.checked_out and Path(tip.checked_out) != self.worktree_of(job_id):
+            hint = "switch that work tree to another branch"
+            raise TaskConflictError(f"the branch {branch} is checked out in {tip.checked_out}", hint=hint)
+
+    async def is_dirty(self, job_id: str) -> bool | None:
+        """Whether the work tree of a job has changes that are in no commit; None where there is none.
+
+        Raises GitFailedError for one that git cannot read.
+        """
+        folder = self.worktree_of(job_id)
+        if not folder.is_dir():
+            return None
+        words = ("status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all")
+        state = self._state_of(job_id)
+        return bool((await self.program.beginning(state, self.guards, 1, *words, work_tree=folder)).data)
+
+    def remove_worktree(self, job_id: str) -> None:
+        """Remove the work tree of a job and its state; what is gone already is fine. Raises GitFailedError."""
+        for folder in (self.worktree_of(job_id), self._state_of(job_id)):
+            remove_folder(folder)
+        with suppress(OSError):
+            self._state_of(job_id).parent.rmdir()  # as git does after the last one
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder that may be gone, also one with folders that may not be written; raises GitFailedError."""
+    try:
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder, onerror=_open_and_retry)
+    except OSError as error:
+        reason = f"{error.filename or folder}: {error.strerror}"
+        raise GitFailedError(f"a work tree cannot be removed: {reason}", hint="remove it by hand") from None
+
+
+def _open_and_retry(_: object, path: str, error: object) -> None:
+    """Make what is in the way writable, and remove it; `shutil.rmtree` calls it."""
+    if not os.path.lexists(path):
+        return
+    for each in (os.path.dirname(path), path):  # noqa: PTH120  # shutil hands over texts
+        if not os.path.islink(each):  # noqa: PTH114
+            os.chmod(each, os.stat(each).st_mode | stat.S_IRWXU)  # noqa: PTH101, PTH116
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)  # noqa: PTH108

@@ -1,0 +1,274 @@
+"""What a task job is, in which states it can be, and what keeps it from changing them."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import timestamp
+
+MAX_TITLE, MAX_DESCRIPTION, MAX_COMMAND, MAX_SUMMARY = 200, 20_000, 100_000, 2_000
+MAX_LABELS = 20
+_LABEL = re.compile(r"[\w][\w.:/ -]{0,49}")
+_SLUG = 40  # characters of a title in the name of a branch
+
+
+class TaskJobStatus(StrEnum):
+    """The state of a task job."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OUTCOMES = (TaskJobStatus.COMPLETED, TaskJobStatus.FAILED, TaskJobStatus.CANCELLED)
+_ALLOWED: dict[TaskJobStatus, tuple[TaskJobStatus, ...]] = {
+    TaskJobStatus.QUEUED: (TaskJobStatus.RUNNING, TaskJobStatus.CANCELLED),
+    TaskJobStatus.RUNNING: OUTCOMES,
+}
+
+
+class TaskPriority(StrEnum):
+    """How urgent a task job is; people and lists read it."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+
+
+class TaskPhase(StrEnum):
+    """What is being done to a branch outside of the database, so that a process that comes later can finish it."""
+
+    MAKING = "making"  # the branch may not be there yet
+    READY = "ready"
+    REMOVING = "removing"  # work tree and branch may be gone already
+
+
+class JobEvent(StrEnum):
+    """What has changed about a task job, for those who follow."""
+
+    CREATED = "job.created"
+    UPDATED = "job.updated"
+    DELETED = "job.deleted"
+    BRANCH_UPDATED = "branch.updated"
+
+
+class UnknownTaskJobError(TocsinError):
+    """No task job has this ID."""
+
+    code = "not-found"
+
+
+class InvalidTaskJobError(TocsinError):
+    """A task job cannot be as it is asked for."""
+
+    code = "validation-failed"
+
+
+class TaskConflictError(TocsinError):
+    """What is there already, or still at work, stands against it."""
+
+    code = "conflict"
+
+
+class TaskTransitionError(TocsinError):
+    """The state of the task job does not allow this; `allowed` are the states that it can take."""
+
+    code = "invalid-transition"
+
+    def __init__(self, message: str, allowed: Sequence[TaskJobStatus], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.allowed = tuple(map(str, allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class DiffStat:
+    """How much a branch changes since it left its base."""
+
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """How a task job ended."""
+
+    outcome: TaskJobStatus
+    summary: str | None = None
+    exit_code: int | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the record as a dictionary."""
+        return {"outcome": str(self.outcome), "summary": self.summary, "exit_code": self.exit_code}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTaskJob:
+    """A task job that is asked for."""
+
+    title: str
+    description: str = ""
+    command: str = ""
+    skill: str = ""
+    repo: str = ""
+    base_branch: str = ""  # empty: the branch that the repository is on
+    branch: str = ""  # empty: made of the ID and the title
+    create_branch: bool = True
+    priority: TaskPriority = TaskPriority.NORMAL
+    labels: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Raise InvalidTaskJobError for what makes no sense whatever there is."""
+        if not self.title.strip() or not self.title.isprintable():
+            raise InvalidTaskJobError("a task job needs a title of one line", hint="say in a few words what is to do")
+        for name, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION), ("command", MAX_COMMAND)):
+            if len(getattr(self, name)) > limit:
+                raise InvalidTaskJobError(f"the {name} has more than {limit:,} characters", hint="shorten it")
+        if "\0" in self.command + self.description:
+            raise InvalidTaskJobError("command and description hold no NUL character", hint="leave it out")
+        if self.command.strip() and self.skill:
+            raise InvalidTaskJobError("a task job has a command or a skill, not both", hint="leave one out")
+        if not self.repo and (self.base_branch or self.branch or self.skill):
+            raise InvalidTaskJobError("a branch and a skill need a repository", hint="name one as repo")
+        if not self.create_branch and not self.branch:
+            raise InvalidTaskJobError("without a new branch, an existing one is needed", hint="name it as branch")
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        if len(self.labels) > MAX_LABELS:
+            raise InvalidTaskJobError(f"a task job has at most {MAX_LABELS} labels", hint="leave some out")
+        for label in self.labels:
+            if not _LABEL.fullmatch(label):
+                hint = "up to 50 letters, digits, blanks and . _ : / -"
+                raise InvalidTaskJobError(f"{label[:60]!r} is not a label", hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskJob:
+    """One task. Times are Unix seconds; what git says of the branch is as of the last look at it."""
+
+    id: str
+    title: str
+    created_at: float
+    updated_at: float
+    description: str = ""
+    status: TaskJobStatus = TaskJobStatus.QUEUED
+    priority: TaskPriority = TaskPriority.NORMAL
+    labels: tuple[str, ...] = ()
+    command: str = ""
+    skill: str = ""
+    repo: str | None = None
+    base_branch: str | None = None
+    base_sha: str | None = None
+    branch: str | None = None
+    worktree_path: str | None = None
+    head_sha: str | None = None
+    ahead: int | None = None
+    behind: int | None = None
+    diffstat: DiffStat | None = None
+    progress: float | None = None
+    run_id: str | None = None
+    result: TaskResult | None = None
+    error: dict[str, str] | None = field(default=None)  # code and message
+    started_at: float | None = None
+    completed_at: float | None = None
+    created_by: str | None = None
+    version: int = 1
+    phase: TaskPhase = TaskPhase.READY
+    phase_owner: str = ""
+    phase_at: float = 0.0
+    delete_branch: bool = False
+
+    @property
+    def has_work(self) -> bool:
+        """Whether starting it starts a run."""
+        return bool(self.command or self.skill)
+
+    @property
+    def allowed(self) -> tuple[TaskJobStatus, ...]:
+        """The states that it can take now."""
+        return _ALLOWED.get(self.status, ())
+
+    def check_transition(self, wanted: TaskJobStatus) -> None:
+        """Raise TaskTransitionError where it cannot take that state."""
+        if wanted in self.allowed:
+            return
+        told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create another one"
+        raise TaskTransitionError(f"the task job {self.id} is {self.status}", self.allowed, hint=told)
+
+    def document(self) -> dict[str, Any]:
+        """Return the record as the interfaces show it; times are RFC 3339 in UTC."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "description": self.description,
+            "status": str(self.status),
+            "priority": str(self.priority),
+            "labels": list(self.labels),
+            "repo": self.repo,
+            "base_branch": self.base_branch,
+            "branch": self.branch,
+            "worktree_path": self.worktree_path,
+            "head_sha": self.head_sha,
+            "ahead": self.ahead,
+            "behind": self.behind,
+            "diffstat": None if self.diffstat is None else asdict(self.diffstat),
+            "progress": self.progress,
+            "run_id": self.run_id,
+            "result": None if self.result is None else self.result.document(),
+            "created_at": timestamp(self.created_at),
+            "started_at": timestamp(self.started_at),
+            "completed_at": timestamp(self.completed_at),
+            "created_by": self.created_by,
+            "error": None if self.error is None else dict(self.error),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBranch:
+    """A branch of a repository, with or without a task job; `dirty` is None where its work tree is not of a job."""
+
+    name: str
+    repo: str
+    base: str
+    head_sha: str
+    head_subject: str
+    head_at: float
+    job_id: str | None = None
+    ahead: int | None = None
+    behind: int | None = None
+    dirty: bool | None = None
+    merged: bool = False
+    worktree_path: str | None = None
+    diffstat: DiffStat | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the record as the interfaces show it."""
+        return {
+            "name": self.name,
+            "job_id": self.job_id,
+            "repo": self.repo,
+            "base": self.base,
+            "head_sha": self.head_sha,
+            "head_subject": self.head_subject,
+            "head_at": timestamp(self.head_at),
+            "ahead": self.ahead,
+            "behind": self.behind,
+            "dirty": self.dirty,
+            "merged": self.merged,
+            "worktree_path": self.worktree_path,
+            "diffstat": None if self.diffstat is None else asdict(self.diffstat),
+        }
+
+
+def branch_name(job_id: str, title: str) -> str:
+    """Return the usual name of the branch of a job: `job/<short id>-<slug>`."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(re.findall(r"[a-z0-9]+", plain))[:_SLUG].strip("-")
+    return f"job/{job_id.rpartition('-')[2][:8]}{'-' if slug else ''}{slug}"

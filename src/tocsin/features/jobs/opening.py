@@ -1,0 +1,98 @@
+"""The task jobs of a data directory as the rest of the program uses them."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tocsin.core.service import ServiceLoop
+from tocsin.features.context import FeatureContext
+from tocsin.features.jobs.git.places import RepositoryPlaces
+from tocsin.features.jobs.git.program import GitProgram
+from tocsin.features.jobs.model import TaskConflictError, TaskJobStatus
+from tocsin.features.jobs.service import TaskJobs
+from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES
+from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import NotRetriedError, Retry
+from tocsin.runs.model import RunTrigger
+
+log = logging.getLogger(__name__)
+
+WORKTREES = "worktrees"
+LOOK_S = 5.0  # how soon a commit in a work tree, or the end of another process, is seen
+LIVELY_S = 60.0
+
+
+def open_jobs(context: FeatureContext) -> TaskJobs:
+    """Return the task jobs of the data directory."""
+    settings = context.settings
+    program = GitProgram(context.environment, hooks=settings[JOB_HOOKS])
+    places = RepositoryPlaces(settings[JOB_REPOSITORIES], program, context.data_dir / WORKTREES)
+    return TaskJobs(context, TaskJobStore(context.database), places)
+
+
+def start_job_of(jobs: TaskJobs) -> Any:
+    """Return what starts a queued job that has a command or a skill; the subject is its ID."""
+
+    async def start_job(
+        subject: str,
+        *,
+        source: str,
+        cause: RunTrigger,
+        actor: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        parent_run_id: str | None = None,
+        retry: Retry | None = None,
+    ) -> ActiveRun:
+        if retry is not None:
+            raise NotRetriedError("a task job runs once", hint="create another one")
+        job = await jobs.get(subject)
+        if not job.has_work:
+            hint = "start it with `tocsin jobs start`"
+            raise TaskConflictError(f"the task job {job.id} has no command and no skill to run", hint=hint)
+        caller = Caller(source, {} if actor is None else {"actor": actor})
+        started = await jobs.start(job.id, caller, cause=cause, parent_run_id=parent_run_id)
+        if started.run is None:
+            raise AssertionError(job.id)
+        return started.run
+
+    return start_job
+
+
+async def startable_jobs(jobs: TaskJobs) -> Sequence[str]:
+    """Return the IDs of the queued jobs that have a command or a skill."""
+    return [job.id for job in await jobs.store.startable() if job.has_work]
+
+
+async def status_of(jobs: TaskJobs) -> list[str]:
+    """Return the line for `/status`; none where no job is queued or running."""
+    counts = {
+        status: (await jobs.store.search(TaskJobFilter(status=(status,), limit=1))).total
+        for status in (TaskJobStatus.RUNNING, TaskJobStatus.QUEUED)
+    }
+    told = [f"{count} {status}" for status, count in counts.items() if count]
+    return [f"Task jobs: {', '.join(told)}"] if told else []
+
+
+def watch_of(jobs: TaskJobs) -> ServiceLoop:
+    """Return what finishes the jobs of processes that ended, and looks at the branches of those at work."""
+    told: set[str] = set()
+
+    async def step() -> float:
+        nonlocal told
+        problems = set(await jobs.recovery.recover())
+        for problem in sorted(problems - told):
+            log.warning("a task job cannot be finished", extra={"reason": problem})
+        told = problems
+        lively = await jobs.store.lively(jobs.context.clock.now() - LIVELY_S)
+        if lively:
+            await jobs.branches.refreshed(lively)
+        return LOOK_S
+
+    return ServiceLoop("the watch of task jobs", step, jobs.context.clock)
+
+
+async def prune(jobs: TaskJobs) -> None:
+    """Forget old changes."""
+    await jobs.prune()

@@ -1,0 +1,103 @@
+"""Finish what processes left that ended in the middle of something.
+
+A branch is not in the database, so the record comes first when one is made, and goes last when one is removed. Both can
+be done again: a branch is only made where there is none, or where its own log says that it was made for this job.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.process.identity import is_dead
+from tocsin.features.context import FeatureContext
+from tocsin.features.jobs.git.places import RepositoryNotAllowedError, RepositoryPlaces
+from tocsin.features.jobs.git.program import GitFailedError
+from tocsin.features.jobs.git.repository import GitRepository, remove_folder
+from tocsin.features.jobs.model import JobEvent, TaskJob, TaskPhase
+from tocsin.features.jobs.store import TaskJobStore
+from tocsin.runs.model import Run
+
+log = logging.getLogger(__name__)
+
+# Of a process on another host, or in a container that is gone, nothing can be proved: no step takes that long.
+STALE_S = 3600.0
+
+Settle = Callable[[Run], Awaitable[TaskJob | None]]
+
+
+class JobRecovery:
+    """What one process does about the task jobs of others."""
+
+    def __init__(self, context: FeatureContext, store: TaskJobStore, places: RepositoryPlaces, settle: Settle) -> None:
+        self._context = context
+        self._store = store
+        self._places = places
+        self._settle = settle
+
+    async def recover(self) -> list[str]:
+        """Finish what was left; return in sentences what could not be finished."""
+        for owner in {owned.owner for owned in await self._store.owners() if is_dead(owned.owner)}:
+            await self._context.runs().interrupt_runs_of(owner)
+        for ended in await self._store.ended_runs():
+            await self._settle(ended.run)
+        problems = []
+        for job in await self._store.unfinished():
+            if self._is_left(job):
+                try:
+                    await self._finish(job)
+                except StoreUnavailableError:
+                    raise
+                except TocsinError as error:
+                    problems.append(f"the task job {job.id} is still {job.phase}: {error.sentence()}")
+        return problems
+
+    def _is_left(self, job: TaskJob) -> bool:
+        return is_dead(job.phase_owner) or self._context.clock.now() - job.phase_at > STALE_S
+
+    async def _finish(self, job: TaskJob) -> None:
+        log.info("a task job is finished that a process left", extra={"job": job.id, "phase": str(job.phase)})
+        if job.phase is TaskPhase.MAKING:
+            await self.make(job)
+        else:
+            await self.remove(job)
+
+    async def make(self, job: TaskJob, repository: GitRepository | None = None) -> TaskJob | None:
+        """Make the branch of a job, or drop its record where the name is taken; return the job, or None."""
+        repository = repository or await self.repository_of(job)
+        if repository is None or not await repository.create_branch(job.branch or "", job.base_sha or "", job.id):
+            await self._store.remove(job.id, self._context.clock.now(), told=False)
+            return None
+        return await self._store.change(
+            job.id, lambda job: replace(job, phase=TaskPhase.READY), self._context.clock.now(), JobEvent.CREATED
+        )
+
+    async def remove(self, job: TaskJob, *, force: bool = False) -> None:
+        """Remove the work tree of a job, its branch where that is wanted, and then its record.
+
+        With `force`, also where git cannot use the repository any more: then its branch stays.
+        """
+        repository = await self.repository_of(job, force=force)
+        if repository is None:
+            await asyncio.to_thread(remove_folder, self._places.worktrees / job.id)
+        else:
+            await asyncio.to_thread(repository.remove_worktree, job.id)
+            if job.delete_branch and job.branch and job.head_sha:
+                await repository.delete_branch(job.branch, job.head_sha)
+        await self._store.remove(job.id, self._context.clock.now())
+
+    async def repository_of(self, job: TaskJob, *, force: bool = False) -> GitRepository | None:
+        """Return the repository of a job; None for a job without one, and where it is gone.
+
+        Raises RepositoryNotAllowedError and GitFailedError for one that is there and cannot be used, unless `force`.
+        """
+        if not job.repo:
+            return None
+        try:
+            return await self._places.open(job.repo)
+        except (RepositoryNotAllowedError, GitFailedError):
+            if force or not await asyncio.to_thread(Path(job.repo).exists):
+                return None
+            raise

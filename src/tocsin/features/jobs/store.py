@@ -1,0 +1,352 @@
+"""The tables of task jobs, shared with other processes.
+
+Each write raises the version of its job and leaves a row in `task_job_changes`: whoever follows asks for the highest
+`change` again and again, and reads on from the one that it knows.
+"""
+
+import json
+import logging
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from tocsin.core import short_ids
+from tocsin.core.storage.database import Database
+from tocsin.features.jobs.model import (
+    DiffStat,
+    JobEvent,
+    TaskConflictError,
+    TaskJob,
+    TaskJobStatus,
+    TaskPhase,
+    TaskPriority,
+    TaskResult,
+    UnknownTaskJobError,
+)
+from tocsin.runs import rows
+from tocsin.runs.model import Run
+
+log = logging.getLogger(__name__)
+
+EndOfRun = Callable[[TaskJob, Run], TaskJob]
+
+MAX_PAGE = 200
+KEEP_CHANGES = 10_000
+
+_PLAIN = (
+    "id", "title", "description", "status", "priority", "command", "skill", "repo", "base_branch", "base_sha", "branch",
+    "worktree_path", "head_sha", "ahead", "behind", "progress", "run_id", "created_at", "started_at", "completed_at",
+    "updated_at", "created_by", "version", "phase", "phase_owner", "phase_at",
+)  # fmt: skip
+_COLUMNS = (*_PLAIN, "labels", "diffstat", "result", "error", "delete_branch")
+_INSERT = f"INSERT INTO task_jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"  # noqa: S608  # our own names
+_UPDATE = f"UPDATE task_jobs SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)} WHERE id = :id"  # noqa: S608  # our own names
+_VISIBLE = "phase <> 'making'"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskJobFilter:
+    """A search, restricted by every field that is set; `q` is part of the title, description or branch."""
+
+    status: Collection[TaskJobStatus] = ()
+    label: str = ""
+    q: str = ""
+    limit: int = 50
+    cursor: str = ""  # `TaskJobPage.next_cursor` of the previous page
+
+
+@dataclass(frozen=True, slots=True)
+class TaskJobPage:
+    """A page of task jobs, newest first; `next_cursor` is None on the last one."""
+
+    items: Sequence[TaskJob]
+    next_cursor: str | None
+    total: int
+
+
+class JobChange(NamedTuple):
+    """Something that has changed about a job; a later change has a higher number."""
+
+    change: int
+    job_id: str
+    event: JobEvent
+
+
+class EndedRun(NamedTuple):
+    """A job that is running, although its run has ended."""
+
+    job_id: str
+    run: Run
+
+
+class OwnedRun(NamedTuple):
+    """A job that is running, and the process that its run belongs to."""
+
+    job_id: str
+    owner: str
+
+
+class TaskJobStore:
+    """The task jobs of a data directory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, job: TaskJob) -> None:
+        """Add a job; raises TaskConflictError where another job has its branch."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            if job.branch is not None:
+                sql = "SELECT id FROM task_jobs WHERE repo = ? AND branch = ?"
+                taken = connection.execute(sql, [job.repo, job.branch]).fetchone()
+                if taken is not None:
+                    raise TaskConflictError(
+                        f"the branch {job.branch} is that of the task job {taken['id']}", hint="choose another one"
+                    )
+            connection.execute(_INSERT, _row_of(job))
+            if job.phase is TaskPhase.READY:
+                _note(connection, job.id, JobEvent.CREATED, job.created_at)
+
+        await self._database.write(work)
+
+    async def get(self, text: str) -> TaskJob:
+        """Return the only job whose ID, or the last group of it, begins with `text`; raises UnknownTaskJobError."""
+
+        async def find(texts: Sequence[str], limit: int) -> list[list[str]]:
+            return await self._database.read(lambda c: short_ids.matching(c, "task_jobs", texts, limit))
+
+        job_id = await short_ids.whole_id(text, find, _unknown, "task jobs")
+        job = await self._database.read(lambda connection: _find(connection, job_id))
+        if job.phase is TaskPhase.MAKING:
+            raise _unknown(text)
+        return job
+
+    async def change(
+        self, job_id: str, change: Callable[[TaskJob], TaskJob], now: float, event: JobEvent = JobEvent.UPDATED
+    ) -> TaskJob:
+        """Replace a job by what `change` makes of it, which may raise; one that stays as it was is not written."""
+        return await self._database.write(lambda connection: changed(connection, job_id, change, now, event))
+
+    async def begin(
+        self, job_id: str, change: Callable[[TaskJob], TaskJob], run: Run, owner: str, now: float
+    ) -> TaskJob:
+        """Change a job and record the run that `owner` starts for it now, or neither."""
+
+        def work(connection: sqlite3.Connection) -> TaskJob:
+            job = changed(connection, job_id, change, now)
+            rows.insert(connection, run, owner)
+            return job
+
+        return await self._database.write(work)
+
+    async def settle(self, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
+        """Let the end of a run complete its job; return it, or None where that was done before."""
+        return await self._database.write(lambda connection: _settle(connection, run, now, end))
+
+    def submit_settling(
+        self, run: Run, now: float, end: EndOfRun, done: Callable[[TaskJob | None, Exception | None], None]
+    ) -> None:
+        """Do the same without waiting for it."""
+        self._database.submit(lambda connection: _settle(connection, run, now, end), done)
+
+    def submit_progress(self, job_id: str, progress: float, now: float) -> None:
+        """Note how far a running job is, without waiting for it."""
+
+        def note(job: TaskJob) -> TaskJob:
+            return replace(job, progress=progress) if job.status is TaskJobStatus.RUNNING else job
+
+        def done(_: object, error: Exception | None) -> None:
+            if error is not None:
+                log.debug("the progress of a task job is not kept", extra={"job": job_id, "reason": str(error)})
+
+        self._database.submit(lambda connection: changed(connection, job_id, note, now), done)
+
+    async def remove(self, job_id: str, now: float, *, told: bool = True) -> None:
+        """Delete the record of a job; `told` leaves a change, as for every job that was ever seen."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            gone = connection.execute("DELETE FROM task_jobs WHERE id = ?", [job_id]).rowcount
+            if gone and told:
+                _note(connection, job_id, JobEvent.DELETED, now)
+
+        await self._database.write(work)
+
+    async def search(self, query: TaskJobFilter) -> TaskJobPage:
+        """Return the newest matching jobs."""
+        conditions, values = _conditions(query)
+        where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
+        before = query.cursor if re.fullmatch(r"[0-9a-f-]{36}", query.cursor) else "~"
+
+        def work(connection: sqlite3.Connection) -> TaskJobPage:
+            sql = f"SELECT * FROM task_jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own words
+            found = [_job(row) for row in connection.execute(sql, [*values, before, limit + 1])]
+            count = f"SELECT COUNT(*) FROM task_jobs WHERE {where}"  # noqa: S608  # our own words
+            total = connection.execute(count, values).fetchone()[0]
+            return TaskJobPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
+
+        return await self._database.read(work)
+
+    async def with_branch(self) -> list[TaskJob]:
+        """Return all jobs that have a branch."""
+        return await self._jobs(
+            "SELECT * FROM task_jobs WHERE branch IS NOT NULL AND phase <> 'making' ORDER BY id DESC"
+        )
+
+    async def lively(self, since: float) -> list[TaskJob]:
+        """Return the jobs with a branch that are running, or have ended since a time."""
+        sql = "SELECT * FROM task_jobs WHERE branch IS NOT NULL AND (status = ? OR completed_at > ?)"
+        return await self._jobs(sql, TaskJobStatus.RUNNING, since)
+
+    async def unfinished(self) -> list[TaskJob]:
+        """Return the jobs whose branch is being made or removed, or was when a process ended."""
+        return await self._jobs("SELECT * FROM task_jobs WHERE phase <> 'ready'")
+
+    async def startable(self) -> list[TaskJob]:
+        """Return the queued jobs, the oldest first."""
+        sql = "SELECT * FROM task_jobs WHERE status = 'queued' AND phase = 'ready' ORDER BY id LIMIT 1000"
+        return await self._jobs(sql)
+
+    async def ids(self) -> set[str]:
+        """Return the IDs of all jobs, also of those that are being made."""
+
+        def work(connection: sqlite3.Connection) -> set[str]:
+            return {row["id"] for row in connection.execute("SELECT id FROM task_jobs")}
+
+        return await self._database.read(work)
+
+    async def ended_runs(self) -> list[EndedRun]:
+        """Return the jobs that are running, although their runs have ended."""
+        sql = """
+            SELECT runs.*, task_jobs.id AS job_id FROM task_jobs JOIN runs ON runs.id = run_id
+            WHERE task_jobs.status = 'running' AND runs.finished_at IS NOT NULL
+        """
+
+        def work(connection: sqlite3.Connection) -> list[EndedRun]:
+            return [EndedRun(row["job_id"], rows.run_of(row)) for row in connection.execute(sql)]
+
+        return await self._database.read(work)
+
+    async def owners(self) -> list[OwnedRun]:
+        """Return the jobs that are running, with the processes that their runs belong to."""
+        sql = """
+            SELECT task_jobs.id, runs.owner FROM task_jobs JOIN runs ON runs.id = run_id
+            WHERE task_jobs.status = 'running' AND runs.finished_at IS NULL
+        """
+
+        def work(connection: sqlite3.Connection) -> list[OwnedRun]:
+            return [OwnedRun(row["id"], row["owner"]) for row in connection.execute(sql)]
+
+        return await self._database.read(work)
+
+    async def changes(self, after: int, limit: int = 1000) -> list[JobChange]:
+        """Return what has changed after a change, the oldest first."""
+        sql = "SELECT change, job_id, event FROM task_job_changes WHERE change > ? ORDER BY change LIMIT ?"
+
+        def work(connection: sqlite3.Connection) -> list[JobChange]:
+            found = connection.execute(sql, [after, limit])
+            return [JobChange(row["change"], row["job_id"], JobEvent(row["event"])) for row in found]
+
+        return await self._database.read(work)
+
+    async def latest_change(self) -> int:
+        """Return the number of the latest change, 0 before the first."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return int(connection.execute("SELECT COALESCE(MAX(change), 0) FROM task_job_changes").fetchone()[0])
+
+        return await self._database.read(work)
+
+    async def prune_changes(self) -> None:
+        """Forget all but the newest changes."""
+        sql = "DELETE FROM task_job_changes WHERE change <= (SELECT MAX(change) FROM task_job_changes) - ?"
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(sql, [KEEP_CHANGES])
+
+        await self._database.write(work)
+
+    async def _jobs(self, sql: str, *values: object) -> list[TaskJob]:
+        return await self._database.read(lambda connection: [_job(row) for row in connection.execute(sql, values)])
+
+
+def changed(
+    connection: sqlite3.Connection,
+    job_id: str,
+    change: Callable[[TaskJob], TaskJob],
+    now: float,
+    event: JobEvent = JobEvent.UPDATED,
+) -> TaskJob:
+    """Replace a job by what `change` makes of it, as a part of a transaction; raises UnknownTaskJobError."""
+    before = _find(connection, job_id)
+    wanted = change(before)
+    if wanted == before:
+        return before
+    after = replace(wanted, version=before.version + 1, updated_at=now)
+    connection.execute(_UPDATE, _row_of(after))
+    _note(connection, job_id, event, now)
+    return after
+
+
+def _settle(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
+    row = connection.execute("SELECT id FROM task_jobs WHERE run_id = ? AND status = 'running'", [run.id]).fetchone()
+    return changed(connection, row["id"], lambda job: end(job, run), now) if row else None
+
+
+def _note(connection: sqlite3.Connection, job_id: str, event: JobEvent, now: float) -> None:
+    sql = "INSERT INTO task_job_changes (job_id, event, at) VALUES (?, ?, ?)"
+    connection.execute(sql, [job_id, event, now])
+
+
+def _find(connection: sqlite3.Connection, job_id: str) -> TaskJob:
+    row = connection.execute("SELECT * FROM task_jobs WHERE id = ?", [job_id]).fetchone()
+    if row is None:
+        raise _unknown(job_id)
+    return _job(row)
+
+
+def _unknown(text: str) -> UnknownTaskJobError:
+    return UnknownTaskJobError(f"there is no task job {text[:100]}", hint="`tocsin jobs list` shows them")
+
+
+def _conditions(query: TaskJobFilter) -> tuple[list[str], list[object]]:
+    conditions, values = [_VISIBLE], list[object]()
+    if query.status:
+        conditions.append(f"status IN ({', '.join('?' * len(query.status))})")
+        values += sorted(query.status)
+    if query.label:
+        conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+        values.append(query.label)
+    if query.q:
+        conditions.append("instr(lower(title || char(10) || description || char(10) || ifnull(branch, '')), ?)")
+        values.append(query.q.lower())
+    return conditions, values
+
+
+def _row_of(job: TaskJob) -> dict[str, Any]:
+    return {
+        **{name: getattr(job, name) for name in _PLAIN},
+        "labels": json.dumps(job.labels),
+        "diffstat": None if job.diffstat is None else json.dumps(asdict(job.diffstat)),
+        "result": None if job.result is None else json.dumps(job.result.document()),
+        "error": None if job.error is None else json.dumps(job.error),
+        "delete_branch": int(job.delete_branch),
+    }
+
+
+def _job(row: sqlite3.Row) -> TaskJob:
+    result = None if row["result"] is None else json.loads(row["result"])
+    return TaskJob(
+        **{name: row[name] for name in _PLAIN if name not in {"status", "priority", "phase"}},
+        status=TaskJobStatus(row["status"]),
+        priority=TaskPriority(row["priority"]),
+        phase=TaskPhase(row["phase"]),
+        labels=tuple(json.loads(row["labels"])),
+        diffstat=None if row["diffstat"] is None else DiffStat(**json.loads(row["diffstat"])),
+        result=None
+        if result is None
+        else TaskResult(TaskJobStatus(result["outcome"]), result["summary"], result["exit_code"]),
+        error=None if row["error"] is None else json.loads(row["error"]),
+        delete_branch=bool(row["delete_branch"]),
+    )

@@ -1,0 +1,293 @@
+"""Repositories of strangers: what they name is never run, and what is wrong with one is told in a sentence."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.features.jobs.conftest import ANA, Workshop, commit, git, make_repository, open_workshop
+
+from tocsin.core.errors import TocsinError
+from tocsin.features.jobs.git.places import RepositoryNotAllowedError
+from tocsin.features.jobs.git.program import GitFailedError
+from tocsin.features.jobs.model import InvalidTaskJobError, TaskConflictError, TaskJobStatus
+
+HOOKS = (
+    "post-checkout",
+    "reference-transaction",
+    "pre-commit",
+    "post-commit",
+    "post-index-change",
+    "fsmonitor-watchman",
+)
+
+
+def arm(repository: Path, trap: Path) -> None:
+    """Have a repository name every program that git may start, each of which leaves a trace in `trap`."""
+    trap.mkdir()
+
+    def leave(name: str) -> str:
+        return f"sh -c 'touch {trap}/{name}; cat'"
+
+    (repository / ".gitattributes").write_text("* filter=a.b diff=evil\nreadme filter=long\n")
+    git(repository, "add", ".gitattributes")
+    git(repository, "commit", "-qm", "Set attributes")
+    hooks = repository / "traps"
+    hooks.mkdir()
+    for name in HOOKS:
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {trap}/{name}\n")
+        (hooks / name).chmod(0o755)
+    for key, value in {
+        "core.hooksPath": str(hooks),
+        "core.fsmonitor": leave("fsmonitor"),
+        "core.pager": leave("pager"),
+        "core.editor": leave("editor"),
+        "core.sshCommand": leave("ssh"),
+        "filter.a.b.smudge": leave("smudge"),
+        "filter.a.b.clean": leave("clean"),
+        "filter.a.b.required": "true",
+        "filter.long.process": leave("process"),
+        "diff.external": leave("external"),
+        "diff.evil.textconv": leave("textconv"),
+        "diff.evil.command": leave("command"),
+        "log.showSignature": "true",
+        "gpg.program": leave("gpg"),
+        "commit.gpgSign": "true",
+        "credential.helper": leave("credential"),
+        "submodule.recurse": "true",
+        "hook.evil.command": leave("hook"),
+        "hook.evil.event": "post-checkout",
+    }.items():
+        git(repository, "config", key, value)
+
+
+async def test_no_program_that_a_repository_names_is_run(workshop: Workshop, tmp_path: Path):
+    trap = tmp_path / "trap"
+    arm(workshop.site, trap)
+    job = await workshop.create(command="echo 1 > one; echo changed > readme; git add . && git commit -qm One")
+    job = await workshop.run(job)
+    assert (job.status, job.ahead) == (TaskJobStatus.COMPLETED, 1)
+    await workshop.jobs.branches.details(job, patch=True)
+    (Path(job.worktree_path or "") / "readme").write_text("HELLO\n")
+    assert [branch.dirty for branch in await workshop.jobs.branches.all()] == [True]
+    await workshop.jobs.branches.all("site")
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True, force=True)
+    assert [path.name for path in trap.iterdir()] == []
+    git(workshop.site, "worktree", "add", "-q", tmp_path / "by-hand")
+    sprung = {path.name for path in trap.iterdir()}
+    assert sprung >= {"post-checkout", "reference-transaction", "smudge", "process"}  # the trap works
+
+
+async def test_hooks_run_where_the_operator_says_so(tmp_path: Path):
+    async with open_workshop(tmp_path, {"JOB_HOOKS": "true"}) as workshop:
+        hook = workshop.site / ".git" / "hooks" / "post-checkout"
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o755)
+        await workshop.done("true")
+        assert (tmp_path / "ran").exists()
+
+
+async def test_a_missing_object_is_never_fetched_from_where_the_repository_says(workshop: Workshop, tmp_path: Path):
+    trap = tmp_path / "trap"
+    job = await workshop.create(command="true")
+    blob = git(workshop.site, "rev-parse", "HEAD:readme")
+    (workshop.site / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": f"file://{workshop.site}",
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": f"touch {trap};",
+        "protocol.file.allow": "always",
+    }.items():
+        git(workshop.site, "config", key, value)
+    ended = await workshop.run(job)
+    assert ended.status is TaskJobStatus.FAILED
+    assert ended.error is not None
+    assert ended.error["code"] == "git-failed"
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["-x", "--force", "a..b", "a b", "x.lock", "HEAD", "@", "@{-1}", "main^{/x}", "a\nb", "x" * 201, "a//b", "/x"],
+)
+async def test_a_name_that_is_no_branch_is_refused(workshop: Workshop, name: str):
+    for fields in ({"branch": name}, {"base_branch": name}):
+        with pytest.raises(InvalidTaskJobError, match="is not the name of a branch"):
+            await workshop.create(**fields)
+    assert git(workshop.site, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+@pytest.mark.parametrize(
+    "name", ["it's", '"q"', "$(touch x)", "a;b", "é/日本", "x&y|z", "-/x".replace("-", "a-"), "%41"]
+)
+async def test_an_odd_name_of_a_branch_is_a_name_and_nothing_else(workshop: Workshop, name: str):
+    name = name.replace(" ", "_")
+    job = await workshop.done("git branch --show-current", branch=name)
+    assert job.result is not None
+    assert (job.result.summary, job.branch) == (name, name)
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True)
+
+
+async def test_references_that_a_stranger_wrote_lead_nowhere(workshop: Workshop):
+    heads = workshop.site / ".git" / "refs" / "heads"
+    (heads / "job").mkdir()
+    (heads / "job" / "linked").write_text("ref: refs/heads/main\n")
+    (heads / "--upload-pack=x").write_text((heads / "main").read_text())
+    (heads / "broken").write_text("no commit\n")
+    main = git(workshop.site, "rev-parse", "main")
+    with pytest.raises(TaskConflictError, match="already"):
+        await workshop.create(branch="job/linked")
+    job = await workshop.create(branch="job/linked", create_branch=False)
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True, force=True)
+    assert git(workshop.site, "rev-parse", "main") == main
+    assert (await workshop.done("true")).status is TaskJobStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "name", ["my site", "it's", '"quoted"', "-dash", "--git-dir=x", "$(touch x)", "a:b", "line\nend"]
+)
+async def test_a_repository_may_have_any_name(workshop: Workshop, name: str):
+    make_repository(workshop.repos / name)
+    job = await workshop.done("cat readme", repo=name)
+    assert (job.status, job.repo) == (TaskJobStatus.COMPLETED, str(workshop.repos / name))
+    assert [branch.job_id for branch in await workshop.jobs.branches.all()] == [job.id]
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True)
+
+
+async def test_a_bare_repository_works(workshop: Workshop):
+    git(workshop.repos, "clone", "-q", "--bare", "site", "bare.git")
+    job = await workshop.done("cat readme; git commit -q --allow-empty -m Empty", repo="bare.git")
+    assert (job.status, job.ahead) == (TaskJobStatus.COMPLETED, 1)
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True, force=True)
+    assert [branch.name for branch in await workshop.jobs.branches.all("bare.git")] == ["main"]
+
+
+async def test_a_shallow_repository_works_with_the_history_that_it_has(workshop: Workshop):
+    commit(workshop.site, "readme", "again\n")
+    git(workshop.repos, "clone", "-q", "--depth=1", f"file://{workshop.site}", "shallow")
+    job = await workshop.done("echo 1 > one; git add one; git commit -qm One", repo="shallow")
+    assert (job.status, job.ahead, job.behind) == (TaskJobStatus.COMPLETED, 1, 0)
+    assert len((await workshop.jobs.branches.details(job)).commits) == 1
+
+
+async def test_a_dirty_and_busy_work_tree_of_a_person_is_left_alone(workshop: Workshop):
+    (workshop.site / "readme").write_text("changed\n")
+    lock = workshop.site / ".git" / "index.lock"
+    lock.touch()
+    job = await workshop.done("cat readme")
+    assert job.result is not None
+    assert job.result.summary == "hello"
+    assert ((workshop.site / "readme").read_text(), lock.exists()) == ("changed\n", True)
+
+
+async def test_a_locked_branch_is_told_and_leaves_neither_record_nor_branch(workshop: Workshop):
+    lock = workshop.site / ".git" / "refs" / "heads" / "new.lock"
+    lock.touch()
+    with pytest.raises(GitFailedError, match=r"new\.lock") as error:
+        await workshop.create(branch="new")
+    assert "if none is, remove it" in error.value.hint
+    assert await workshop.jobs.store.ids() == set()
+    lock.unlink()
+    job = await workshop.create(branch="new")
+    lock.touch()
+    with pytest.raises(GitFailedError, match=r"new\.lock"):
+        await workshop.jobs.delete(job.id, ANA, delete_branch=True)
+    lock.unlink()
+    await workshop.jobs.delete((await workshop.jobs.get(job.id)).id, ANA, delete_branch=True)
+
+
+async def test_a_branch_below_or_above_another_is_told(workshop: Workshop):
+    git(workshop.site, "branch", "job")
+    with pytest.raises(GitFailedError, match="job") as error:
+        await workshop.create()
+    assert error.value.hint == "another branch of a similar name stands in the way: choose another name"
+    assert await workshop.jobs.store.ids() == set()
+
+
+async def test_a_repository_that_is_gone_keeps_its_record_until_it_is_deleted(workshop: Workshop):
+    job = await workshop.done("echo 1 > one; git add one; git commit -qm One")
+    shutil.rmtree(workshop.site)
+    assert (await workshop.jobs.get(job.id)).head_sha == job.head_sha
+    assert await workshop.jobs.branches.all() == []
+    with pytest.raises(RepositoryNotAllowedError):
+        await workshop.jobs.branches.details(job)
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True)
+    assert not Path(job.worktree_path or "").exists()
+
+
+async def test_a_repository_that_is_none_any_more_is_deleted_only_with_force(workshop: Workshop):
+    job = await workshop.done("true")
+    shutil.rmtree(workshop.site / ".git")
+    with pytest.raises(RepositoryNotAllowedError, match="is no git repository"):
+        await workshop.jobs.delete(job.id, ANA)
+    await workshop.jobs.delete(job.id, ANA, force=True)
+    assert await workshop.jobs.store.ids() == set()
+
+
+async def test_a_repository_without_a_commit_or_a_branch_is_told(workshop: Workshop):
+    empty = workshop.repos / "empty"
+    empty.mkdir()
+    git(empty, "init", "-q", "-b", "main")
+    with pytest.raises(InvalidTaskJobError, match="has no commit yet"):
+        await workshop.create(repo="empty")
+    with pytest.raises(InvalidTaskJobError, match="has no branch 'trunk'"):
+        await workshop.create(base_branch="trunk")
+    git(workshop.site, "switch", "-q", "--detach")
+    with pytest.raises(InvalidTaskJobError, match="is on no branch"):
+        await workshop.create()
+    assert (await workshop.create(base_branch="main")).base_branch == "main"
+
+
+async def test_only_repositories_below_the_named_folders_are_used(workshop: Workshop, tmp_path: Path):
+    outside = make_repository(tmp_path / "outside")
+    (workshop.repos / "link").symlink_to(outside)
+    (workshop.repos / "pointer").mkdir()
+    (workshop.repos / "pointer" / ".git").write_text(f"gitdir: {outside}/.git\n")
+    (workshop.repos / "plain").mkdir()
+    (workshop.site / "below").mkdir()
+    for name in (
+        str(outside),
+        "../outside",
+        "link",
+        "pointer",
+        "plain",
+        "site/below",
+        "site/.git",
+        "nowhere",
+        "/",
+        "\0",
+    ):
+        with pytest.raises(RepositoryNotAllowedError):
+            await workshop.create(repo=name)
+    assert git(outside, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    job = await workshop.create(repo=str(workshop.site))
+    assert job.repo == str(workshop.site)
+
+
+async def test_without_the_setting_no_repository_is_used(tmp_path: Path):
+    async with open_workshop(tmp_path, {"JOB_REPOSITORIES": ""}) as workshop:
+        with pytest.raises(RepositoryNotAllowedError, match="no repository may be used") as error:
+            await workshop.create()
+        assert error.value.code == "not-found"
+        assert await workshop.bench.findings() == []
+
+
+async def test_without_git_it_is_told_what_to_install(tmp_path: Path):
+    async with open_workshop(tmp_path, {"PATH": str(tmp_path)}) as workshop:
+        with pytest.raises(TocsinError, match="git could not be started") as error:
+            await workshop.create()
+        assert error.value.hint == "install git"
+        (finding,) = await workshop.bench.findings()
+        assert (finding.state, finding.fix) == ("error", "install git")
+
+
+async def test_doctor_tells_of_missing_folders_and_work_trees_of_nobody(tmp_path: Path):
+    settings = {"JOB_REPOSITORIES": f"{tmp_path}/repos,{tmp_path}/missing"}
+    async with open_workshop(tmp_path, settings) as workshop:
+        await workshop.create()
+        (workshop.jobs.places.worktrees / "left").mkdir(parents=True)
+        details = [finding.detail for finding in await workshop.bench.findings()]
+        assert details[0] == f"JOB_REPOSITORIES names {tmp_path}/missing, which is no directory"
+        assert details[1] == f"{workshop.jobs.places.worktrees}/left belongs to no task job"
+        assert details[2] == "1 task job with a branch"

@@ -1,0 +1,266 @@
+"""Task jobs from their creation to their end."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.features.jobs.conftest import ANA, Workshop, git, open_workshop
+from tests.waiting import eventually
+
+from tocsin.core.process.identity import own_identity
+from tocsin.features.context import AssistantRequest, AssistantRun
+from tocsin.features.jobs.model import (
+    InvalidTaskJobError,
+    NewTaskJob,
+    TaskConflictError,
+    TaskJobStatus,
+    TaskTransitionError,
+    UnknownTaskJobError,
+    branch_name,
+)
+from tocsin.features.jobs.opening import start_job_of, startable_jobs, status_of
+from tocsin.features.jobs.store import TaskJobFilter
+from tocsin.runs.control import NotRetriedError, Retry
+from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+
+FIELDS = [
+    "id", "title", "description", "status", "priority", "labels", "repo", "base_branch", "branch", "worktree_path",
+    "head_sha", "ahead", "behind", "diffstat", "progress", "run_id", "result", "created_at", "started_at",
+    "completed_at", "created_by", "error",
+]  # fmt: skip
+
+
+async def test_the_command_of_a_job_runs_in_its_work_tree_and_its_end_completes_the_job(workshop: Workshop):
+    job = await workshop.create(command="pwd; cat readme; echo new > file; git add file; git commit -qm 'Add a file'")
+    assert (job.status, job.branch) == (TaskJobStatus.QUEUED, branch_name(job.id, "Fix the login"))
+    assert str(job.branch).endswith("-fix-the-login")
+    ended = await workshop.run(job)
+    record = ended.document()
+    assert list(record) == FIELDS
+    assert (record["status"], record["result"]["exit_code"], record["error"]) == ("completed", 0, None)
+    assert (record["ahead"], record["behind"]) == (1, 0)
+    assert record["diffstat"] == {"files": 1, "insertions": 1, "deletions": 0}
+    assert record["head_sha"] == git(workshop.site, "rev-parse", job.branch)
+    assert record["created_by"] == "ana"
+    run = await workshop.bench.app.runs().get(record["run_id"])
+    assert (run.kind, run.status, run.actor) == (RunKind.JOB, RunStatus.SUCCEEDED, "ana")
+    assert run.output.tail.splitlines() == [record["worktree_path"], "hello"]
+    assert (workshop.site / "file").exists() is False
+    actions = [(entry.action, entry.source) for entry in workshop.bench.audit()]
+    assert actions == [("job.create", "cli"), ("job.start", "cli"), ("job.complete", "jobs")]
+
+
+async def test_a_failed_command_fails_the_job_and_tells_the_operator(workshop: Workshop):
+    job = await workshop.done("echo a reason; exit 3")
+    assert job.status is TaskJobStatus.FAILED
+    assert job.result is not None
+    assert (job.result.exit_code, job.error) == (3, {"code": "exit-code", "message": "it ended with exit code 3"})
+    assert [notice.title for notice in workshop.bench.notices] == ["The task job Fix the login failed"]
+
+
+async def test_a_command_reports_its_progress(workshop: Workshop):
+    gate = workshop.repos / "gate"
+    command = f"echo '::progress 40%::'; echo '::progress 7::'; while [ ! -e {gate} ]; do sleep 0.01; done"
+    job = await workshop.create(command=command)
+    started = await workshop.jobs.start(job.id, ANA)
+    assert started.run is not None
+
+    async def reported() -> bool:
+        return (await workshop.jobs.get(job.id)).progress == 0.4
+
+    await eventually(reported)
+    gate.touch()
+    await started.run.wait()
+    assert (await workshop.jobs.get(job.id)).progress == 1.0
+
+
+async def test_a_job_without_a_repository_works_in_an_empty_folder(workshop: Workshop):
+    job = await workshop.done("ls -A; pwd", repo="")
+    assert (job.status, job.repo, job.branch, job.head_sha) == (TaskJobStatus.COMPLETED, None, None, None)
+    assert job.result is not None
+    assert job.result.summary == job.worktree_path
+    await workshop.jobs.delete(job.id, ANA)
+    assert not Path(job.worktree_path or "").exists()
+
+
+async def test_the_command_has_none_of_our_secrets_and_no_setting_that_leads_git_elsewhere(tmp_path: Path):
+    env = {"GATEWAY_TOKEN": "hidden-token", "GIT_DIR": "/nowhere", "GIT_AUTHOR_NAME": "Ben"}
+    async with open_workshop(tmp_path, env) as workshop:
+        job = await workshop.done("env")
+        lines = [line.text for line in (await workshop.jobs.context.runs().log(job.run_id or "")).lines]
+        assert f"JOB_ID={job.id}" in lines
+        assert "GIT_AUTHOR_NAME=Ben" in lines
+        assert not [line for line in lines if "hidden-token" in line or line.startswith("GIT_DIR=")]
+
+
+async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
+    asked: list[AssistantRequest] = []
+
+    async def list_assistants() -> list[dict[str, object]]:
+        return [{"name": "code-reviewer"}]
+
+    async def run_assistant(name: str, request: AssistantRequest) -> AssistantRun:
+        asked.append(request)
+        assert request.folder is not None
+        assert (request.folder / "readme").read_text() == "hello\n"
+        jobs = workshop.jobs.context.runs()
+        return AssistantRun(replace(await jobs.get(request.parent_run_id or ""), status=RunStatus.SUCCEEDED))
+
+    can = {"list_assistants": list_assistants, "run_assistant": run_assistant}
+    async with open_workshop(tmp_path, can=can) as workshop:
+        with pytest.raises(InvalidTaskJobError, match="no assistant skill 'code-reviewr'") as error:
+            await workshop.create(skill="code-reviewr")
+        assert error.value.hint == "did you mean code-reviewer?"
+        job = await workshop.run(await workshop.create(skill="code-reviewer", description="look at the login"))
+        (request,) = asked
+        assert (request.input, str(request.folder)) == ("look at the login", job.worktree_path)
+
+
+async def test_people_do_the_work_of_a_job_without_a_command_and_complete_it(workshop: Workshop):
+    job = await workshop.create(labels=["web"])
+    place = await workshop.work_tree(job)
+    assert git(place, "branch", "--show-current") == job.branch
+    done = await workshop.jobs.complete(job.id, TaskJobStatus.COMPLETED, ANA, summary="merged by hand")
+    assert done.document()["result"] == {"outcome": "completed", "summary": "merged by hand", "exit_code": None}
+    assert done.run_id is None
+
+
+async def test_a_transition_that_is_not_allowed_names_those_that_are(workshop: Workshop):
+    job = await workshop.create(command="true")
+    with pytest.raises(TaskTransitionError, match="is queued") as error:
+        await workshop.jobs.complete(job.id, TaskJobStatus.COMPLETED, ANA)
+    assert (error.value.code, error.value.allowed) == ("invalid-transition", ("running", "cancelled"))
+    await workshop.jobs.complete(job.id, TaskJobStatus.CANCELLED, ANA)
+    with pytest.raises(TaskTransitionError, match="is cancelled") as error:
+        await workshop.jobs.start(job.id, ANA)
+    assert error.value.allowed == ()
+
+
+async def test_completing_a_job_by_hand_ends_its_run(workshop: Workshop):
+    job = await workshop.create(command="sleep 600")
+    started = await workshop.jobs.start(job.id, ANA)
+    assert started.run is not None
+    with pytest.raises(TaskTransitionError) as error:
+        await workshop.jobs.start(job.id, ANA)
+    assert error.value.allowed == ("completed", "failed", "cancelled")
+    with pytest.raises(TaskConflictError, match="is running"):
+        await workshop.jobs.delete(job.id, ANA, force=True)
+    done = await workshop.jobs.complete(job.id, TaskJobStatus.CANCELLED, ANA)
+    assert (await started.run.wait()).status is RunStatus.CANCELLED
+    assert (await workshop.jobs.get(job.id)).result == done.result
+    assert [entry.metadata["outcome"] for entry in workshop.bench.audit("job.complete")] == ["cancelled"]
+
+
+async def test_cancelling_its_run_cancels_the_job(workshop: Workshop):
+    started = await workshop.jobs.start((await workshop.create(command="sleep 600")).id, ANA)
+    assert started.run is not None
+    await workshop.jobs.context.runs().cancel(started.run.run.id)
+    await started.run.wait()
+    assert (await workshop.jobs.get(started.job.id)).status is TaskJobStatus.CANCELLED
+
+
+async def test_two_starts_at_once_start_one_run(workshop: Workshop):
+    job = await workshop.create(command="true")
+    both = await asyncio.gather(*(workshop.jobs.start(job.id, ANA) for _ in range(2)), return_exceptions=True)
+    assert sorted(type(each).__name__ for each in both) == ["StartedJob", "TaskTransitionError"]
+    assert len((await workshop.jobs.context.runs().search(RunKind.JOB)).items) == 1
+
+
+async def test_a_job_whose_process_died_has_failed_as_interrupted(workshop: Workshop):
+    started = await workshop.jobs.start((await workshop.create(command="sleep 600")).id, ANA)
+    assert started.run is not None
+    dead = own_identity().replace(":", "1:", 1)
+
+    def leave(connection: object) -> None:
+        connection.execute("UPDATE runs SET owner = ?", [dead])  # type: ignore[attr-defined]
+
+    await workshop.bench.app.database.write(leave)
+    job = await workshop.jobs.get(started.job.id)
+    assert job.status is TaskJobStatus.FAILED
+    assert job.error == {"code": "interrupted", "message": "the program that ran it ended before it did"}
+    assert len(workshop.bench.notices) == 1
+
+
+async def test_a_program_that_stops_leaves_its_job_failed(tmp_path: Path):
+    async with open_workshop(tmp_path) as workshop:
+        started = await workshop.jobs.start((await workshop.create(command="sleep 600")).id, ANA)
+    async with open_workshop(tmp_path) as workshop:
+        job = await workshop.jobs.get(started.job.id)
+        assert (job.status, job.error and job.error["code"]) == (TaskJobStatus.FAILED, "interrupted")
+
+
+async def test_other_features_start_a_queued_job_by_its_id(workshop: Workshop):
+    job, by_hand = await workshop.create(command="echo hi"), await workshop.create("Another")
+    assert await startable_jobs(workshop.jobs) == [job.id]
+    start = start_job_of(workshop.jobs)
+    run = await (await start(job.id, source="cli", cause=RunTrigger.WORKFLOW, actor="ana")).wait()
+    assert (run.status, run.trigger) == (RunStatus.SUCCEEDED, RunTrigger.WORKFLOW)
+    with pytest.raises(NotRetriedError):
+        await start(job.id, source="cli", cause=RunTrigger.RETRY, retry=Retry(run))
+    with pytest.raises(TaskConflictError, match="no command and no skill"):
+        await start(by_hand.id, source="cli", cause=RunTrigger.WORKFLOW)
+    assert await status_of(workshop.jobs) == ["Task jobs: 1 queued"]
+
+
+async def test_jobs_are_found_by_state_label_and_text_page_by_page(workshop: Workshop):
+    made = [await workshop.create(f"Task {n}", repo="", labels=["odd"] if n % 2 else []) for n in range(5)]
+    page = await workshop.jobs.search(TaskJobFilter(limit=2))
+    assert ([job.title for job in page.items], page.total) == (["Task 4", "Task 3"], 5)
+    rest = await workshop.jobs.search(TaskJobFilter(limit=200, cursor=page.next_cursor or ""))
+    assert ([job.title for job in rest.items], rest.next_cursor) == (["Task 2", "Task 1", "Task 0"], None)
+    for query, found in (
+        (TaskJobFilter(label="odd"), {"Task 1", "Task 3"}),
+        (TaskJobFilter(q="tASK 2"), {"Task 2"}),
+        (TaskJobFilter(q="100%_"), set()),
+        (TaskJobFilter(status=(TaskJobStatus.RUNNING,)), set()),
+    ):
+        assert {job.title for job in (await workshop.jobs.search(query)).items} == found
+    assert (await workshop.jobs.get(made[0].id.rpartition("-")[2])).id == made[0].id
+    with pytest.raises(UnknownTaskJobError):
+        await workshop.jobs.get("ffffffffffff")
+
+
+async def test_another_process_sees_what_has_changed_by_its_number(workshop: Workshop):
+    before = await workshop.jobs.store.latest_change()
+    job = await workshop.create()
+    await workshop.work_tree(job)
+    await workshop.jobs.complete(job.id, TaskJobStatus.COMPLETED, ANA)
+    await workshop.jobs.delete(job.id, ANA, delete_branch=True)
+    changes = await workshop.jobs.changes(before)
+    events = [str(change.event) for change in changes]
+    assert events == [
+        "job.created", "branch.updated", "job.updated", "job.updated", "job.updated", "job.deleted",
+    ]  # fmt: skip
+    assert await workshop.jobs.store.latest_change() == changes[-1].change
+    await workshop.jobs.prune()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"title": "  "}, "needs a title of one line"),
+        ({"title": "two\nlines"}, "needs a title of one line"),
+        ({"title": "x" * 201}, "more than 200 characters"),
+        ({"command": "true", "skill": "code-reviewer"}, "a command or a skill, not both"),
+        ({"repo": "", "branch": "x"}, "need a repository"),
+        ({"create_branch": False}, "an existing one is needed"),
+        ({"labels": ["\n"]}, "is not a label"),
+        ({"labels": [f"l{n}" for n in range(21)]}, "at most 20 labels"),
+        ({"command": "a\0b"}, "no NUL character"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_a_sentence(wrong: dict[str, object], sentence: str):
+    with pytest.raises(InvalidTaskJobError, match=sentence):
+        NewTaskJob(**{"title": "A task", "repo": "site", **wrong}).check()  # type: ignore[arg-type]
+
+
+def test_the_name_of_a_branch_is_made_of_id_and_title():
+    id_ = "01a203f2-9c62-7a95-882d-17fef7fe1fee"
+    for title, name in (
+        ("Fix the lögin: now!", "job/17fef7fe-fix-the-login-now"),
+        ("日本語", "job/17fef7fe"),
+        ("--force ../x @{0}~^", "job/17fef7fe-force-x-0"),
+        ("a" * 60, f"job/17fef7fe-{'a' * 40}"),
+    ):
+        assert branch_name(id_, title) == name
