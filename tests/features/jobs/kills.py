@@ -20,9 +20,10 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class JobLedger:
-    """What a series of kills left behind; all but the first and the last three must be 0."""
+    """What a series of kills left behind; what `faults` counts must be 0."""
 
     kills: int
+    cut: int  # jobs that a kill met while their branch was made or removed
     branches_without_record: int
     work_trees_without_record: int
     states_without_record: int  # what a repository keeps of a work tree
@@ -39,15 +40,14 @@ class JobLedger:
         return sum(count for name, count in asdict(self).items() if name not in _COUNTS)
 
 
-_COUNTS = {"kills", "records", "completed", "interrupted"}
+_COUNTS = {"kills", "cut", "records", "completed", "interrupted"}
 
 
 async def survive_kills(folder: Path, kills: int, chance: random.Random) -> JobLedger:
     """Kill so often; return what is found after the last recovery."""
     async with open_workshop(folder, clock=SystemClock()):
         pass
-    for _ in range(kills):
-        _one_life(folder, chance.uniform(0.0, 1.0))
+    cut = sum(_one_life(folder, chance.uniform(0.0, 1.0)) for _ in range(kills))
     async with open_workshop(folder, clock=SystemClock()) as workshop:
         await workshop.jobs.recovery.recover()
         jobs = []
@@ -59,6 +59,7 @@ async def survive_kills(folder: Path, kills: int, chance: random.Random) -> JobL
         heads = set(git(workshop.site, "for-each-ref", "--format=%(refname:short)", "refs/heads/job/").splitlines())
         return JobLedger(
             kills=kills,
+            cut=cut,
             branches_without_record=len(heads - {job.branch for job in jobs}),
             work_trees_without_record=len(_names(workshop.jobs.places.worktrees) - known),
             states_without_record=len(_names(workshop.site / ".git" / "worktrees") - known),
@@ -75,7 +76,8 @@ def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
-def _one_life(folder: Path, seconds: float) -> None:
+def _one_life(folder: Path, seconds: float) -> int:
+    """Return how many jobs the life before left with a branch that was being made or removed."""
     env = {
         "PATH": os.environ["PATH"],
         "TOCSIN_DATA_DIR": str(folder / "data"),
@@ -87,7 +89,8 @@ def _one_life(folder: Path, seconds: float) -> None:
     assert child.stdout
     assert child.stderr
     with child.stdout, child.stderr:
-        if child.stdout.readline() != b"ready\n":
+        word, _, cut = child.stdout.readline().partition(b" ")
+        if word != b"ready":
             raise AssertionError(child.stderr.read().decode())
         time.sleep(seconds)
         ended = child.poll()
@@ -95,3 +98,4 @@ def _one_life(folder: Path, seconds: float) -> None:
         child.wait()
         if ended is not None:
             raise AssertionError(child.stderr.read().decode())
+        return int(cut)

@@ -17,8 +17,9 @@ async def main(repo: str) -> None:
     settings, installed = load_settings()
     async with open_app(settings, installed, direct_transport) as app:
         jobs: TaskJobs = app.features.opened("jobs")
+        cut = len(await jobs.store.unfinished())
         await jobs.recovery.recover()
-        os.write(1, b"ready\n")
+        os.write(1, f"ready {cut}\n".encode())
         await asyncio.gather(*(_work(jobs, repo, number) for number in range(AT_ONCE)))
 
 
