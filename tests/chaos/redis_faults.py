@@ -34,7 +34,7 @@ def town_with_redis(directory: Path, backend: str) -> Iterator[tuple[Town, Redis
             yield town, redis
 
 
-def survive_redis_as_queue(directory: Path, *, rounds: int, workers: int = 2) -> list[Figure]:
+def survive_redis_as_queue(directory: Path, *, rounds: int, workers: int = 2, clients: int = 8) -> list[Figure]:
     """Kill, restart and pause the Redis that keeps the queue, while clients and workers use it."""
     with town_with_redis(directory, "redis") as (town, redis):
         queue = RedisQueue(town, redis)
@@ -42,7 +42,7 @@ def survive_redis_as_queue(directory: Path, *, rounds: int, workers: int = 2) ->
         town.start_gateway(DELIVERY_WORKERS="0")
         for _ in range(workers):
             town.start_worker()
-        accepted, healed, busy = asyncio.run(_use_through_outages(town, redis, rounds))
+        accepted, healed, busy = asyncio.run(_use_through_outages(town, redis, rounds, clients))
         asyncio.run(repeat_unanswered(town.port, accepted))
         ledger = settle(town, queue, accepted.ids)
         return [
@@ -59,10 +59,12 @@ def survive_redis_as_queue(directory: Path, *, rounds: int, workers: int = 2) ->
         ]
 
 
-async def _use_through_outages(town: Town, redis: Redis, rounds: int) -> tuple[Accepted, list[float], list[float]]:
+async def _use_through_outages(
+    town: Town, redis: Redis, rounds: int, clients: int
+) -> tuple[Accepted, list[float], list[float]]:
     done = False
     messages = (Message(f"q{n}", "chaoschat", f"t{n % 101}", keyed=n % 2 == 0) for n in count())
-    load = asyncio.create_task(queue_all(town.port, messages, clients=8, until=lambda: done))
+    load = asyncio.create_task(queue_all(town.port, messages, clients=clients, until=lambda: done))
     healed: list[float] = []
     busy: list[float] = []
     try:
@@ -246,7 +248,7 @@ def _wait_for_consumers(redis: Redis, how_many: int) -> None:
     wait_for("every worker reads the stream", look)
 
 
-def kill_redis_workers(directory: Path, *, kills: int, messages_each: int) -> list[Figure]:
+def kill_redis_workers(directory: Path, *, kills: int, messages_each: int, workers: int = 4) -> list[Figure]:
     """Kill workers while they send, with the queue in Redis."""
     from tests.chaos.kills import kill_workers
 
@@ -258,4 +260,5 @@ def kill_redis_workers(directory: Path, *, kills: int, messages_each: int) -> li
             return RedisQueue(town, redis)
 
         settings = {"REDIS_URL": f"unix://{place}/redis.sock", "DELIVERY_BACKEND": "redis"}
-        return kill_workers(directory, kills=kills, messages_each=messages_each, prepare=prepare, settings=settings)
+        sizes = {"kills": kills, "messages_each": messages_each, "workers": workers}
+        return kill_workers(directory, **sizes, prepare=prepare, settings=settings)

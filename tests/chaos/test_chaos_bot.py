@@ -33,11 +33,11 @@ def test_what_was_written_while_the_bot_was_down_is_answered_once_each(tmp_path:
 
 
 def test_a_bot_killed_at_any_moment_loses_nothing_and_marks_what_it_repeats(tmp_path: Path):
-    must_be_met(survive_kills(tmp_path, kills=4, messages=40, streaming=False))
+    must_be_met(survive_kills(tmp_path, kills=2, messages=16, streaming=False))
 
 
 def test_a_bot_killed_while_an_answer_is_being_written_finishes_it_in_its_place(tmp_path: Path):
-    must_be_met(survive_kills(tmp_path, kills=2, messages=20, streaming=True))
+    must_be_met(survive_kills(tmp_path, kills=2, messages=8, streaming=True))
 
 
 def test_six_bad_gateways_in_a_row_cost_no_answer(stage: Stage):

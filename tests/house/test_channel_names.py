@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "tocsin"
@@ -24,8 +25,7 @@ ALLOWED = {
 def test_no_text_outside_the_channels_names_a_channel():
     found = [
         f"{name}:{line}: {text!r}"
-        for name, tree in trees()
-        for line, text in texts(tree)
+        for name, line, text in found_in_source(texts)
         if CHANNEL_NAME.search(without_allowed_phrases(text))
     ]
     assert found == []
@@ -34,15 +34,14 @@ def test_no_text_outside_the_channels_names_a_channel():
 def test_no_file_outside_the_channels_imports_one():
     found = [
         f"{name}:{line}: {module}"
-        for name, tree in trees()
-        for line, module in imports(tree)
+        for name, line, module in found_in_source(imports)
         if module.startswith("tocsin.channels.") and CHANNEL_NAME.search(module)
     ]
     assert found == []
 
 
 def test_every_allowed_phrase_is_still_used():
-    everything = "\n".join(text for _, tree in trees() for _, text in texts(tree))
+    everything = "\n".join(text for _, _, text in found_in_source(texts))
     assert [phrase for phrase in ALLOWED if phrase not in everything] == []
 
 
@@ -52,11 +51,16 @@ def without_allowed_phrases(text: str) -> str:
     return text
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE)
-        if name.parts[0] not in ROOMS_OF_CHANNELS:
-            yield str(name), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def found_in_source(look: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> tuple[tuple[str, int, str], ...]:
+    """Return file, line and text of what `look` finds outside the channels."""
+    names = [path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.py"))]
+    return tuple(
+        (str(name), line, text)
+        for name in names
+        if name.parts[0] not in ROOMS_OF_CHANNELS
+        for line, text in look(ast.parse((SOURCE / name).read_text(encoding="utf-8")))
+    )
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -2,8 +2,9 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2] / "src"
 SOURCE = ROOT / "tocsin"
@@ -72,37 +73,45 @@ def test_no_module_has_a_name_that_says_nothing():
 
 
 def test_no_picture_comes_back_as_the_name_of_a_class():
-    assert [f"{path}: {node.name}" for path, node in classes() if node.name.lstrip("_") in REMOVED_CLASSES] == []
+    assert [d for d in definitions() if d.kind is ast.ClassDef and d.name.lstrip("_") in REMOVED_CLASSES] == []
 
 
 def test_no_picture_comes_back_as_the_name_of_a_function_or_a_module():
-    functions = [
-        f"{path}: {node.name}"
-        for path, tree in modules()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.lstrip("_") in REMOVED_FUNCTIONS
-    ]
-    assert functions == []
-    assert [str(path) for path, _ in modules() if path.stem in REMOVED_MODULES] == []
+    functions = [d for d in definitions() if d.at_top and d.kind is not ast.ClassDef]
+    assert [d for d in functions if d.name.lstrip("_") in REMOVED_FUNCTIONS] == []
+    assert [str(path) for path in ROOT.rglob("*.py") if path.stem in REMOVED_MODULES] == []
 
 
 def test_a_public_class_has_a_name_of_its_own():
     places = defaultdict(list)
-    for path, tree in modules():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(str(path))
+    for definition in definitions():
+        if definition.kind is ast.ClassDef and definition.at_top and not definition.name.startswith("_"):
+            places[definition.name].append(str(definition.path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
+class Definition(NamedTuple):
+    """A class or function, and whether its module has it at its top level."""
+
+    path: Path
+    kind: type[ast.stmt]
+    name: str
+    at_top: bool
+
+
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """Return all classes and functions of the source."""
+    found = []
     for path in sorted(ROOT.rglob("*.py")):
-        yield path.relative_to(ROOT), ast.parse(path.read_text("utf-8"))
-
-
-def classes() -> Iterator[tuple[Path, ast.ClassDef]]:
-    for path, tree in modules():
-        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        tree = ast.parse(path.read_text("utf-8"))
+        at_top = set(tree.body)
+        found += [
+            Definition(path.relative_to(ROOT), type(node), node.name, node in at_top)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+    return tuple(found)
 
 
 def words(path: Path) -> set[str]:

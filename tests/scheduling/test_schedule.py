@@ -27,7 +27,7 @@ CHANGES = (
 def test_the_instants_are_those_of_the_oracle(zone: str, day: tuple[int, int, int], chance: random.Random):
     period = Period(zone, *around(*day, 10))
     start, end = (moment.timestamp() for moment in around(*day, 8))
-    for expression in expressions(chance, 60):
+    for expression in expressions(chance, 25):
         wanted = [instant for instant in period.instants(expression) if start < instant <= end]
         if not wanted and never_due(expression, zone):  # such as the last Friday of a month on its 11th
             continue

@@ -9,5 +9,5 @@ from tests.web.webhook_products import PRODUCTS
 
 
 @pytest.mark.parametrize("kind", PRODUCTS)
-def test_5000_hostile_calls_break_nothing_and_nothing_happens_before_verification(kind: str, tmp_path: Path):
-    must_be_met(fuzz(tmp_path, kind, calls=5_000))
+def test_hostile_calls_break_nothing_and_nothing_happens_before_verification(kind: str, tmp_path: Path):
+    must_be_met(fuzz(tmp_path, kind, calls=1_500))

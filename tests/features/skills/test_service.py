@@ -21,7 +21,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.process.starting import SUPERVISES
 from tocsin.features.skills.model import ExecutionMode, InvalidSkillError, UnknownSkillError
-from tocsin.features.skills.snapshot import MAX_FILES, digest_of, drop_set_uid
+from tocsin.features.skills.snapshot import MAX_DEPTH, MAX_FILES, digest_of, drop_set_uid
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 needs_bubblewrap = pytest.mark.usefixtures("bubblewrap")
@@ -234,9 +234,7 @@ async def test_names_of_files_may_be_any_bytes(workshop: Workshop, mode: Executi
 
 async def test_what_cannot_be_copied_is_named_and_no_matter_in_the_standard_mode(workshop: Workshop):
     folder = workshop.write("it", "true")
-    (folder / "loop").mkdir()
-    for number in range(MAX_FILES + 1):
-        (folder / "loop" / str(number)).touch()
+    folder.joinpath(*["deep"] * (MAX_DEPTH + 1)).mkdir(parents=True)
     run = await workshop.skills.run("it", call())
     assert run.ok
     assert "sha256" not in run.params
