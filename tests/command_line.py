@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from unittest.mock import patch
 
 from tocsin.cli.main import main
@@ -25,6 +25,7 @@ from tocsin.features.registry import find_features
 # What a new interpreter reads and a running one does not; PYTHONPATH can be had without a new one.
 OF_INTERPRETERS = ("PYTHON", "LC_")
 SITE = "PYTHONPATH"
+CAPTURED = io.StringIO()
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,18 @@ class Done:
 
 
 def call(
-    arguments: Sequence[str | bytes], *, env: Mapping[str, str], cwd: Path, program: Path, stdin: bytes = b""
+    arguments: Sequence[str | bytes],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    program: Path,
+    stdin: bytes = b"",
+    output: TextIO | None = CAPTURED,
 ) -> Done:
-    """Run the command to its end in this process and thread, in which no event loop runs."""
+    """Run the command to its end in this process and thread, in which no event loop runs.
+
+    Another `output` than that which is returned may be `None`: it is closed.
+    """
     _refuse_what_needs_a_process(env)
     out, err, code = _stream(), _stream(), 0
     with ExitStack() as stack:
@@ -53,7 +63,7 @@ def call(
         stack.enter_context(chdir(cwd))
         stack.enter_context(_plug_ins(env.get(SITE, "")))
         stack.enter_context(same_log_afterwards())
-        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stdout(out if output is CAPTURED else output))
         stack.enter_context(redirect_stderr(err))
         try:
             main()

@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from tests import command_line, ports, waiting
@@ -44,6 +44,11 @@ class Cli:
         """Run `tocsin` with `arguments` in this process; a traceback anywhere fails the test."""
         env = {**self.env, **(env or {})}
         return _sound(command_line.call(arguments, env=env, cwd=self.home, program=TOCSIN, stdin=stdin))
+
+    def into(self, output: TextIO | None, *arguments: str, env: Mapping[str, str] | None = None) -> Done:
+        """Do the same with another standard output, such as a full disk; `None` is a closed one."""
+        env = {**self.env, **(env or {})}
+        return _sound(command_line.call(arguments, env=env, cwd=self.home, program=TOCSIN, output=output))
 
     def process(self, *arguments: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Done:
         """Run the installed `tocsin` to its end: half a second for what only a process shows."""

@@ -1,9 +1,13 @@
 """Where the output goes: broken pipes, full disks, closed outputs, interrupted commands."""
 
+import os
+import shlex
 import signal
 import subprocess
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 from tests.cli.conftest import Cli, end
@@ -57,17 +61,27 @@ def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, co
     folder.mkdir(parents=True)
     (folder / "skill.yaml").write_text("name: hello\ndescription: says hello\ncommand: echo hello\n")
     id_ = wired("send", "teamchat", "#ops", "later", "--queue", "--json").json()["id"]
-    ended = wired.shell(f"tocsin {command} > /dev/full", env={"ID": id_, "REDIS_URL": "off"})
+    words = shlex.split(command.replace("$ID", id_))
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ended = wired.into(full, *words, env={"REDIS_URL": "off"})
     assert ended.code == 0, ended.err
     [told] = [line for line in ended.err.splitlines() if "No space left on device" in line]
     assert told.startswith("tocsin: standard output cannot be written: No space left on device; all the same, ")
     assert told.endswith(done)
-    for unread in (f"tocsin {command} | head -0", f"tocsin {command} >&-"):
-        wired.shell("rm -f .env")
-        assert wired.shell(f"{unread}; exit ${{PIPESTATUS[0]}}", env={"ID": id_, "REDIS_URL": "off"}).code in {
-            0,
-            1 if "cancel" in command else 0,  # it was cancelled above
-        }
+    with unread() as nobody_reads:
+        for output in (nobody_reads, None):
+            (wired.home / ".env").unlink(missing_ok=True)
+            code = wired.into(output, *words, env={"REDIS_URL": "off"}).code
+            assert code in {0, 1 if "cancel" in command else 0}  # it was cancelled above
+
+
+@contextmanager
+def unread() -> Iterator[TextIO]:
+    """Yield the end of a pipe whose reader is gone, as before `| head -0`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
+        yield pipe
 
 
 def test_a_full_disk_under_the_output_of_a_failed_send_is_a_failure(wired: Cli):
