@@ -74,5 +74,6 @@ imports: dev-env
 timing: dev-env
 	@$(BIN)/python -m tools.timing
 
+# Neighbouring tests share fixtures, so each worker takes them together; without its cache, each worker compiles all.
 unit: dev-env
-	@$(BIN)/pytest -n 4
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,16 @@ def modes(place: Path) -> dict[str, str]:
     }
 
 
+@contextmanager
+def its(umask: int) -> Iterator[None]:
+    """Have another umask meanwhile."""
+    before = os.umask(umask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def write_work(cli: Cli) -> None:
     skill = cli.data_dir / "skills" / "greet"
     skill.mkdir(parents=True, mode=0o755)
@@ -42,15 +53,16 @@ def write_work(cli: Cli) -> None:
 def test_all_that_commands_and_services_make_is_for_their_user_alone(
     wired: Cli, free_port: int, until: Callable[..., Any], umask: int
 ):
-    with_umask = f"umask {umask:03o}; tocsin"
-    assert wired.shell(f"{with_umask} init --env-file fresh.env").code == 0
+    with its(umask):
+        assert wired("init", "--env-file", "fresh.env").code == 0
+        assert wired("--data-dir", "deep/down", "send", "teamchat", "#ops", "hello").code == 0
     assert (wired.home / "fresh.env").stat().st_mode & 0o777 == 0o600
-    assert wired.shell(f"{with_umask} --data-dir deep/down send teamchat '#ops' hello").code == 0
     assert set(modes(wired.home / "deep").values()) == {"directory 700", "file 600"}
 
     write_work(wired)
-    assert wired.shell(f"{with_umask} skills run greet").code == 0
-    assert wired.shell(f"{with_umask} skills run --mode sandboxed greet").code == 0
+    with its(umask):
+        assert wired("skills", "run", "greet").code == 0
+        assert wired("skills", "run", "--mode", "sandboxed", "greet").code == 0
     log = AuditLog(wired.data_dir / "audit.log")
     for _ in range(10):
         log.append("msg.send", "made-up", source="test")
@@ -72,11 +84,8 @@ def test_all_that_commands_and_services_make_is_for_their_user_alone(
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_the_files_of_the_demo_are_for_its_user_alone(tmp_path: Path, town: StandinCluster, umask: int):
-    before = os.umask(umask)
-    try:
+    with its(umask):
         write_files(tmp_path, town, 8100, "off")
-    finally:
-        os.umask(before)
     found = {path.relative_to(tmp_path).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
     assert {name: mode for name, mode in found.items() if mode not in {0o700, 0o600}} == {}
     assert {".env", "triggers.yaml", "profiles.yaml", "skills/greet/skill.yaml"} <= found.keys()
