@@ -38,7 +38,7 @@ def figures() -> list[tuple[str, str, str]]:
     ]
     modules = {test_cycles.module_name(path): path for path in files}
     graph = {name: test_cycles.imports_of(name, path, modules) for name, path in modules.items()}
-    defined = [node.name for _, tree in test_names.modules() for node in tree.body if isinstance(node, ast.ClassDef)]
+    defined = [found.name for found in test_names.definitions() if found.at_top and found.kind is ast.ClassDef]
     names = Counter(name for name in defined if not name.startswith("_"))
     own = sum(count for path, count in files.items() if "tocsin_standins" not in path.parts)
     return [
