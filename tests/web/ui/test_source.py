@@ -59,11 +59,12 @@ def test_colours_stand_in_the_tokens_alone():
     assert [name for name, text in files.items() if name.endswith(".css") and NAMED_COLOUR.search(text)] == []
 
 
-def test_every_token_that_is_used_exists():
+def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
     files = {**sources(".css"), **sources(".js")}
     defined = set(re.findall(r"^\s*(--[\w-]+):", files["style/tokens.css"], re.M))
     used = {name for text in files.values() for name in re.findall(r"var\((--[\w-]+)", text)}
     assert used - defined == set()
+    assert {name for name in defined - used if not name.startswith("--ansi-")} == set()
 
 
 def test_every_style_sheet_is_served():

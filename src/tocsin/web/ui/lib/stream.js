@@ -17,6 +17,9 @@ const LAST_RETRY_MS = 30_000;
 const POLL_MS = 30_000;
 const STALE_MS = 30_000;
 const HIDDEN_MS = 60_000;
+/** What changes numbers of the status, such as runs of today, without changing a state. */
+const COUNTED = /^(run\.(updated|deleted)|cron\.|notification\.)/;
+const REFRESH_MS = 10_000;
 /** What a page must read again after: events may have been lost. */
 const RESYNC = "resync";
 
@@ -49,7 +52,8 @@ export function listen(types, hear) {
 
 /** @param {ServerEvent} event */
 function tell(event) {
-  if (event.type === "status.changed") void refreshStatus();
+  if (event.type === "status.changed") status.set(event.data);
+  else if (COUNTED.test(event.type)) refreshSoon();
   const family = event.type.split(".")[0];
   for (const { types, hear } of [...listeners]) {
     if (types.includes(` ${event.type} `) || types.includes(` ${family}.* `)) hear(event);
@@ -152,6 +156,16 @@ function checkStale() {
     polled = Date.now();
     void refreshStatus(true);
   }
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let refreshing;
+function refreshSoon() {
+  if (!leading) return;
+  refreshing ??= setTimeout(() => {
+    refreshing = undefined;
+    void refreshStatus();
+  }, REFRESH_MS);
 }
 
 /**

@@ -57,7 +57,7 @@ function Column({ hour, x }) {
 async function readHours(signal) {
   const first = Math.floor(now() / HOUR_MS) * HOUR_MS - (SPAN - 1) * HOUR_MS;
   const [ran, coming] = await Promise.all([
-    api.get("/api/runs", { since: new Date(first).toJSON(), limit: 200 }, { signal }),
+    api.get("/api/runs", { limit: 200 }, { signal }),
     api.get("/api/cron/upcoming", { hours: SPAN }, { signal }),
   ]);
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0 }));

@@ -16,7 +16,7 @@ export function Bell() {
   const known = useSignal(status);
   const [heard, setHeard] = useState(0);
   useEffect(() => setHeard(0), [known]);
-  useEffect(() => listen("notification.created", () => setHeard((count) => count + 1)), []);
+  useEffect(() => listen("notification.created", ({ type }) => type !== "resync" && setHeard((count) => count + 1)), []);
   const unread = (known?.unread_notifications ?? 0) + heard;
   const label = SHELL.bell.label(unread);
   const button = html`<${Icon} name="notifications" />${unread > 0 && html`<span class="badge badge--over">${unread > 99 ? "99+" : unread}</span>`}`;

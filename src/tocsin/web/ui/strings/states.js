@@ -87,3 +87,57 @@ export const PARTS = {
 };
 
 export const DIALOG = { busy: "Working …", typeName: "To confirm, type" };
+
+export const TABLE = {
+  toolbar: "Filters",
+  filter: "Filter",
+  actions: "Actions",
+  more: "Show more",
+  none: "There is nothing here yet.",
+  /** @param {string} filter */
+  noMatch: (filter) => `Nothing matches “${filter}”.`,
+  /** @param {number} shown @param {number} loaded @param {number | null} total */
+  count: (shown, loaded, total) => {
+    const all = total ?? loaded;
+    return shown < loaded ? `${shown} of ${loaded} shown` : loaded < all ? `${loaded} of ${all}` : `${all} in all`;
+  },
+};
+
+export const FORM = {
+  save: "Save",
+  busy: "Saving …",
+  optional: "optional",
+  required: "Fill this in.",
+  notNumber: "This has to be a number.",
+  notJson: "This is not JSON.",
+  draft: "Not sent yet: kept from before.",
+  discard: "Start over",
+  add: "Add",
+  remove: "Remove",
+  key: "Name",
+  value: "Value",
+  none: "–",
+  listHint: "Separate them by commas.",
+};
+
+export const LOG = {
+  label: "Log",
+  search: "Search in the log",
+  previous: "Previous match",
+  next: "Next match",
+  /** @param {number} at @param {number} all */
+  matches: (at, all) => (all ? `${at} of ${all}` : "No match"),
+  wrap: "Wrap long lines",
+  follow: "Jump to latest",
+  copyAll: "Copy the log",
+  download: "Download",
+  empty: "No output.",
+  waiting: "Waiting for output …",
+  truncated: "Lines are missing here: the log was longer than what is kept.",
+  /** @param {number} n */
+  line: (n) => `Line ${n}`,
+  /** @param {number} count */
+  count: (count) => (count === 1 ? "1 line" : `${count.toLocaleString("en")} lines`),
+};
+
+export const CODE = { label: "Text", line: "Line", copied: "Copied", added: "added", removed: "removed", noChange: "No change." };

@@ -1,0 +1,207 @@
+// A table of records: sorted, filtered, paged; cards on small screens; a thousand rows without waiting.
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { remembered, signal, useSignal } from "../lib/store.js";
+import { go } from "../lib/router.js";
+import { ActionButton } from "../parts/action.js";
+import { Icon } from "../parts/icon.js";
+import { Empty } from "../parts/states.js";
+import { TABLE } from "../strings/states.js";
+
+/** @typedef {import("../vendor/preact.js").Child} Child */
+/**
+ * @template T
+ * @typedef {object} Column
+ * @property {string} name
+ * @property {string} title
+ * @property {(row: T) => string | number | boolean | null | undefined} [value]  What is sorted, filtered, and drawn without `cell`.
+ * @property {(row: T) => Child} [cell]
+ * @property {boolean} [sort]  `false` where an order says nothing.
+ * @property {"end"} [align]  For numbers.
+ * @property {boolean} [primary]  What the record is called: it holds the link, and heads the card on a small screen.
+ * @property {boolean} [hideSmall]  Not on cards.
+ * @property {boolean} [bare]  On cards without its title, such as a row of buttons.
+ */
+/** @typedef {{name: string, down: boolean}} Order */
+/**
+ * @template T
+ * @typedef {object} TableProps
+ * @property {string} label  What is listed, for screen readers.
+ * @property {T[]} rows
+ * @property {Column<T>[]} columns
+ * @property {(row: T) => string} rowKey
+ * @property {(row: T) => string | undefined} [href]  Where a row leads.
+ * @property {string} [filter]  Only rows that hold all these words.
+ * @property {(() => Promise<unknown>) | undefined} [more]  Reads the next page; see `nextPage`.
+ * @property {number | null} [total]
+ * @property {Child} [empty]  Shown where there is no row at all.
+ * @property {Order} [sort]  The order at first; without it, the server's.
+ * @property {string} [remember]  A name under which the order outlives the page.
+ * @property {Record<string, (row: T) => unknown>} [keys]  What a key does with the row that has the focus.
+ * @property {(row: T) => string | undefined} [rowClass]
+ * @property {(row: T) => Child} [below]  A second row with more about the first, such as details that were opened.
+ */
+
+const FIRST = 80;
+const STEP = 160;
+/** @type {Map<string, import("../lib/store.js").Signal<Order>>} */
+const orders = new Map();
+const NONE = { name: "", down: false };
+
+/**
+ * @template T
+ * @param {TableProps<T>} props
+ */
+export function Table(props) {
+  const { label, rows, columns, filter = "", more, total, empty, keys, rowKey } = props;
+  const order = useMemo(() => orderOf(props.remember, props.sort), []);
+  const { name, down } = useSignal(order);
+  const sorted = useMemo(() => sortRows(matching(rows, columns, filter), columns, name, down), [rows, filter, name, down]);
+  const [shown, setShown] = useState(FIRST);
+  const end = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => setShown(FIRST), [filter, name, down]);
+  useEffect(() => {
+    if (shown >= sorted.length || !end.current) return undefined;
+    const near = new IntersectionObserver((seen) => {
+      if (seen.some((entry) => entry.isIntersecting)) setShown((count) => count + STEP);
+    }, { rootMargin: "600px" });
+    near.observe(end.current);
+    return () => near.disconnect();
+  }, [shown, sorted.length]);
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => onRowKey(event, sorted, rowKey, keys);
+  if (!rows.length && empty) return empty;
+  return html`<div class="table" onKeyDown=${onKey}>
+    <table><caption class="visually-hidden">${label}</caption>
+      <thead><tr>${columns.map((column) => html`<${Head} column=${column} name=${name} down=${down} order=${order} />`)}</tr></thead>
+      <tbody>${sorted.slice(0, shown).map((row) => html`<${Row} key=${rowKey(row)} row=${row} props=${props} />`)}</tbody>
+    </table>
+    ${shown < sorted.length && html`<div ref=${end} class="table__end"></div>`}
+    ${!sorted.length && html`<${Empty} icon="search" text=${rows.length ? TABLE.noMatch(filter) : TABLE.none} />`}
+    ${(more || total != null) && html`<div class="table__foot"><span class="muted">${TABLE.count(sorted.length, rows.length, total ?? null)}</span>
+      ${more && html`<${ActionButton} small run=${more}>${TABLE.more}<//>`}</div>`}
+  </div>`;
+}
+
+/** @param {{column: Column<any>, name: string, down: boolean, order: import("../lib/store.js").Signal<Order>}} props */
+function Head({ column, name, down, order }) {
+  const here = column.name === name;
+  const align = column.align === "end" ? "table__end-align" : undefined;
+  if (column.sort === false || !column.value) return html`<th scope="col" class=${align}>${column.title || html`<span class="visually-hidden">${TABLE.actions}</span>`}</th>`;
+  const turn = () => order.set(here && down ? NONE : { name: column.name, down: here });
+  return html`<th scope="col" class=${align} aria-sort=${here ? (down ? "descending" : "ascending") : undefined}>
+    <button type="button" class=${`table__sort${here ? " table__sort--on" : ""}`} onClick=${turn}>${column.title}
+      <span class=${down ? "" : "table__up"}><${Icon} name="down" size=${12} /></span></button></th>`;
+}
+
+/** @param {{row: any, props: TableProps<any>}} props */
+function Row({ row, props }) {
+  const { columns, rowKey, href, rowClass, below, keys } = props;
+  const target = href?.(row);
+  const further = below?.(row);
+  const cells = columns.map((column) => {
+    const inner = column.cell ? column.cell(row) : text(column.value?.(row));
+    const names = ["table__cell", column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare"];
+    const name = names.filter(Boolean).join(" ");
+    if (!column.primary) return html`<td class=${name} data-title=${column.title}>${inner}</td>`;
+    const linked = target ? html`<a class="table__link" href=${target} dir="auto">${inner}</a>` : html`<span dir="auto">${inner}</span>`;
+    return html`<th scope="row" class=${`${name} table__primary`}>${linked}</th>`;
+  });
+  const open = target && ((/** @type {MouseEvent} */ event) => onRowClick(event, target));
+  return [
+    html`<tr class=${[rowClass?.(row), target && "table__row--link"].filter(Boolean).join(" ")} data-key=${rowKey(row)}
+      tabindex=${keys && !target ? 0 : undefined} onClick=${open || undefined}>${cells}</tr>`,
+    further && html`<tr class="table__below"><td colspan=${columns.length}>${further}</td></tr>`,
+  ];
+}
+
+/**
+ * The whole row leads where its link does, but not while text is selected or something in it is used.
+ * @param {MouseEvent} event
+ * @param {string} target
+ */
+function onRowClick(event, target) {
+  const inside = event.target instanceof Element && event.target.closest("a, button, input, select, label, summary");
+  if (event.defaultPrevented || inside || event.button !== 0 || String(getSelection())) return;
+  if (event.ctrlKey || event.metaKey) open(target, "_blank", "noopener");
+  else go(target);
+}
+
+/**
+ * @template T
+ * @param {KeyboardEvent} event
+ * @param {T[]} rows
+ * @param {(row: T) => string} rowKey
+ * @param {Record<string, (row: T) => unknown>} [keys]
+ */
+function onRowKey(event, rows, rowKey, keys) {
+  if (!(event.target instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.altKey) return;
+  const here = event.target.closest("tr");
+  if (!here?.dataset.key || event.target.matches("input, select, textarea")) return;
+  const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+  if (step) {
+    const all = [...(here.parentElement?.querySelectorAll("tr[data-key]") ?? [])];
+    const next = all[all.indexOf(here) + step];
+    /** @type {HTMLElement | null | undefined} */ (next?.querySelector("a, button") ?? next)?.focus();
+  } else if (keys?.[event.key]) {
+    const row = rows.find((one) => rowKey(one) === here.dataset.key);
+    if (row) keys[event.key](row);
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** @param {string} [name] @param {Order} [first] */
+function orderOf(name, first = NONE) {
+  if (!name) return signal(first);
+  const known = orders.get(name) ?? remembered(`order.${name}`, first);
+  orders.set(name, known);
+  return known;
+}
+
+/** @param {unknown} value */
+function text(value) {
+  return value === null || value === undefined || value === "" ? "–" : String(value);
+}
+
+/**
+ * @template T
+ * @param {T[]} rows
+ * @param {Column<T>[]} columns
+ * @param {string} filter
+ * @returns {T[]}
+ */
+function matching(rows, columns, filter) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return rows;
+  return rows.filter((row) => {
+    const all = columns.map((column) => column.value?.(row) ?? "").join("\n").toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}
+
+/**
+ * @template T
+ * @param {T[]} rows
+ * @param {Column<T>[]} columns
+ * @param {string} name
+ * @param {boolean} down
+ * @returns {T[]}
+ */
+function sortRows(rows, columns, name, down) {
+  const value = columns.find((column) => column.name === name)?.value;
+  if (!value) return rows;
+  const found = rows.map((row) => ({ row, by: value(row) }));
+  found.sort((one, other) => {
+    const missing = Number(one.by == null || one.by === "") - Number(other.by == null || other.by === "");
+    return missing || compare(one.by, other.by) * (down ? -1 : 1); // what has no value is last both ways
+  });
+  return found.map(({ row }) => row);
+}
+
+const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+/** @param {any} one @param {any} other */
+function compare(one, other) {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return collator.compare(String(one ?? ""), String(other ?? ""));
+}
