@@ -1,19 +1,16 @@
 """What git knows of a folder: where its work tree begins, and what is about to be committed or was committed last."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.process.git_guards import LIST_PROGRAMS, NO_HOOKS, QUIET, guards_of, variables_of
 from tocsin.core.process.starting import run
 from tocsin.features.assistant_skills.local.commit_message import ChangedFile, GitChange
 
 TIMEOUT_S = 20.0
 MAX_DIFF_CHARS = 200_000
-# No configuration of the folder may start a program of its own.
-_SAFE = (
-    "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=", "-c",
-    "core.pager=cat", "--no-optional-locks",
-)  # fmt: skip
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 
 
@@ -23,7 +20,8 @@ class GitFolder:
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
         """`env` is the whole environment of git."""
         self._folder = folder
-        self._env = {**env, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
+        self._env = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}
+        self._guards: dict[str, str] | None = None
 
     async def top(self) -> Path | None:
         """Return the top of the work tree; `None` outside one, or without git."""
@@ -67,8 +65,15 @@ class GitFolder:
         return tuple(files)
 
     async def _git(self, *words: str) -> str:
+        """Return what git prints, empty where it fails; no configuration of the folder starts a program of its own."""
+        if self._guards is None:
+            self._guards = guards_of(await self._started({}, *LIST_PROGRAMS))
+        return await self._started(self._guards, *words)
+
+    async def _started(self, guards: Mapping[str, str], *words: str) -> str:
+        env = {**self._env, **variables_of({**QUIET, **NO_HOOKS, **guards})}
         try:
-            ended = await run([*_SAFE, "-C", str(self._folder), *words], timeout_s=TIMEOUT_S, env=self._env)
+            ended = await run(["git", "-C", str(self._folder), *words], timeout_s=TIMEOUT_S, env=env)
         except ProcessError:
             return ""
         return ended.stdout if ended.exit_code == 0 else ""

@@ -1,8 +1,7 @@
 """The system's `git`, started so that nothing in a repository can start a program of its own.
 
-A repository may come from a stranger: its configuration names hooks, filters, monitors, diff programs and remotes, and
-each of these is a command line. All of them are switched off by settings of the command scope, which win over those of
-the repository (git-config(1), SCOPES); transports are refused, also that of a lazy fetch.
+What a repository names is switched off (`core/process/git_guards.py`), and transports are refused, also that of a lazy
+fetch.
 """
 
 import asyncio
@@ -12,28 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.core.errors import ProcessError, TocsinError
+from tocsin.core.process.git_guards import LIST_PROGRAMS, NO_HOOKS, QUIET, guards_of, variables_of
 from tocsin.core.process.starting import Child, run, streaming
 
 TIMEOUT_S = 60.0
 CHECKOUT_TIMEOUT_S = 1800.0
 OLDEST = (2, 31)  # the first with `rev-parse --path-format`
 
-_GUARDED = {
-    "core.fsmonitor": "false",
-    "core.pager": "cat",
-    "diff.external": "",
-    "submodule.recurse": "false",
-    "log.showSignature": "false",
-    "commit.gpgSign": "false",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-}
-_NO_HOOKS = {"core.hooksPath": "/dev/null"}
-# What a program that is named so gets instead: an empty command line is none (gitattributes(5), gitconfig(5)).
-_NO_PROGRAM = {
-    "filter": {"process": "", "smudge": "", "clean": "", "required": "false"},
-    "hook": {"command": "", "enabled": "false"},
-}
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "true",
@@ -78,12 +62,7 @@ class GitProgram:
         """Return the settings that switch off each program that a repository names."""
         if self._hooks:
             return {}
-        words = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
-        found = (await self.text(git_dir, {}, *words, accepted=(0, 1))).split("\0")
-        named = {(kind, name) for each in found for kind, name in _named_programs(each)}
-        return {
-            f"{kind}.{name}.{key}": value for kind, name in sorted(named) for key, value in _NO_PROGRAM[kind].items()
-        }
+        return guards_of(await self.text(git_dir, {}, *LIST_PROGRAMS, accepted=(0, 1)))
 
     def environment(self, guards: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of git itself, or the part of one that keeps programs of a repository from running."""
@@ -187,13 +166,7 @@ class GitProgram:
         return tuple(int(number) for number in re.findall(r"\d+", ended.stdout)[:2])
 
     def _configuration(self, guards: Mapping[str, str]) -> dict[str, str]:
-        settings = {**_GUARDED, **({} if self._hooks else _NO_HOOKS), **guards}
-        numbered = {
-            name: value
-            for number, (key, setting) in enumerate(settings.items())
-            for name, value in ((f"GIT_CONFIG_KEY_{number}", key), (f"GIT_CONFIG_VALUE_{number}", setting))
-        }
-        return {"GIT_CONFIG_COUNT": str(len(settings)), **numbered}
+        return variables_of({**QUIET, **({} if self._hooks else NO_HOOKS), **guards})
 
     def _plain(self) -> dict[str, str]:
         """Return our environment without what would lead git to another repository or configuration."""
@@ -222,13 +195,6 @@ _HINTS = {
     "No space left": "free some space",
     "Permission denied": "give the user of Tocsin the right to write there",
 }
-
-
-def _named_programs(key: str) -> list[tuple[str, str]]:
-    """Return the kind and name in a key such as `filter.lfs.smudge`; the name may hold dots."""
-    kind, _, rest = key.partition(".")
-    name, dot, _ = rest.rpartition(".")
-    return [(kind, name)] if dot and kind in _NO_PROGRAM else []
 
 
 def _argv(git_dir: Path, work_tree: Path | None, words: Sequence[str]) -> list[str]:
