@@ -18,6 +18,10 @@ def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     (item,) = found["items"]
     assert item["entry"]["key"] == "office.wifi"
     assert item["snippet"]["matches"] == [[4, 9], [10, 17]]
+    assert item["score"] == 1.0
+    replaced = cli("memory", "set", "office.wifi", "Another")
+    assert "undo: tocsin memory restore office.wifi" in replaced.err
+    assert cli("memory", "restore", "office.wifi").code == 0
     assert "The guest network" in cli.process("memory", "get", "office.wifi").out
     gone = cli("memory", "delete", "office.wifi", "--yes")
     assert (gone.code, gone.out) == (0, "deleted office.wifi\n")

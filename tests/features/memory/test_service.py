@@ -69,22 +69,46 @@ async def test_after_30_days_a_deleted_entry_is_gone_for_good(kept: MemoryBench)
     await kept.store("dog", "Rex")
     await kept.memory.delete("dog", CLI)
     kept.passes(30)
-    with pytest.raises(UnknownEntryError, match="removed in the last 30 days"):
+    with pytest.raises(UnknownEntryError, match="removed or replaced in the last 30 days"):
         await kept.memory.restore("dog", CLI)
     await kept.memory.decay_daily()
     rows = await kept.bench.app.database.read(lambda c: c.execute("SELECT count(*) FROM memory_entries").fetchone()[0])
     assert rows == 0
 
 
-async def test_restoring_takes_the_last_that_was_removed_and_never_replaces_an_entry(kept: MemoryBench):
+async def test_restoring_takes_the_last_that_was_removed(kept: MemoryBench):
     for value in ("Rex", "Bella"):
         await kept.store("dog", value)
         await kept.memory.delete("dog", CLI)
         kept.passes(1)
     await kept.memory.restore("dog", CLI)
     assert (await kept.memory.get("dog")).value == "Bella"
-    with pytest.raises(EntryExistsError):
+
+
+async def test_what_was_replaced_can_be_restored_and_a_second_restore_takes_that_back(kept: MemoryBench):
+    await kept.store("dog", "Rex", tags=("pet",))
+    kept.passes(1)
+    await kept.store("dog", "Bella")
+    assert await kept.found("Rex") == []
+    for value in ("Rex", "Bella", "Rex"):
+        kept.passes(1)
+        assert (await kept.memory.restore("dog", CLI)).value == value
+        assert (await kept.found(value), await kept.keys()) == (["dog"], ["dog"])
+    assert (await kept.memory.get("dog")).tags == ("pet",)
+    kept.passes(30)
+    with pytest.raises(UnknownEntryError):
         await kept.memory.restore("dog", CLI)
+    assert (await kept.memory.get("dog")).value == "Rex"
+
+
+async def test_of_a_key_that_is_replaced_again_and_again_the_last_20_are_kept(kept: MemoryBench):
+    for number in range(30):
+        await kept.store("dog", f"Rex {number}")
+        await kept.store("dog", f"Rex {number}", importance=0.9)
+    await kept.store("cat", "Tom")
+    rows = await kept.bench.app.database.read(lambda c: c.execute("SELECT count(*) FROM memory_entries").fetchone()[0])
+    assert rows == 22
+    assert (await kept.memory.restore("dog", CLI)).value == "Rex 28"
 
 
 async def test_decay_removes_what_is_weaker_than_the_threshold_and_can_be_undone(kept: MemoryBench):

@@ -49,7 +49,7 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
             "search": "find entries by their words",
             "list": "list entries",
             "delete": "remove an entry; `restore` brings it back for 30 days",
-            "restore": "bring back what was deleted or has decayed",
+            "restore": "bring back what was deleted or replaced, or has decayed",
             "pin": "keep an entry from fading",
             "unpin": "let an entry fade again",
             "decay": "remove what has faded or expired; `restore` brings it back for 30 days",
@@ -175,6 +175,8 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     document, created = program.run(work, writes=True)
     out.effect_done("the entry is stored")
     _tell(out, document, "stored" if created else "replaced")
+    if not created:
+        out.note(f"undo: tocsin memory restore {document['key']}")
     return DONE
 
 

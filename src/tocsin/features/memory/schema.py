@@ -58,4 +58,6 @@ MIGRATIONS = (
         VALUES ('delete', old.id, old.key, old.value, old.tags);
     END;
     """,
+    # What was removed of one key is looked up at each replacement.
+    "CREATE INDEX memory_entries_removed_key ON memory_entries (key, removed_at) WHERE removed_at IS NOT NULL;",
 )

@@ -103,11 +103,15 @@ class Memories:
         return as_document(entry, self._clock.now())
 
     def search_document(self, found: SearchResult) -> dict[str, Any]:
-        """Return the public form of what a search found; matches in a snippet are `[start, end]` in characters."""
+        """Return the public form of what a search found; matches in a snippet are `[start, end]` in characters.
+
+        Scores are shares of the best one: of themselves they depend on how many entries there are.
+        """
+        best = max((match.score for match in found.items), default=0.0)
         items = [
             {
                 "entry": self.document(match.entry),
-                "score": round(match.score, 4),
+                "score": round(match.score / best, 4) if best > 0 else 1.0,
                 "snippet": {"text": match.snippet.text, "matches": [list(span) for span in match.snippet.matches]},
             }
             for match in found.items
@@ -194,7 +198,7 @@ class Memories:
         return entry
 
     async def restore(self, key: str, caller: MemoryCaller) -> MemoryEntry:
-        """Bring back what was deleted or decayed last under a key; raises UnknownEntryError, EntryExistsError."""
+        """Bring back what was deleted, decayed or replaced last under a key; raises UnknownEntryError."""
         entry = await self._store.restore(key, self._clock.now())
         self._record(MEMORY_RESTORE, "restored", entry, caller)
         return entry

@@ -24,6 +24,7 @@ from tocsin.features.memory.tables.cursors import cursor_of, place_of
 from tocsin.features.memory.tables.rows import (
     LIVE,
     EntryFilter,
+    clear,
     conditions_of,
     entry_of,
     find,
@@ -31,7 +32,6 @@ from tocsin.features.memory.tables.rows import (
     like,
     numbers,
     put,
-    sweep,
 )
 from tocsin.features.memory.tables.stats import stats_of
 
@@ -156,17 +156,18 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def restore(self, key: str, now: float) -> MemoryEntry:
-        """Bring back what was removed last under a key, as strong as new; an expired one no longer expires."""
+        """Bring back what was removed or replaced last under a key, as strong as new; an expired one does not expire.
+
+        An entry that has the key now makes place, and can itself be restored.
+        """
 
         def work(connection: sqlite3.Connection) -> MemoryEntry:
-            if find(connection, key, now):
-                raise EntryExistsError(f"there is an entry {key}", hint="delete it first, or leave it")
             row = connection.execute(_LAST_REMOVED, [key, now - UNDO_DAYS * DAY_S]).fetchone()
             if row is None:
                 raise UnknownEntryError(
-                    f"no entry {key[:128]!r} was removed in the last {UNDO_DAYS} days", hint="check the key"
+                    f"no entry {key[:128]!r} was removed or replaced in the last {UNDO_DAYS} days", hint="check the key"
                 )
-            sweep(connection, key, now)
+            clear(connection, key, now)
             connection.execute(_RESTORE, {"now": now, "id": row["id"]})
             return known(connection, key, now)
 

@@ -11,6 +11,14 @@ from tocsin.features.memory.query import is_unspaced
 
 LIVE = "e.removed_at IS NULL AND (e.expires_at IS NULL OR e.expires_at > :now)"
 
+MAX_KEPT = 20  # entries of one key that can be restored, one after the other
+_FORGET_OLDEST = """
+    DELETE FROM memory_entries WHERE id IN (
+        SELECT id FROM memory_entries WHERE key = ? AND removed_at IS NOT NULL
+        ORDER BY removed_at DESC, id DESC LIMIT -1 OFFSET ?
+    )
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
@@ -55,20 +63,29 @@ def numbers(connection: sqlite3.Connection, prefix: str, scope: str) -> tuple[in
 
 def put(connection: sqlite3.Connection, entry: MemoryEntry, now: float) -> None:
     """Store an entry in the place of any other of its key."""
-    sweep(connection, entry.key, now, everything=True)
+    before = find(connection, entry.key, now)
+    clear(connection, entry.key, now, keep=before is not None and _content(before) != _content(entry))
     row = row_of(entry)
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO memory_entries ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
 
 
-def sweep(connection: sqlite3.Connection, key: str, now: float, *, everything: bool = False) -> None:
-    """Clear the place of a key: an entry that is replaced goes, one that has expired can still be restored."""
-    connection.execute(
-        "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL AND expires_at <= ?",
-        [now, key, now],
-    )
-    if everything:
-        connection.execute("DELETE FROM memory_entries WHERE key = ? AND removed_at IS NULL", [key])
+def clear(connection: sqlite3.Connection, key: str, now: float, *, keep: bool = True) -> None:
+    """Clear the place of a key; what had it can be restored, unless it is live and not to be kept.
+
+    Of a key that is replaced again and again, no more than `MAX_KEPT` earlier entries stay.
+    """
+    if not keep:
+        sql = f"DELETE FROM memory_entries AS e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
+        connection.execute(sql, {"key": key, "now": now})
+    sql = "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL"
+    if connection.execute(sql, [now, key]).rowcount:
+        connection.execute(_FORGET_OLDEST, [key, MAX_KEPT])
+
+
+def _content(entry: MemoryEntry) -> tuple[object, ...]:
+    """Return what of an entry is lost where another one takes its place."""
+    return entry.value, entry.tags, entry.type, entry.scope
 
 
 def find(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry | None:
