@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from xml.etree import ElementTree
 
+import feedparser
 import pytest
 
 from tocsin.features.context import NoticeLevel
@@ -51,9 +52,23 @@ def test_the_atom_feed_has_what_rfc_4287_requires(items: list[Notification]):
     assert feed.find("a:link[@rel='self']", NAMES).get("href") == ADDRESS.feed
 
 
+def test_a_reader_of_feeds_finds_no_fault_and_every_field():
+    items = [notification(), notification("<b>\x00 & ü", "a\nb", "#/cron/a b?ü")]
+    feed = feedparser.parse(atom_feed(items, ADDRESS, now=0.0).encode())
+    assert (feed.bozo, feed.version, feed.encoding) == (False, "atom10", "utf-8")
+    assert (feed.feed.title, feed.feed.updated) == ("Tocsin notifications", "2023-11-14T22:14:20.000Z")
+    assert [(entry.title, entry.summary, entry.link, entry.author) for entry in feed.entries] == [
+        ("Disk full", "Disk full", "http://127.0.0.1:8200/#/home", "disk"),
+        ("<b>\u2400 & ü", "a\nb", "http://127.0.0.1:8200/#/cron/a%20b?%C3%BC", "disk"),
+    ]
+    assert [tag.term for tag in feed.entries[0].tags] == ["system", "error"]
+    assert feed.entries[0].published_parsed[:6] == (2023, 11, 14, 22, 13, 20)
+    assert not feedparser.parse(atom_feed([], ADDRESS, now=0.0).encode()).bozo
+
+
 def test_markup_and_control_characters_stay_text():
     hostile = notification("<script>alert('&')</script>\x07]]>", "\ud83d\ude00\x00 & <b>", "https://x.example/?a=1&b=2")
     entry = ElementTree.fromstring(atom_feed([hostile], ADDRESS, now=0.0)).find("a:entry", NAMES)
-    assert entry.findtext("a:title", namespaces=NAMES) == "<script>alert('&')</script>\ufffd]]>"
+    assert entry.findtext("a:title", namespaces=NAMES) == "<script>alert('&')</script>\u2407]]>"
     assert entry.find("a:link", NAMES).get("href") == "https://x.example/?a=1&b=2"
     assert entry.find("a:content", NAMES).get("type") == "text"

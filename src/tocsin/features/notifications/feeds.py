@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 from uuid import NAMESPACE_URL, uuid5
 
 from tocsin.delivery.document import timestamp
@@ -12,6 +12,8 @@ from tocsin.features.notifications.model import Notification
 ATOM = "http://www.w3.org/2005/Atom"
 # What XML 1.0 cannot hold, escaped or not.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PICTURES = 0x2400  # U+2400 shows U+0000, and so on. Validators take U+FFFD for text in a wrong encoding.
+_OF_ADDRESSES = "%/:=&?~#+!$,;'@()*[]"  # source: RFC 3986, section 2.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class FeedAddress:
 
     def page(self, notification: Notification) -> str:
         """Return the page that a notification leads to."""
-        return urljoin(self.home, notification.link or "#/notifications")
+        address = urljoin(self.home, notification.link or "#/notifications")
+        return quote(address, safe=_OF_ADDRESSES, errors="replace")
 
 
 def json_feed(notifications: Sequence[Notification], address: FeedAddress) -> dict[str, object]:
@@ -61,8 +64,8 @@ def atom_feed(notifications: Sequence[Notification], address: FeedAddress, *, no
     feed = Xml.Element("feed", xmlns=ATOM)
 
     def put(parent: Xml.Element, name: str, text: str = "", **attributes: str) -> None:
-        clean = {key: _NOT_XML.sub("\ufffd", value) for key, value in attributes.items()}
-        Xml.SubElement(parent, name, clean).text = _NOT_XML.sub("\ufffd", text) or None
+        clean = {key: _NOT_XML.sub(_pictured, value) for key, value in attributes.items()}
+        Xml.SubElement(parent, name, clean).text = _NOT_XML.sub(_pictured, text) or None
 
     updated = max((each.last_at for each in notifications), default=now)
     put(feed, "id", uuid5(NAMESPACE_URL, address.feed).urn)
@@ -83,3 +86,9 @@ def atom_feed(notifications: Sequence[Notification], address: FeedAddress, *, no
         put(entry, "category", term=str(each.level))
         put(entry, "content", each.body or each.title, type="text")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{Xml.tostring(feed, encoding="unicode")}\n'
+
+
+def _pictured(found: re.Match[str]) -> str:
+    """Return what is shown in place of a character that XML cannot hold."""
+    code = ord(found[0])
+    return chr(_PICTURES + code) if code < 0x20 else "?"
