@@ -219,10 +219,7 @@ class Runs:
         *,
         parts: bool = False,
     ) -> RunPage:
-        """Return the newest matching runs, at most 200 per page; `subject` is a subject's ID.
-
-        They come without steps and hosts unless `parts` asks for them.
-        """
+        """Return up to 200 of the newest runs, of a subject's ID; `parts` adds their steps and hosts."""
         return await self._store.search(RunFilter(kind, subject, status, limit, cursor, parts=parts))
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
@@ -263,10 +260,7 @@ class Runs:
         return await asyncio.to_thread(lambda: text_of(read_lines(self._log_path(run)), max_chars))
 
     async def recover(self) -> list[Run]:
-        """End runs whose process has ended, and the children it left at work here; return them.
-
-        To be called every few seconds: a process on another host has ended when it stays silent.
-        """
+        """End runs whose process has ended or is silent, and the children it left here; to be called often."""
         return await self._recovery.recover()
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
@@ -275,10 +269,11 @@ class Runs:
 
     async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
         """Delete old runs, and all but the newest of each subject; return how many."""
-        forgotten = await self._store.prune(self._clock.now(), keep_days, keep)
-        paths = [self._log_path(run) for run in forgotten]
-        await asyncio.to_thread(remove_logs, paths)
-        return len(forgotten)
+        return await self._remove_logs(await self._store.prune(self._clock.now(), keep_days, keep))
+
+    async def forget(self, kind: RunKind, subject: str) -> int:
+        """Delete the runs of a subject that have ended, and their logs; return how many."""
+        return await self._remove_logs(await self._store.forget(kind, subject))
 
     async def aclose(self) -> None:
         """End all runs of this process, and wait until that is recorded."""
@@ -287,6 +282,10 @@ class Runs:
             self._release(run_id)
             with suppress(StoreUnavailableError):  # the next start ends it
                 await self._store.finish(run_id, NOT_BEGUN, RunOutput(), self._clock.now())
+
+    async def _remove_logs(self, forgotten: Sequence[Run]) -> int:
+        await asyncio.to_thread(remove_logs, [self._log_path(run) for run in forgotten])
+        return len(forgotten)
 
     def _prepare(
         self,

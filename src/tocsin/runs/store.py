@@ -255,6 +255,17 @@ class RunStore:
 
         return await self._database.write(work)
 
+    async def forget(self, kind: RunKind, subject: str) -> list[Run]:
+        """Delete the runs of a subject that have ended; return them."""
+        sql = f"SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND status IN ({_TERMINAL_SQL})"  # noqa: S608  # our own words
+
+        def work(connection: sqlite3.Connection) -> list[Run]:
+            found = [rows.run_of(row) for row in connection.execute(sql, [kind, subject])]
+            rows.forget(connection, [run.id for run in found])
+            return found
+
+        return await self._database.write(work)
+
 
 _FINISH = """
     UPDATE runs SET status = :status, reason = :reason, exit_code = :exit_code, signal = :signal, error = :error,

@@ -9,11 +9,12 @@ _FILE = AuditField("file", "the name of the file in `cron.d` that defines the jo
 _TRIGGER = AuditField("trigger", "what started the run")
 _EXIT_CODE = AuditField("exit_code", "of the process, `null` if it has none")
 _SCHEDULED_FOR = AuditField("scheduled_for", "when the run was due, `null` for one that was started by hand")
+_HISTORY = AuditField("history", "`kept` or `deleted`: what became of its runs")
 _TYPE = AuditField("type", "`shell`, `workflow`, `skill`, `prompt` or `message`")
 
 CRON_ADD = AuditAction("cron.add", "A job was added.", (_JOB, _NAME, _TYPE), (_FILE,), "never its command")
 CRON_EDIT = AuditAction("cron.edit", "The definition of a job was changed.", (_JOB, _NAME, _FIELDS), (_FILE,))
-CRON_REMOVE = AuditAction("cron.remove", "A job was removed.", (_JOB, _NAME), (_FILE,))
+CRON_REMOVE = AuditAction("cron.remove", "A job was removed.", (_JOB, _NAME), (_FILE, _HISTORY))
 CRON_ENABLE = AuditAction("cron.enable", "A job was enabled.", (_JOB, _NAME))
 CRON_DISABLE = AuditAction("cron.disable", "A job was disabled, by a person or after failures.", (_JOB, _NAME, REASON))
 CRON_EXECUTE = AuditAction(

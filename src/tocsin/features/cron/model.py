@@ -17,7 +17,8 @@ from tocsin.core.reading.fields import (
     RecordType,
     TextType,
 )
-from tocsin.core.reading.value import V
+from tocsin.core.reading.json_value import JsonIssue
+from tocsin.core.reading.value import WRONG_VALUE, V
 from tocsin.delivery.document import seconds_of, timestamp
 from tocsin.runs.model import RunKind
 from tocsin.scheduling.expression import ScheduleError
@@ -42,10 +43,38 @@ class JobConflictError(TocsinError):
     code: ClassVar[str] = "conflict"
 
 
+class JobNameTakenError(JobConflictError):
+    """Another job has the name."""
+
+    code: ClassVar[str] = "name-taken"
+
+
+class JobRunningError(JobConflictError):
+    """The job is running, which does not allow this."""
+
+    code: ClassVar[str] = "run-already-active"
+
+
+class JobChangedError(JobConflictError):
+    """Somebody changed the job since it was read."""
+
+    code: ClassVar[str] = "precondition-failed"
+
+
 class InvalidJobError(ConfigError):
-    """The definition of a job is wrong; `problems` has a sentence for each mistake."""
+    """The definition of a job is wrong; `issues` are the first of `count` mistakes, where they are in fields."""
 
     code: ClassVar[str] = "validation-failed"
+
+    def __init__(self, message: str, *, hint: str = "", issues: Sequence[JsonIssue] = (), count: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.issues = issues
+        self.count = max(count, len(issues))
+
+
+def wrong_field(name: str, detail: str) -> InvalidJobError:
+    """Return the error of one field."""
+    return InvalidJobError(f"{name}: {detail}", issues=[JsonIssue((name,), WRONG_VALUE, detail)])
 
 
 class JobType(StrEnum):

@@ -1,21 +1,25 @@
 """A job in its public form: with `--json`, and in the dashboard."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
 from math import ceil
 from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
-from tocsin.features.cron.model import CronJob
+from tocsin.features.cron.model import CronJob, JobDefinition
+from tocsin.features.cron.planning import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.running import count_failures
-from tocsin.features.cron.service import CronJobs, Upcoming
-from tocsin.runs.document import as_document
+from tocsin.features.cron.service import CronJobs
+from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run
 from tocsin.scheduling.zones import zone_of
 
 SHOWN_RUNS, NEXT_RUNS = 30, 5
 _MONTH_S = 30 * 86_400
+# Of a file that never was valid.
+_UNKNOWN: dict[str, Any] = dict.fromkeys(each.name for each in fields(JobDefinition)) | {"tags": []}
 
 
 async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> dict[str, Any]:
@@ -26,7 +30,7 @@ async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> 
     running = any(run.finished_at is None for run in ran)
     record: dict[str, Any] = {
         "id": job.id,
-        **(definition.document() if definition else {"name": job.name}),
+        **(definition.document() if definition else {**_UNKNOWN, "name": job.name}),
         "enabled": job.enabled,
         "paused_until": timestamp(job.paused_until),
         "source": str(job.source),
@@ -35,7 +39,7 @@ async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> 
         "state": str(job.state(now, is_running=running)),
         "schedule_text": _words(job),
         "next_run_at": timestamp(job.next_at),
-        "last_run": as_document(runs[0]) if runs else None,
+        "last_run": summary_document(runs[0]) if runs else None,
         "recent": [_brief(run) for run in ran[:SHOWN_RUNS]],
         "consecutive_failures": count_failures([run for run in ran if run.finished_at], job.failures_since),
         **_figures([run for run in ran if run.finished_at and run.queued_at > now - _MONTH_S]),
@@ -57,6 +61,21 @@ def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[dict[str, Any]]:
 def upcoming_record(each: Upcoming) -> dict[str, Any]:
     """Return an instant to come."""
     return {"at": timestamp(each.at), "local": each.local.isoformat(timespec="seconds"), "note": each.note or None}
+
+
+def due_record(each: UpcomingRun) -> dict[str, Any]:
+    """Return an instant to come of a job."""
+    return {"job_id": each.job.id, "name": each.job.name, **upcoming_record(each.upcoming)}
+
+
+def preview_record(preview: JobPreview) -> dict[str, Any]:
+    """Return what a definition would do."""
+    return {
+        **preview.definition.document(),
+        "schedule_text": preview.words,
+        "next_runs": [upcoming_record(each) for each in preview.upcoming],
+        "warnings": list(preview.warnings),
+    }
 
 
 def local_time(job: CronJob, at: float | None) -> str:

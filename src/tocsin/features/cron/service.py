@@ -1,49 +1,50 @@
 """Cron jobs as people see and change them."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from tocsin.core.config.variables import TIME_ZONE
 from tocsin.core.ids import new_id
-from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
+from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
+from tocsin.features.cron.definitions import JobReader, merged
 from tocsin.features.cron.job_files import FOLDER, JobFiles, changed_fields, edited
 from tocsin.features.cron.model import (
     KIND,
     CronJob,
-    InvalidJobError,
     JobConflictError,
     JobDefinition,
+    JobRunningError,
     JobSource,
-    read_definition,
+    JobState,
     restored,
+    wrong_field,
 )
+from tocsin.features.cron.planning import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.running import JobRunner, order_again
 from tocsin.features.cron.scheduler import Scheduler, order_of
 from tocsin.features.cron.store import JobStore, Trouble, add_running
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import Line, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.rows import UnknownRunError
+from tocsin.runs.service import GRACE_S
+from tocsin.runs.store import RunEndedError, RunPage
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.overlap import Running, admit
-from tocsin.scheduling.schedule import OnceSchedule, Schedule, read_schedule
-from tocsin.scheduling.zones import system_zone, zone_of
+from tocsin.scheduling.schedule import Schedule, read_schedule
+from tocsin.scheduling.zones import system_zone
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
-
-
-class Upcoming(NamedTuple):
-    """An instant to come, jitter included; `note` says what a clock change does to it."""
-
-    at: float
-    local: datetime
-    note: str
+_KILLED_S, _LOOK_S = 5.0, 0.05  # for how long after SIGKILL, and how often, the end of a run is waited for
 
 
 class Actor(NamedTuple):
@@ -63,6 +64,7 @@ class CronJobs:
         self._clock = context.clock
         self._audit = context.audit
         self.store = JobStore(context.database)
+        self._reader = JobReader(context, self.zone)
         self.runner = JobRunner(context, self.store)
         self.files = JobFiles(context.data_dir / FOLDER, self.store, context.audit, context.clock, self.zone)
 
@@ -92,17 +94,19 @@ class CronJobs:
 
     def read(self, fields: Mapping[str, Any]) -> JobDefinition:
         """Return the definition that fields make; raises InvalidJobError with all mistakes."""
-        definition, issues = read_fields(fields, self.zone)
-        if issues:
-            raise InvalidJobError("; ".join(map(str, issues)), hint="see `tocsin cron add --help`")
-        if definition.output:
-            self._context.output.check(definition.output)
-        return definition
+        return self._reader.read(fields)
+
+    async def check(self, fields: Mapping[str, Any], count: int = 5) -> JobPreview:
+        """Return what a job would do, and what may be wrong with it; nothing is stored. Raises InvalidJobError."""
+        found, taken = await self._reader.check(fields, count), {job.name for job in await self.all()}
+        if found.definition.name not in taken:
+            return found
+        return replace(found, warnings=(*found.warnings, f"there is a job {found.definition.name} already"))
 
     async def add(self, fields: Mapping[str, Any], actor: Actor) -> CronJob:
-        """Add a job; raises InvalidJobError, JobConflictError, ChannelError and UnknownProfileError."""
-        definition, now = self.read(fields), self._clock.now()
-        self._refuse_past(definition)
+        """Add a job; raises InvalidJobError and JobNameTakenError."""
+        definition, now = self._reader.read(fields), self._clock.now()
+        self._reader.refuse_past(definition)
         job = CronJob(
             id=new_id(),
             name=definition.name,
@@ -128,15 +132,30 @@ class CronJobs:
         """Change fields of a job, from its next instant on; None means its default. Raises like `add`."""
         job = await self.get(name_or_id)
         self._refuse_file(job)
-        fields = {**job.valid().document(), **changes}
-        definition = self.read({name: value for name, value in fields.items() if value is not None})
+        return await self._redefine(job, {**job.valid().document(), **changes}, actor)
+
+    async def patch(self, job: CronJob, patch: Mapping[str, Any], actor: Actor) -> CronJob:
+        """Apply a JSON Merge Patch (RFC 7396) to a job as it was read; null means the default.
+
+        Raises like `add`, and JobChangedError where somebody else changed it since.
+        """
+        self._refuse_file(job)
+        fields = {**job.valid().document(), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
+        return await self._redefine(job, merged(fields, patch), actor, version=job.version)
+
+    async def _redefine(
+        self, job: CronJob, fields: Mapping[str, Any], actor: Actor, *, version: int | None = None
+    ) -> CronJob:
+        definition = self._reader.read({name: value for name, value in fields.items() if value is not None})
         changed = changed_fields(job.definition, definition)
+        if definition.enabled != job.enabled and "enabled" not in changed:
+            changed.append("enabled")  # failures disabled it, which its definition does not say
         if not changed:
             return job
         if "schedule" in changed or "timezone" in changed:
-            self._refuse_past(definition)
+            self._reader.refuse_past(definition)
         now = self._clock.now()
-        job = await self.store.change(job.id, lambda before: edited(before, definition, now))
+        job = await self.store.change(job.id, lambda before: edited(before, definition, now), version=version)
         facts = {"job": job.id, "name": job.name, "fields": changed}
         self._audit.record(CRON_EDIT, f"{job.name}: {', '.join(changed)}", source=actor.source, metadata=facts)
         return job
@@ -144,6 +163,8 @@ class CronJobs:
     async def enable(self, name_or_id: str, actor: Actor) -> CronJob:
         """Let a job run at its times from now on; its failures count anew."""
         job, now = await self.get(name_or_id), self._clock.now()
+        if job.state(now, is_running=False) is JobState.INVALID:
+            raise JobConflictError(f"the job {job.name} is invalid", hint=job.problem or "correct its time zone")
 
         def enabled(before: CronJob) -> CronJob:
             return _with_switch(
@@ -154,11 +175,22 @@ class CronJobs:
         self._record(CRON_ENABLE, job, actor)
         return job
 
-    async def disable(self, name_or_id: str, actor: Actor, reason: str = "", until: float | None = None) -> CronJob:
-        """Let a job not run at its times, for good or until a time; instants meanwhile are not missed."""
+    async def disable(
+        self,
+        name_or_id: str,
+        actor: Actor,
+        reason: str = "",
+        until: float | None = None,
+        *,
+        cancel_running: bool = False,
+    ) -> CronJob:
+        """Let a job not run at its times, for good or until a time; instants meanwhile are not missed.
+
+        What runs goes on, unless `cancel_running` ends it.
+        """
         job = await self.get(name_or_id)
         if until is not None and until <= self._clock.now():
-            raise InvalidJobError("the time until which it is disabled is over", hint="give one to come")
+            raise wrong_field("until", "this time is over: give one to come")
 
         def disabled(before: CronJob) -> CronJob:
             changed = replace(before, auto_disabled=False, paused_until=until, paused_reason=reason)
@@ -167,19 +199,35 @@ class CronJobs:
         job = await self.store.change(job.id, disabled)
         facts = {"job": job.id, "name": job.name, "reason": reason or None}
         self._audit.record(CRON_DISABLE, job.name, source=actor.source, metadata=facts)
+        if cancel_running:
+            await self._cancel_all(job, "its job was disabled")
         return job
 
-    async def remove(self, name_or_id: str, actor: Actor, *, force: bool = False) -> CronJob:
-        """Delete a job, but not its runs; with `force` also while it runs, which is cancelled."""
+    async def remove(
+        self,
+        name_or_id: str,
+        actor: Actor,
+        *,
+        force: bool = False,
+        keep_history: bool = True,
+        version: int | None = None,
+    ) -> CronJob:
+        """Delete a job, but not its runs; with `force` also while it runs, which is cancelled.
+
+        Without `keep_history`, its runs go, too. Raises UnknownJobError, JobRunningError, and JobChangedError where it
+        has another `version` than that one.
+        """
         job = await self.get(name_or_id)
         self._refuse_file(job)
-        running = await self._running(job)
-        if running and not force:
-            raise JobConflictError(f"the job {job.name} is running", hint="wait for its end, or use --force")
-        await self.store.remove(job.id)
-        for run_id in [*running, *await self._queued(job)]:
-            await self.runs().cancel(run_id, "its job was removed")
-        self._record(CRON_REMOVE, job, actor)
+        if force:
+            await self._end_all(job)
+        elif await self._running(job):
+            raise JobRunningError(f"the job {job.name} is running", hint="wait for its end, or remove it by force")
+        await self.store.remove(job.id, version=version)
+        await self._cancel_all(job, "its job was removed")
+        if not keep_history:
+            await self.runs().forget(KIND, job.id)
+        self._record(CRON_REMOVE, job, actor, {"history": "kept" if keep_history else "deleted"})
         return job
 
     async def start(
@@ -208,11 +256,25 @@ class CronJobs:
         *,
         trigger: RunTrigger = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
+        force: bool = False,
     ) -> ActiveRun:
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
         order = order_of(await self.get(name_or_id), trigger, actor.name)
         order = replace(order, params={**order.params, **(params or {})}, parent_run_id=parent_run_id)
-        return await self.runner.begin(await self._take(order), actor.source)
+        return await self.runner.begin(await self._take(order, force=force), actor.source)
+
+    async def plan(
+        self, name_or_id: str, actor: Actor, params: Mapping[str, str] | None = None, *, force: bool = False
+    ) -> Run:
+        """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
+        order = order_of(await self.get(name_or_id), RunTrigger.MANUAL, actor.name)
+        order = replace(order, params={**order.params, **(params or {})}, dry_run=True)
+        run = new_run(order, RunStatus.SKIPPED, self._clock.now())
+        if not force:
+            await self._context.database.read(lambda connection: _refuse_overlap(connection, run))
+        command = self._context.redact(restored(run.snapshot or {}).command)
+        output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
+        return replace(run, reason="a dry run: this would have been run", output=output)
 
     async def begin_again(self, retry: Retry, actor: Actor) -> ActiveRun:
         """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
@@ -228,15 +290,11 @@ class CronJobs:
 
     async def _take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
-        rules, now = restored(order.snapshot or {}).overlap_rules, self._clock.now()
-        run = new_run(order, RunStatus.RUNNING, now)
+        run = new_run(order, RunStatus.RUNNING, self._clock.now())
 
         def work(connection: sqlite3.Connection) -> None:
-            rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
-            admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, now)
-            if not (admission.start or force):
-                said = admission.reason or f"run {rows[0].id} is still running"
-                raise JobConflictError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
+            if not force:
+                _refuse_overlap(connection, run)
             add_running(connection, run, self.runs().owner)
 
         await self._context.database.write(work)
@@ -244,17 +302,12 @@ class CronJobs:
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
         """Return the next instants of a schedule, or of a job with its limits and jitter."""
-        after = max(self._clock.now(), job.begins_after) if job else self._clock.now()
-        end_at = job.definition.end_at if job and job.definition else None
-        found: list[Upcoming] = []
-        offset = job.offset if job else 0
-        while len(found) < count and (instant := schedule.after(after)) is not None:
-            if end_at is not None and instant > end_at:
-                break
-            local = datetime.fromtimestamp(instant + offset, zone_of(zone))
-            found.append(Upcoming(instant + offset, local, schedule.note(instant)))
-            after = instant
-        return found
+        return list(islice(instants(schedule, zone, self._clock.now(), job), count))
+
+    async def upcoming(self, hours: int, limit: int, after: str = "") -> list[UpcomingRun]:
+        """Return what is due within so many hours, in order; with `after`, what follows the one of that `order`."""
+        now = self._clock.now()
+        return list(islice(due(await self.all(), now, now + 3600 * hours, after), limit))
 
     def next_of(self, text: str, zone: str, count: int) -> tuple[str, list[Upcoming]]:
         """Return a schedule in words and its next instants; raises ScheduleError."""
@@ -288,9 +341,16 @@ class CronJobs:
         """Return the newest runs of a job, also those that never started."""
         return (await self.runs().search(KIND, job.id, limit=limit)).items
 
-    async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int) -> Sequence[Run]:
+    async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> RunPage:
         """Return the newest runs of a job in these states, or in all of them."""
-        return (await self.runs().search(KIND, job.id, status, limit=limit)).items
+        return await self.runs().search(KIND, job.id, status, limit, cursor)
+
+    async def run_of(self, job: CronJob, run_id: str) -> Run:
+        """Return one run of a job; raises UnknownRunError, AmbiguousIdError."""
+        run = await self.runs().get(await self.runs().whole_id(run_id))
+        if (run.kind, run.subject_id) != (KIND, job.id):
+            raise UnknownRunError(f"the run {run.id} is not one of the job {job.name}", hint="its logs list them")
+        return run
 
     async def _running(self, job: CronJob) -> list[str]:
         rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
@@ -300,11 +360,19 @@ class CronJobs:
         found = await self.runs().search(KIND, job.id, [RunStatus.QUEUED], limit=200)
         return [run.id for run in found.items]
 
-    def _refuse_past(self, definition: JobDefinition) -> None:
-        schedule = read_schedule(definition.schedule, definition.timezone, self._clock.now())
-        if schedule.after(self._clock.now()) is None:
-            what = "this time is over" if isinstance(schedule, OnceSchedule) else "no instant follows"
-            raise InvalidJobError(f"schedule: {what}: {definition.schedule}", hint="give a time to come")
+    async def _cancel_all(self, job: CronJob, reason: str) -> None:
+        for run_id in [*await self._running(job), *await self._queued(job)]:
+            with suppress(RunEndedError):
+                await self.runs().cancel(run_id, reason)
+
+    async def _end_all(self, job: CronJob) -> None:
+        """Cancel what runs, and wait for its end as long as it takes to kill it."""
+        await self._cancel_all(job, "its job was removed")
+        for _ in range(round((GRACE_S + _KILLED_S) / _LOOK_S)):
+            if not await self._running(job):
+                return
+            await asyncio.sleep(_LOOK_S)
+        raise JobRunningError(f"the job {job.name} was cancelled and has not ended yet", hint="try again")
 
     def _refuse_file(self, job: CronJob) -> None:
         if job.source is JobSource.FILE:
@@ -313,21 +381,19 @@ class CronJobs:
                 hint=f"edit or remove {self.files.folder / job.file}",
             )
 
-    def _record(self, action: Any, job: CronJob, actor: Actor) -> None:
-        self._audit.record(action, job.name, source=actor.source, metadata={"job": job.id, "name": job.name})
+    def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:
+        metadata = {"job": job.id, "name": job.name, **(facts or {})}
+        self._audit.record(action, job.name, source=actor.source, metadata=metadata)
 
 
-def read_fields(fields: Mapping[str, Any], zone: str) -> tuple[JobDefinition, list[JsonIssue]]:
-    """Return the definition that fields make, and what is wrong with them."""
-    issues = JsonIssues()
-    return read_definition(JsonValue(_members(fields), issues), zone), issues.shown
-
-
-def _members(value: Any) -> Any:
-    """Return a value in the form of decoded JSON: mappings as tuples of members."""
-    if isinstance(value, Mapping):
-        return tuple((name, _members(member)) for name, member in value.items())
-    return [_members(item) for item in value] if isinstance(value, list | tuple) else value
+def _refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
+    """Raise JobRunningError where the policy of a job does not allow another run now."""
+    rules = restored(run.snapshot or {}).overlap_rules
+    rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
+    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, run.queued_at)
+    if not admission.start:
+        said = admission.reason or f"run {rows[0].id} is still running"
+        raise JobRunningError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
 
 
 def _with_switch(job: CronJob, *, enabled: bool, paused_until: float | None = None, paused_reason: str = "") -> CronJob:

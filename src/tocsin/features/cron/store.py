@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.database import Database
-from tocsin.features.cron.model import CronJob, JobConflictError, JobSource, UnknownJobError, restored
+from tocsin.features.cron.model import CronJob, JobChangedError, JobNameTakenError, JobSource, UnknownJobError, restored
 from tocsin.runs import queue, rows
 from tocsin.runs.model import Run, RunStatus
 
@@ -56,7 +56,7 @@ class JobStore:
         return await self._database.read(work)
 
     async def add(self, job: CronJob) -> None:
-        """Add a job; raises JobConflictError where its name is taken."""
+        """Add a job; raises JobNameTakenError where its name is taken."""
         row = row_of(job)
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
 
@@ -66,11 +66,16 @@ class JobStore:
 
         await self._database.write(work)
 
-    async def change(self, job_id: str, edit: Callable[[CronJob], CronJob]) -> CronJob:
-        """Replace a job by what `edit` makes of it, in one transaction; raises UnknownJobError, JobConflictError."""
+    async def change(self, job_id: str, edit: Callable[[CronJob], CronJob], *, version: int | None = None) -> CronJob:
+        """Replace a job by what `edit` makes of it, in one transaction.
+
+        Raises UnknownJobError, JobNameTakenError, and JobChangedError where it has another `version` than that one.
+        """
 
         def work(connection: sqlite3.Connection) -> CronJob:
             before = find_job(connection, job_id)
+            if version is not None:
+                _refuse_changed(before, version)
             job = edit(before)
             if job == before:
                 return before
@@ -83,10 +88,12 @@ class JobStore:
 
         return await self._database.write(work)
 
-    async def remove(self, job_id: str) -> None:
-        """Delete a job; its runs stay."""
+    async def remove(self, job_id: str, *, version: int | None = None) -> None:
+        """Delete a job; its runs stay. Raises JobChangedError where it has another `version` than that one."""
 
         def work(connection: sqlite3.Connection) -> None:
+            if version is not None:
+                _refuse_changed(find_job(connection, job_id), version)
             connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
 
         await self._database.write(work)
@@ -183,10 +190,15 @@ def find_job(connection: sqlite3.Connection, name_or_id: str) -> CronJob:
     raise UnknownJobError(f"there is no job {shorten(name_or_id)!r}{suggestion(name_or_id, names)}", hint=hint)
 
 
+def _refuse_changed(job: CronJob, version: int) -> None:
+    if job.version != version:
+        raise JobChangedError(f"the job {job.name} was changed meanwhile", hint="read it again")
+
+
 def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
     row = connection.execute("SELECT id FROM cron_jobs WHERE name = ? AND id != ?", [job.name, job.id]).fetchone()
     if row is not None:
-        raise JobConflictError(f"there is a job {job.name} already", hint="choose another name, or edit that one")
+        raise JobNameTakenError(f"there is a job {job.name} already", hint="choose another name, or edit that one")
 
 
 def row_of(job: CronJob) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.delivery.document import seconds_of
 from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
-from tocsin.features.cron.records import job_record, local_time
+from tocsin.features.cron.records import job_record, local_time, preview_record
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run
@@ -90,10 +90,7 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
     async def work(jobs: CronJobs) -> dict[str, Any]:
-        definition = jobs.read(fields)
-        words, upcoming = jobs.next_of(definition.schedule, definition.timezone, 5)
-        runs = [{"at": each.local.isoformat(), "note": each.note or None} for each in upcoming]
-        return {**definition.document(), "schedule_text": words, "next_runs": runs}
+        return preview_record(await jobs.check(fields))
 
     record = program.run(work)
     if out.as_json:
@@ -101,7 +98,9 @@ def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
         return DONE
     out.line(record["schedule_text"])
     for run in record["next_runs"]:
-        out.line(f"  {run['at']}{'  ' + run['note'] if run['note'] else ''}")
+        out.line(f"  {run['local']}{'  ' + run['note'] if run['note'] else ''}")
+    for warning in record["warnings"]:
+        out.note(warning)
     return DONE
 
 

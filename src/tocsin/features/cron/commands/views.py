@@ -6,8 +6,9 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.cron.model import CronJob
-from tocsin.features.cron.records import job_record, local_time, upcoming_record
-from tocsin.features.cron.service import CronJobs, Upcoming
+from tocsin.features.cron.planning import Upcoming, UpcomingRun
+from tocsin.features.cron.records import due_record, job_record, local_time, upcoming_record
+from tocsin.features.cron.service import CronJobs
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, RunStatus
@@ -70,7 +71,7 @@ def _row(job: CronJob, record: Mapping[str, Any]) -> tuple[str, ...]:
     ended = (
         f"{last['status']} {(last['started_at'] or last['scheduled_for'] or '')[:16].replace('T', ' ')}" if last else ""
     )
-    return job.name, record.get("schedule", ""), record["state"], local_time(job, job.next_at), ended
+    return job.name, record["schedule"] or "", record["state"], local_time(job, job.next_at), ended
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -107,9 +108,9 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(jobs: CronJobs) -> tuple[Sequence[Run], Run | None, LogPage | None]:
         job = await jobs.get(readable(arguments.job))
         status = [RunStatus(arguments.status)] if arguments.status else []
-        runs = await jobs.runs_of(job, status, arguments.limit)
+        runs = (await jobs.runs_of(job, status, arguments.limit)).items
         if arguments.run_id:
-            chosen: Run | None = await jobs.runs().get(arguments.run_id)
+            chosen: Run | None = await jobs.run_of(job, readable(arguments.run_id))
         else:
             chosen = next((run for run in runs if run.started_at is not None), None)
         return runs, chosen, await jobs.runs().log(chosen.id) if chosen else None
@@ -160,19 +161,12 @@ def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> list[tuple[CronJob, Upcoming]]:
-        until = jobs.now() + 3600 * arguments.hours
-        found = []
-        for job in await jobs.all():
-            if job.next_at is None or job.definition is None:
-                continue
-            each = jobs.preview(job.schedule(), job.definition.timezone, _MAX_UPCOMING, job=job)
-            found += [(job, upcoming) for upcoming in each if upcoming.at <= until]
-        return sorted(found, key=lambda pair: pair[1].at)[:_MAX_UPCOMING]
+    async def work(jobs: CronJobs) -> list[UpcomingRun]:
+        return await jobs.upcoming(arguments.hours, _MAX_UPCOMING)
 
     found = program.run(work)
     if out.as_json:
-        out.document([{"job_id": job.id, "name": job.name, **upcoming_record(each)} for job, each in found])
+        out.document([due_record(each) for each in found])
         return DONE
     rows = [(f"{each.local:%Y-%m-%d %H:%M:%S}", each.local.tzname() or "", job.name, each.note) for job, each in found]
     if not rows:

@@ -1,0 +1,85 @@
+"""Definitions of jobs as people give them: read, checked, and changed in part."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
+from tocsin.core.reading.value import WRONG_VALUE, shorten
+from tocsin.features.context import FeatureContext
+from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, read_definition, wrong_field
+from tocsin.features.cron.planning import JobPreview, preview_of
+from tocsin.runs.model import RunKind
+from tocsin.scheduling.schedule import OnceSchedule, read_schedule
+
+
+class JobReader:
+    """Reads definitions and checks them against what there is."""
+
+    def __init__(self, context: FeatureContext, zone: str) -> None:
+        """`zone` is that of jobs that name none."""
+        self._context = context
+        self._zone = zone
+
+    def read(self, fields: Mapping[str, Any]) -> JobDefinition:
+        """Return the definition that fields make; raises InvalidJobError with all mistakes."""
+        issues = JsonIssues()
+        definition = read_definition(JsonValue(_members(fields), issues), self._zone)
+        if definition.output:
+            try:
+                self._context.output.check(definition.output)
+            except TocsinError as error:
+                issues.add(JsonIssue(("output",), WRONG_VALUE, error.sentence()))
+        if issues.count:
+            said = "; ".join(map(str, issues.shown))
+            raise InvalidJobError(said, hint="see `tocsin cron add --help`", issues=issues.shown, count=issues.count)
+        return definition
+
+    def refuse_past(self, definition: JobDefinition) -> None:
+        """Raise InvalidJobError for a schedule that is never due again."""
+        now = self._context.clock.now()
+        schedule = read_schedule(definition.schedule, definition.timezone, now)
+        if schedule.after(now) is None:
+            what = "this time is over" if isinstance(schedule, OnceSchedule) else "no instant follows"
+            raise wrong_field("schedule", f"{what}: {definition.schedule}; give a time to come")
+
+    async def check(self, fields: Mapping[str, Any], count: int) -> JobPreview:
+        """Return what a job would do, and what may be wrong with it; raises InvalidJobError."""
+        definition = self.read(fields)
+        self.refuse_past(definition)
+        found = preview_of(definition, self._context.clock.now(), count)
+        return replace(found, warnings=(*found.warnings, *await self._missing(definition)))
+
+    async def _missing(self, definition: JobDefinition) -> list[str]:
+        can = self._context.can
+        match JobType(definition.type):
+            case JobType.SKILL:
+                there = [skill.name for skill in await can.list_skills()]
+            case JobType.WORKFLOW:
+                there = list(await can.list_subjects(RunKind.WORKFLOW) or ())
+            case _:
+                return []
+        if definition.command in there:
+            return []
+        return [f"there is no {definition.type} {shorten(definition.command)!r} now"]
+
+
+def merged(before: Any, patch: Any) -> Any:
+    """Return what a JSON Merge Patch makes of a value; RFC 7396, section 2."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(before) if isinstance(before, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = merged(found.get(name), value)
+    return found
+
+
+def _members(value: Any) -> Any:
+    """Return a value in the form of decoded JSON: mappings as tuples of members."""
+    if isinstance(value, Mapping):
+        return tuple((name, _members(member)) for name, member in value.items())
+    return [_members(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,101 @@
+"""What is due in the time to come: the next instants of a schedule, of a job, and of all jobs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import merge
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
+from tocsin.scheduling.schedule import OnceSchedule, Schedule, duration_words
+from tocsin.scheduling.zones import zone_of
+
+
+class Upcoming(NamedTuple):
+    """An instant to come, jitter included; `note` says what a clock change does to it."""
+
+    at: float
+    local: datetime
+    note: str
+
+
+class UpcomingRun(NamedTuple):
+    """An instant to come of a job."""
+
+    job: CronJob
+    upcoming: Upcoming
+
+    @property
+    def order(self) -> str:
+        """Sorts by time; instants of one time are told apart by their jobs."""
+        return f"{self.upcoming.at:017.3f} {self.job.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPreview:
+    """What a definition would do: its schedule in words, its next instants, and what may not be meant."""
+
+    definition: JobDefinition
+    words: str
+    upcoming: Sequence[Upcoming]
+    warnings: Sequence[str]
+
+
+def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = None) -> Iterator[Upcoming]:
+    """Yield the instants of a schedule after a time, or those of a job with its limits and jitter."""
+    offset = job.offset if job else 0
+    end_at = job.definition.end_at if job and job.definition else None
+    moment = max(after, job.begins_after) if job else after
+    while (instant := schedule.after(moment)) is not None and (end_at is None or instant <= end_at):
+        local = datetime.fromtimestamp(instant + offset, zone_of(zone))
+        yield Upcoming(instant + offset, local, schedule.note(instant))
+        moment = instant
+
+
+def due(jobs: Sequence[CronJob], now: float, until: float, after: str = "") -> Iterator[UpcomingRun]:
+    """Yield what is due until a time, in order; with `after`, what follows the one of that `order`."""
+    begin = max(now, float(after.partition(" ")[0]) - 0.001) if after else now
+
+    def of(job: CronJob) -> Iterator[UpcomingRun]:
+        if job.next_at is None or job.definition is None:
+            return iter(())
+        found = instants(job.schedule(), job.definition.timezone, begin - job.offset, job)
+        return (UpcomingRun(job, each) for each in takewhile(lambda each: each.at <= until, found))
+
+    found = merge(*map(of, jobs), key=lambda each: each.order)
+    return (each for each in found if each.upcoming.at > now and each.order > after)
+
+
+def preview_of(definition: JobDefinition, now: float, count: int) -> JobPreview:
+    """Return what a definition would do from now on."""
+    # Which delay the jitter is depends on the ID, which a job has once it is stored.
+    job = CronJob(
+        id="",
+        name=definition.name,
+        source=JobSource.DATABASE,
+        definition=replace(definition, jitter_seconds=0),
+        paused_until=definition.paused_until,
+        anchor=now,
+        cursor=now,
+    )
+    schedule = job.schedule()
+    upcoming = tuple(islice(instants(schedule, definition.timezone, now, job), count))
+    return JobPreview(definition, schedule.words(), upcoming, tuple(_warnings(definition, schedule, upcoming)))
+
+
+def _warnings(definition: JobDefinition, schedule: Schedule, upcoming: Sequence[Upcoming]) -> Iterator[str]:
+    if not upcoming:
+        yield "it is never due between `start_at` and `end_at`"
+    if not definition.enabled:
+        yield "it is disabled: it runs when it is started by hand"
+    fields = definition.schedule.split()
+    if len(fields) == 5 and not fields[2].startswith("*") and not fields[4].startswith("*"):
+        yield "it is due on days that the day of month or the day of week names: either is enough"
+    for each in upcoming:
+        if each.note:
+            yield f"{each.local:%Y-%m-%d}: {each.note}"
+    if definition.jitter_seconds and not isinstance(schedule, OnceSchedule):
+        yield f"each run starts up to {duration_words(definition.jitter_seconds)} later, always by the same delay"
+    if definition.output is None and (definition.output_on != ("always",)):
+        yield "`output_on` has no effect without `output`"
