@@ -182,7 +182,7 @@ class StepRun:
     @property
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
-        return _milliseconds(self.started_at, self.finished_at)
+        return milliseconds(self.started_at, self.finished_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +253,12 @@ class Run:
     @property
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
-        return _milliseconds(self.started_at, self.finished_at)
+        return milliseconds(self.started_at, self.finished_at)
 
     @property
     def delay_ms(self) -> int | None:
         """The delay of its start after the scheduled time."""
-        return _milliseconds(self.scheduled_for, self.started_at)
+        return milliseconds(self.scheduled_for, self.started_at)
 
 
 def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
@@ -288,5 +288,6 @@ def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
     )
 
 
-def _milliseconds(since: float | None, until: float | None) -> int | None:
+def milliseconds(since: float | None, until: float | None) -> int | None:
+    """Return the time between two moments in milliseconds, None where one is missing."""
     return None if since is None or until is None else round((until - since) * 1000)

@@ -9,7 +9,17 @@ import sqlite3
 from typing import NamedTuple
 
 from tocsin.runs import rows
-from tocsin.runs.model import AT_WORK, TERMINAL, OutputDelivery, Run, RunKind, RunResult, RunStatus, RunTrigger
+from tocsin.runs.model import (
+    AT_WORK,
+    TERMINAL,
+    OutputDelivery,
+    Run,
+    RunKind,
+    RunResult,
+    RunStatus,
+    RunTrigger,
+    milliseconds,
+)
 
 _NEVER_RAN = (RunStatus.MISSED, RunStatus.SKIPPED)
 _ENDED = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
@@ -22,6 +32,27 @@ class ActiveRow(NamedTuple):
     id: str
     started_at: float
     is_cancelling: bool
+
+
+class RunGlimpse(NamedTuple):
+    """How a run went, without what it did: a history has hundreds, and a whole record costs ten times as much."""
+
+    id: str
+    status: str
+    queued_at: float
+    started_at: float | None
+    finished_at: float | None
+    retry_of: str | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it succeeded."""
+        return self.status == RunStatus.SUCCEEDED
+
+    @property
+    def duration_ms(self) -> int | None:
+        """The duration in milliseconds."""
+        return milliseconds(self.started_at, self.finished_at)
 
 
 def enqueue(connection: sqlite3.Connection, run: Run) -> bool:
@@ -80,6 +111,12 @@ def note_delivery(connection: sqlite3.Connection, run_id: str, delivery: OutputD
     columns = rows.delivery_columns(delivery)
     sets = ", ".join(f"{name} = :{name}" for name in columns)
     connection.execute(f"UPDATE runs SET {sets} WHERE id = :id", {**columns, "id": run_id})  # noqa: S608  # our own names
+
+
+def glimpses(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int) -> list[RunGlimpse]:
+    """Return the newest runs of a subject, also those that never started."""
+    sql = f"SELECT {', '.join(RunGlimpse._fields)} FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own names
+    return [RunGlimpse(*row) for row in connection.execute(sql, [kind, subject, limit])]
 
 
 def newest(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int, before: str = "") -> list[Run]:

@@ -31,5 +31,6 @@ FEATURE = Feature(
     provides={"list_schedules": "tocsin.features.cron.opening:list_schedules_of"},
     starts={"cron": "tocsin.features.cron.opening:start_job_of"},
     subjects={"cron": "tocsin.features.cron.opening:list_jobs"},
+    dashboard_routes="tocsin.features.cron.routes:cron_operations",
     schedulers=("tocsin.features.cron.opening:scheduler_of",),
 )

@@ -253,6 +253,12 @@ class CronJob:
             return None
         return None if instant is None else instant + self.offset
 
+    def says(self, text: str) -> bool:
+        """Whether its name, description or command has a text, in whatever case."""
+        definition = self.definition
+        texts = (self.name, *((definition.description, definition.command) if definition else ()))
+        return any(text.casefold() in each.casefold() for each in texts)
+
     def state(self, now: float, *, is_running: bool) -> JobState:
         """Return how it stands."""
         if self.definition is None or not _is_readable(self):

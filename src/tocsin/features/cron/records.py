@@ -8,12 +8,12 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
+from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobDefinition
-from tocsin.features.cron.planning import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.running import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.document import summary_document
-from tocsin.runs.model import Run
+from tocsin.runs.queue import RunGlimpse
 from tocsin.scheduling.zones import zone_of
 
 SHOWN_RUNS, NEXT_RUNS = 30, 5
@@ -24,7 +24,7 @@ _UNKNOWN: dict[str, Any] = dict.fromkeys(each.name for each in fields(JobDefinit
 
 async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> dict[str, Any]:
     """Return a job; `next_runs` only where it is `detailed`."""
-    runs = await jobs.newest_runs(job, 200)
+    last, runs = await jobs.last_run(job), await jobs.history(job)
     ran = [run for run in runs if run.started_at is not None]
     now, definition = jobs.now(), job.definition
     running = any(run.finished_at is None for run in ran)
@@ -39,7 +39,7 @@ async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> 
         "state": str(job.state(now, is_running=running)),
         "schedule_text": _words(job),
         "next_run_at": timestamp(job.next_at),
-        "last_run": summary_document(runs[0]) if runs else None,
+        "last_run": summary_document(last) if last else None,
         "recent": [_brief(run) for run in ran[:SHOWN_RUNS]],
         "consecutive_failures": count_failures([run for run in ran if run.finished_at], job.failures_since),
         **_figures([run for run in ran if run.finished_at and run.queued_at > now - _MONTH_S]),
@@ -95,16 +95,16 @@ def _words(job: CronJob) -> str | None:
     return words + jitter
 
 
-def _brief(run: Run) -> dict[str, Any]:
+def _brief(run: RunGlimpse) -> dict[str, Any]:
     return {
         "id": run.id,
-        "status": str(run.status),
+        "status": run.status,
         "started_at": timestamp(run.started_at),
         "duration_ms": run.duration_ms,
     }
 
 
-def _figures(ended: Sequence[Run]) -> dict[str, float | int | None]:
+def _figures(ended: Sequence[RunGlimpse]) -> dict[str, float | int | None]:
     durations = sorted(run.duration_ms or 0 for run in ended)
     return {
         "success_rate_30d": round(sum(run.ok for run in ended) / len(ended), 4) if ended else None,

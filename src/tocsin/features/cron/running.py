@@ -11,14 +11,16 @@ from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import ExecutionParts, JobExecution
-from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobType, restored
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import JobStore, enqueue, settle
+from tocsin.features.cron.store import JobStore, add_running, enqueue, settle
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.queue import RunGlimpse
+from tocsin.scheduling.overlap import Running, admit
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +38,18 @@ class JobRunner:
         self._store = store
         self._begun: dict[asyncio.Task[None], ActiveRun] = {}  # each task settles its run
         self._parts = ExecutionParts(context.can, context.environment, context.data_dir, context.redact)
+
+    async def take(self, order: RunSpec, *, force: bool = False) -> Run:
+        """Record a run of this process as running, unless the policy of its job forbids it now."""
+        run = new_run(order, RunStatus.RUNNING, self._context.clock.now())
+
+        def work(connection: sqlite3.Connection) -> None:
+            if not force:
+                refuse_overlap(connection, run)
+            add_running(connection, run, self._context.runs().owner)
+
+        await self._context.database.write(work)
+        return run
 
     async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
@@ -195,6 +209,16 @@ class JobRunner:
         self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
 
 
+def refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
+    """Raise JobRunningError where the policy of a job does not allow another run now."""
+    rules = restored(run.snapshot or {}).overlap_rules
+    rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
+    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, run.queued_at)
+    if not admission.start:
+        said = admission.reason or f"run {rows[0].id} is still running"
+        raise JobRunningError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
+
+
 def order_again(run: Run, actor: str | None) -> RunSpec:
     """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
     if run.snapshot is None:
@@ -222,11 +246,11 @@ def definition_of(run: Run) -> JobDefinition:
     return restored(run.snapshot or {})
 
 
-def count_failures(runs: Sequence[Run], since: float) -> int:
+def count_failures(runs: Sequence[Run | RunGlimpse], since: float) -> int:
     """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
     repeated, failures = {run.retry_of for run in runs}, 0
     for run in runs:
         if run.ok or run.queued_at < since:
             break
-        failures += run.status is not RunStatus.CANCELLED and run.id not in repeated
+        failures += run.status != RunStatus.CANCELLED and run.id not in repeated
     return failures

@@ -15,7 +15,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.cron.job_files import JobFiles
+from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob
 from tocsin.features.cron.running import JobRunner, definition_of
 from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, unsettled, waits

@@ -1,7 +1,6 @@
 """Cron jobs as people see and change them."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,8 +12,9 @@ from tocsin.core.ids import new_id
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
-from tocsin.features.cron.definitions import JobReader, merged
-from tocsin.features.cron.job_files import FOLDER, JobFiles, changed_fields, edited
+from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited
+from tocsin.features.cron.definitions.reading import JobReader, merged
+from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.model import (
     KIND,
     CronJob,
@@ -26,19 +26,18 @@ from tocsin.features.cron.model import (
     restored,
     wrong_field,
 )
-from tocsin.features.cron.planning import JobPreview, Upcoming, UpcomingRun, due, instants
-from tocsin.features.cron.running import JobRunner, order_again
+from tocsin.features.cron.running import JobRunner, order_again, refuse_overlap
 from tocsin.features.cron.scheduler import Scheduler, order_of
-from tocsin.features.cron.store import JobStore, Trouble, add_running
+from tocsin.features.cron.store import JobStore, Trouble
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Line, Run, RunOutput, RunStatus, RunTrigger, new_run
+from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import GRACE_S
 from tocsin.runs.store import RunEndedError, RunPage
 from tocsin.scheduling.lease import Lease
-from tocsin.scheduling.overlap import Running, admit
 from tocsin.scheduling.schedule import Schedule, read_schedule
 from tocsin.scheduling.zones import system_zone
 
@@ -86,6 +85,17 @@ class CronJobs:
         """Return all jobs by name, those of files as they are now."""
         await self.files.sync()
         return await self.store.all()
+
+    async def search(self, text: str = "", state: JobState | None = None, tag: str = "") -> list[CronJob]:
+        """Return the jobs with a text in their names, descriptions or commands, in a state, with a tag."""
+        now, running = self.now(), await self.running_ids() if state else set()
+        return [
+            job
+            for job in await self.all()
+            if job.says(text)
+            and (not tag or (job.definition is not None and tag in job.definition.tags))
+            and (state is None or job.state(now, is_running=job.id in running) is state)
+        ]
 
     async def get(self, name_or_id: str) -> CronJob:
         """Return one job; raises UnknownJobError."""
@@ -245,7 +255,7 @@ class CronJobs:
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
         order = order_of(await self.get(name_or_id), trigger, actor.name)
-        run = await self._take(replace(order, params={**order.params, **(params or {})}), force=force)
+        run = await self.runner.take(replace(order, params={**order.params, **(params or {})}), force=force)
         return await self.runner.carry_out(run, watch=watch)
 
     async def begin(
@@ -261,7 +271,7 @@ class CronJobs:
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
         order = order_of(await self.get(name_or_id), trigger, actor.name)
         order = replace(order, params={**order.params, **(params or {})}, parent_run_id=parent_run_id)
-        return await self.runner.begin(await self._take(order, force=force), actor.source)
+        return await self.runner.begin(await self.runner.take(order, force=force), actor.source)
 
     async def plan(
         self, name_or_id: str, actor: Actor, params: Mapping[str, str] | None = None, *, force: bool = False
@@ -271,7 +281,7 @@ class CronJobs:
         order = replace(order, params={**order.params, **(params or {})}, dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
-            await self._context.database.read(lambda connection: _refuse_overlap(connection, run))
+            await self._context.database.read(lambda connection: refuse_overlap(connection, run))
         command = self._context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
@@ -281,24 +291,12 @@ class CronJobs:
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
-        run = await self._take(retried(order_again(retry.run, actor.name), retry))
+        run = await self.runner.take(retried(order_again(retry.run, actor.name), retry))
         return await self.runner.begin(run, actor.source)
 
     async def aclose(self) -> None:
         """End what was begun in this process."""
         await self.runner.aclose()
-
-    async def _take(self, order: RunSpec, *, force: bool = False) -> Run:
-        """Record a run of this process as running, unless the policy of its job forbids it now."""
-        run = new_run(order, RunStatus.RUNNING, self._clock.now())
-
-        def work(connection: sqlite3.Connection) -> None:
-            if not force:
-                _refuse_overlap(connection, run)
-            add_running(connection, run, self.runs().owner)
-
-        await self._context.database.write(work)
-        return run
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
         """Return the next instants of a schedule, or of a job with its limits and jitter."""
@@ -337,9 +335,13 @@ class CronJobs:
         rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
         return {row.subject_id for row in rows}
 
-    async def newest_runs(self, job: CronJob, limit: int) -> Sequence[Run]:
-        """Return the newest runs of a job, also those that never started."""
-        return (await self.runs().search(KIND, job.id, limit=limit)).items
+    async def last_run(self, job: CronJob) -> Run | None:
+        """Return the newest run of a job, also one that never started."""
+        return next(iter((await self.runs().search(KIND, job.id, limit=1)).items), None)
+
+    async def history(self, job: CronJob, limit: int = 200) -> list[RunGlimpse]:
+        """Return how the newest runs of a job went, also those that never started."""
+        return await self._context.database.read(lambda connection: queue.glimpses(connection, KIND, job.id, limit))
 
     async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> RunPage:
         """Return the newest runs of a job in these states, or in all of them."""
@@ -384,16 +386,6 @@ class CronJobs:
     def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:
         metadata = {"job": job.id, "name": job.name, **(facts or {})}
         self._audit.record(action, job.name, source=actor.source, metadata=metadata)
-
-
-def _refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
-    """Raise JobRunningError where the policy of a job does not allow another run now."""
-    rules = restored(run.snapshot or {}).overlap_rules
-    rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
-    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, run.queued_at)
-    if not admission.start:
-        said = admission.reason or f"run {rows[0].id} is still running"
-        raise JobRunningError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
 
 
 def _with_switch(job: CronJob, *, enabled: bool, paused_until: float | None = None, paused_reason: str = "") -> CronJob:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.cron.model import CronJob
-from tocsin.features.cron.planning import Upcoming, UpcomingRun
+from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
+from tocsin.features.cron.model import CronJob, JobState
 from tocsin.features.cron.records import due_record, job_record, local_time, upcoming_record
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.document import as_document, log_document
@@ -22,8 +22,8 @@ _USUAL_HOURS, _MAX_UPCOMING = 24, 1_000
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """Add the arguments of the subcommands that only show something."""
     commands["list"].epilog = "example: tocsin cron list --tag backup"
-    commands["list"].add_argument("--tag", help="only jobs with this tag")
-    commands["list"].add_argument("--state", help="only jobs in this state, such as paused")
+    commands["list"].add_argument("--tag", default="", help="only jobs with this tag")
+    commands["list"].add_argument("--state", type=JobState, choices=list(JobState), help="only jobs in this state")
     commands["list"].set_defaults(run=_list)
     commands["show"].epilog = "example: tocsin cron show backup"
     commands["show"].add_argument("job", help="its name or ID")
@@ -46,12 +46,8 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(jobs: CronJobs) -> list[tuple[CronJob, dict[str, Any]]]:
-        found = [(job, await job_record(jobs, job, detailed=False)) for job in await jobs.all()]
-        return [
-            (job, record)
-            for job, record in found
-            if arguments.tag in {None, *record.get("tags", ())} and arguments.state in {None, record["state"]}
-        ]
+        found = await jobs.search(state=arguments.state, tag=readable(arguments.tag))
+        return [(job, await job_record(jobs, job, detailed=False)) for job in found]
 
     found = program.run(work)
     if out.as_json:

@@ -1,15 +1,16 @@
 """Definitions of jobs as people give them: read, checked, and changed in part."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
 from tocsin.core.reading.value import WRONG_VALUE, shorten
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import AbilityMissingError, FeatureContext
+from tocsin.features.cron.definitions.upcoming import JobPreview, preview_of
 from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, read_definition, wrong_field
-from tocsin.features.cron.planning import JobPreview, preview_of
 from tocsin.runs.model import RunKind
 from tocsin.scheduling.schedule import OnceSchedule, read_schedule
 
@@ -52,14 +53,15 @@ class JobReader:
         return replace(found, warnings=(*found.warnings, *await self._missing(definition)))
 
     async def _missing(self, definition: JobDefinition) -> list[str]:
-        can = self._context.can
-        match JobType(definition.type):
-            case JobType.SKILL:
-                there = [skill.name for skill in await can.list_skills()]
-            case JobType.WORKFLOW:
-                there = list(await can.list_subjects(RunKind.WORKFLOW) or ())
-            case _:
-                return []
+        can, there = self._context.can, list[str]()
+        with suppress(AbilityMissingError):  # without the feature there are none
+            match JobType(definition.type):
+                case JobType.SKILL:
+                    there = [skill.name for skill in await can.list_skills()]
+                case JobType.WORKFLOW:
+                    there = list(await can.list_subjects(RunKind.WORKFLOW) or ())
+                case _:
+                    return []
         if definition.command in there:
             return []
         return [f"there is no {definition.type} {shorten(definition.command)!r} now"]

@@ -1,0 +1,1 @@
+"""Definitions of jobs: as people give them, in files, and what they would do."""

@@ -1,0 +1,172 @@
+"""What operations on cron jobs take and answer."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path
+from pydantic import Field, WithJsonSchema
+
+from tocsin.core.reading.json_schema import record_schema
+from tocsin.features.cron.model import JOB, JobSource, JobState, JobType
+from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
+from tocsin.rest.runs import LogLine, RunSummary
+from tocsin.runs.model import RunStatus
+from tocsin.scheduling.missed import CatchUp
+from tocsin.scheduling.overlap import Overlap
+
+
+def _definition_schema(*, partly: bool) -> dict[str, Any]:
+    """Return the schema of a definition; `partly` that of a merge patch of it."""
+    schema = record_schema(JOB)
+    retry = next(field for field in JOB.fields if field.name == "retry").type
+    schema["properties"]["retry"] = record_schema(retry)  # type: ignore[arg-type]  # a record, see JOB
+    schema["required"] = [] if partly else ["name", *schema["required"]]
+    return schema
+
+
+# Read by the feature's own rules, which are those of its files; they tell all mistakes at once.
+JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema(partly=False))]
+JobPatch = Annotated[dict[str, Any], WithJsonSchema(_definition_schema(partly=True))]
+
+
+class RetryRecord(ResponseModel):
+    """What happens after a failure."""
+
+    max_attempts: int
+    delay_seconds: int
+    backoff: float
+    max_delay_seconds: int
+    on_exit_codes: list[int]
+
+
+class RecentRun(ResponseModel):
+    """One run, as a bar shows it."""
+
+    id: str
+    status: RunStatus
+    started_at: Time | None
+    duration_ms: int | None
+
+
+class UpcomingInstant(ResponseModel):
+    """When a job is due."""
+
+    at: Time
+    local: str = Field(description="The same in the time zone of the job.")
+    note: str | None = Field(description="What a clock change does to it.")
+
+
+class UpcomingJobRun(UpcomingInstant):
+    """When which job is due."""
+
+    job_id: str
+    name: str
+
+
+class JobFields(ResponseModel):
+    """A definition; all but the name is null where a file never was valid."""
+
+    name: str
+    description: str | None
+    schedule: str | None
+    timezone: str | None
+    type: JobType | None
+    command: str | None
+    params: dict[str, str] | None
+    env: dict[str, str] | None
+    working_dir: str | None
+    enabled: bool
+    output: str | None
+    output_on: str | None = Field(description="One or several of always, failure, success, change, recovery.")
+    timeout_seconds: int | None
+    overlap: Overlap | None
+    max_queued: int | None
+    max_parallel: int | None
+    catchup: CatchUp | None
+    catchup_window_seconds: int | None
+    jitter_seconds: int | None
+    retry: RetryRecord | None
+    success_exit_codes: list[int] | None
+    history_limit: int | None
+    history_days: int | None
+    log_max_bytes: int | None
+    start_at: Time | None
+    end_at: Time | None
+    paused_until: Time | None
+    auto_disable_after: int | None
+    tags: list[str]
+
+
+class CronJobSummary(JobFields):
+    """A job, as lists show it."""
+
+    id: str
+    source: JobSource
+    file: str | None = Field(description="The file in `cron.d` that defines it.")
+    problem: str | None = Field(description="Why the present file is not in force.")
+    state: JobState
+    schedule_text: str | None
+    next_run_at: Time | None
+    last_run: RunSummary | None
+    recent: list[RecentRun] = Field(description="The newest 30 that began.")
+    consecutive_failures: int
+    success_rate_30d: float | None
+    duration_p50_ms: int | None
+    duration_p95_ms: int | None
+    paused_reason: str | None
+    created_at: Time
+    updated_at: Time
+    created_by: str
+
+
+class CronJobRecord(CronJobSummary):
+    """A job, and when it is due next."""
+
+    next_runs: list[UpcomingInstant]
+
+
+class JobPreviewRecord(JobFields):
+    """What a definition would do; nothing is stored."""
+
+    schedule_text: str
+    next_runs: list[UpcomingInstant]
+    warnings: list[str]
+
+
+class DisableJob(RequestModel):
+    """How to disable a job."""
+
+    reason: str = Field(default="", max_length=500, description="It is shown with the job.")
+    until: GivenTime | None = Field(default=None, description="From then on it runs again.")
+    cancel_running: bool = Field(default=False, description="End what runs now.")
+
+
+class RunJob(RequestModel):
+    """How to run a job now."""
+
+    params: dict[str, str] = Field(default={}, description="Parameters of this run.")
+    dry_run: bool = Field(default=False, description="Only tell what would run.")
+    force: bool = Field(default=False, description="Also where `overlap` does not allow it now.")
+
+
+class JobLog(ResponseModel):
+    """What one run of a job printed."""
+
+    run_id: str
+    lines: list[LogLine]
+    next_line: int
+    complete: bool
+    truncated: bool
+
+
+class JobLogs(ResponseModel):
+    """The runs of a job, and what one of them printed."""
+
+    items: list[RunSummary]
+    next_cursor: str | None
+    total: int | None
+    log: JobLog | None = Field(description="Of the run that is asked for, or of the newest one that began.")
+
+
+JobId = Annotated[str, Path(alias="id", description="Its ID or its name.")]
+JobSort = Literal["name", "next_run_at", "updated_at", "created_at"]
+StreamWord = Literal["all", "stdout", "stderr"]

@@ -1,0 +1,249 @@
+"""The operations on cron jobs."""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from tocsin.features.cron.model import CronJob, JobState
+from tocsin.features.cron.records import due_record, job_record, preview_record
+from tocsin.features.cron.routes.models import (
+    CronJobRecord,
+    CronJobSummary,
+    DisableJob,
+    JobBody,
+    JobId,
+    JobLogs,
+    JobPatch,
+    JobPreviewRecord,
+    JobSort,
+    RunJob,
+    StreamWord,
+    UpcomingJobRun,
+)
+from tocsin.features.cron.routes.problems import pointing_out
+from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.reading import JSON
+from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.runs.document import as_document, log_document, summary_document
+from tocsin.runs.model import RunStatus
+
+MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
+_LAST = 99_999_999_999.0  # after every time
+_PREVIEW: dict[int | str, dict[str, Any]] = {
+    200: {"model": JobPreviewRecord, "description": "With `dry_run=true`: what it would do; nothing is stored."}
+}
+_PLANNED: dict[int | str, dict[str, Any]] = {
+    **RUN_STARTED,
+    200: {
+        "model": RunRecord,
+        "description": "The run, which ended within `Prefer: wait=N`; or what would run, with `dry_run`.",
+    },
+}
+
+
+class CronRoutes:
+    """The operations on cron jobs."""
+
+    def __init__(self, jobs: CronJobs) -> None:
+        self._jobs = jobs
+
+    @operation("GET", "/api/cron/jobs", problems=("validation-failed",), answer=Page[CronJobSummary])
+    async def list_cron_jobs(
+        self,
+        paging: PagingOf,
+        q: Annotated[str, Query(max_length=200, description="Only with this in name, description or command.")] = "",
+        state: Annotated[JobState | None, Query(description="Only in this state.")] = None,
+        tag: Annotated[str, Query(max_length=50, description="Only with this tag.")] = "",
+        sort: Annotated[JobSort, Query(description="The soonest or the newest first, or by name.")] = "name",
+    ) -> Any:
+        """List the jobs."""
+        found = await self._jobs.search(q, state, tag)
+        page, following = paging.cut(sorted(found, key=_KEYS[sort]), _KEYS[sort])
+        records = [await job_record(self._jobs, job, detailed=False) for job in page]
+        return paging.page(records, following, len(found))
+
+    @operation(
+        "POST",
+        "/api/cron/jobs",
+        scope="admin",
+        once=True,
+        problems=("validation-failed", "name-taken"),
+        status=201,
+        answer=CronJobRecord,
+        responses=_PREVIEW,
+    )
+    async def create_cron_job(
+        self,
+        body: JobBody,
+        response: Response,
+        caller: CallerOf,
+        dry_run: Annotated[bool, Query(description="Only tell what it would do.")] = False,
+    ) -> Any:
+        """Store a job; with `dry_run`, only tell when it would run and what may be wrong with it."""
+        with pointing_out(body):
+            if dry_run:
+                return JSONResponse(preview_record(await self._jobs.check(body)))
+            job = await self._jobs.add(body, _who(caller))
+        response.headers["Location"] = f"/api/cron/jobs/{job.id}"
+        return await self._answer(response, job)
+
+    @operation(
+        "GET",
+        "/api/cron/upcoming",
+        extension=True,
+        problems=("validation-failed",),
+        answer=Page[UpcomingJobRun],
+    )
+    async def list_upcoming_cron_runs(
+        self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="Within so many hours.")] = 24
+    ) -> Any:
+        """List what is due, the soonest first."""
+        found = await self._jobs.upcoming(hours, paging.limit + 1, paging.start)
+        following = found[paging.limit - 1].order if len(found) > paging.limit else None
+        return paging.page(map(due_record, found[: paging.limit]), following)
+
+    @operation("GET", "/api/cron/jobs/{id}", problems=("not-found",), answer=CronJobRecord)
+    async def get_cron_job(self, job_id: JobId, response: Response) -> Any:
+        """Return one job, by ID or name."""
+        return await self._answer(response, await self._jobs.get(job_id))
+
+    @operation(
+        "PATCH",
+        "/api/cron/jobs/{id}",
+        scope="admin",
+        problems=("not-found", "conflict", "name-taken", "precondition-failed", "validation-failed"),
+        answer=CronJobRecord,
+        media=(JSON, MERGE_PATCH),
+    )
+    async def change_cron_job(
+        self, request: Request, job_id: JobId, body: JobPatch, response: Response, caller: CallerOf
+    ) -> Any:
+        """Change fields of a job with a JSON Merge Patch, where null is the default; `If-Match` is honoured."""
+        job = await self._jobs.get(job_id)
+        check_unchanged(request, _version(job))
+        with pointing_out(body):
+            job = await self._jobs.patch(job, body, _who(caller))
+        return await self._answer(response, job)
+
+    @operation(
+        "DELETE",
+        "/api/cron/jobs/{id}",
+        scope="admin",
+        problems=("not-found", "conflict", "run-already-active", "precondition-failed", "validation-failed"),
+        status=204,
+        answer=None,
+    )
+    async def delete_cron_job(
+        self,
+        request: Request,
+        job_id: JobId,
+        caller: CallerOf,
+        keep_history: Annotated[bool, Query(description="Keep its runs.")] = True,
+        force: Annotated[bool, Query(description="Also while it runs, which is cancelled first.")] = False,
+    ) -> Response:
+        """Delete a job; `If-Match` is honoured."""
+        job = await self._jobs.get(job_id)
+        check_unchanged(request, _version(job))
+        who = _who(caller)
+        await self._jobs.remove(job.id, who, force=force, keep_history=keep_history, version=job.version)
+        return Response(status_code=204)
+
+    @operation(
+        "POST",
+        "/api/cron/jobs/{id}/enable",
+        scope="run",
+        problems=("not-found", "conflict"),
+        answer=CronJobRecord,
+    )
+    async def enable_cron_job(self, job_id: JobId, response: Response, caller: CallerOf) -> Any:
+        """Let a job run at its times; its failures count anew."""
+        return await self._answer(response, await self._jobs.enable(job_id, _who(caller)))
+
+    @operation(
+        "POST",
+        "/api/cron/jobs/{id}/disable",
+        scope="run",
+        problems=("not-found", "validation-failed"),
+        answer=CronJobRecord,
+    )
+    async def disable_cron_job(
+        self, job_id: JobId, response: Response, caller: CallerOf, body: DisableJob | None = None
+    ) -> Any:
+        """Let a job not run at its times, for good or until a time."""
+        wish, who = body or DisableJob(), _who(caller)
+        with pointing_out({}):
+            job = await self._jobs.disable(job_id, who, wish.reason, wish.until, cancel_running=wish.cancel_running)
+        return await self._answer(response, job)
+
+    @operation(
+        "POST",
+        "/api/cron/jobs/{id}/run",
+        scope="run",
+        once=True,
+        problems=("not-found", "conflict", "run-already-active", "validation-failed"),
+        status=202,
+        answer=RunRecord,
+        responses=_PLANNED,
+    )
+    async def run_cron_job(self, request: Request, job_id: JobId, caller: CallerOf, body: RunJob | None = None) -> Any:
+        """Run a job now, also while it is disabled; its schedule does not change."""
+        wish, who = body or RunJob(), _who(caller)
+        with pointing_out({}):
+            if wish.dry_run:
+                return JSONResponse(as_document(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
+            return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=wish.force))
+
+    @operation("GET", "/api/cron/jobs/{id}/logs", problems=("not-found", "validation-failed"), answer=JobLogs)
+    async def list_cron_job_logs(
+        self,
+        paging: PagingOf,
+        job_id: JobId,
+        run_id: Annotated[str, Query(max_length=100, description="The log of this run, not of the newest.")] = "",
+        status: Annotated[list[RunStatus] | None, Query(description="Only such runs; may be repeated.")] = None,
+        tail: Annotated[int, Query(ge=1, le=1000, description="The last so many lines.")] = 200,
+        stream: Annotated[StreamWord, Query(description="Lines of one stream.")] = "all",
+        ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
+    ) -> Any:
+        """List the runs of a job, the newest first, with the end of the log of one of them."""
+        job = await self._jobs.get(job_id)
+        found = await self._jobs.runs_of(job, status or (), paging.limit, paging.start)
+        newest = found if not paging.start else await self._jobs.runs_of(job, status or (), paging.limit)
+        chosen = await self._jobs.run_of(job, run_id) if run_id else None
+        chosen = chosen or next((run for run in newest.items if run.started_at is not None), None)
+        log = None
+        if chosen:
+            wanted = "" if stream == "all" else stream
+            page = await self._jobs.runs().log(chosen.id, stream=wanted, tail=tail, ansi=ansi)
+            log = {"run_id": chosen.id, **log_document(page)}
+        return {**paging.page(map(summary_document, found.items), found.next_cursor), "log": log}
+
+    async def _answer(self, response: Response, job: CronJob) -> Any:
+        return tag(response, await job_record(self._jobs, job), _version(job))
+
+
+def cron_operations(jobs: CronJobs) -> Operations:
+    """Return the operations."""
+    return Operations("cron", CronRoutes(jobs))
+
+
+_KEYS = {
+    "name": lambda job: job.name,
+    "next_run_at": lambda job: f"{_LAST if job.next_at is None else job.next_at:017.3f} {job.id}",
+    "updated_at": lambda job: f"{_LAST - job.updated_at:017.3f} {job.id}",
+    "created_at": lambda job: f"{_LAST - job.created_at:017.3f} {job.id}",
+}
+
+
+def _version(job: CronJob) -> object:
+    return job.id, job.version
+
+
+def _who(caller: Caller) -> Actor:
+    return Actor(caller.source, actor_of(caller))

@@ -1,0 +1,294 @@
+"""The operations on cron jobs, as a program calls them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.features.cron.conftest import Crontab
+from tests.waiting import eventually
+
+from tocsin.features.cron.model import KIND
+from tocsin.testing.dashboard import DashboardClient, open_dashboard
+
+JOB = {
+    "name": "disk-check",
+    "schedule": "*/15 * * * *",
+    "timezone": "Europe/Berlin",
+    "command": "echo used",
+    "output_on": "failure",
+    "timeout_seconds": 60,
+}
+
+
+@pytest.fixture
+async def client(crontab: Crontab) -> AsyncIterator[DashboardClient]:
+    async with open_dashboard(crontab.bench.app) as client:
+        yield client
+
+
+async def made(client: DashboardClient, **fields: object) -> dict:
+    answer = await client.post("/api/cron/jobs", {**JOB, **fields})
+    assert answer.status == 201, answer.body
+    return answer.json()
+
+
+def actions(crontab: Crontab) -> list[str]:
+    return [entry.action for entry in crontab.bench.audit()]
+
+
+async def test_a_job_is_stored_with_where_it_is_and_all_its_fields(client: DashboardClient, crontab: Crontab):
+    answer = await client.post("/api/cron/jobs", JOB)
+    job = answer.json()
+    assert (answer.status, answer.headers["location"]) == (201, f"/api/cron/jobs/{job['id']}")
+    got = await client.get(answer.headers["location"])
+    assert (got.json(), got.headers["etag"]) == (job, answer.headers["etag"])
+    assert {name: job[name] for name in JOB} == JOB
+    assert job["retry"] == {
+        "max_attempts": 1, "delay_seconds": 60, "backoff": 2.0, "max_delay_seconds": 3600, "on_exit_codes": [],
+    }  # fmt: skip
+    assert (job["state"], job["created_by"], job["last_run"]) == ("scheduled", "admin", None)
+    assert job["schedule_text"].endswith("Europe/Berlin")
+    assert job["next_runs"][0]["at"] == job["next_run_at"] == "2026-11-20T12:15:00.000Z"
+    assert len(job["next_runs"]) == 5
+    [entry] = crontab.bench.audit()
+    assert (entry.action, entry.source, entry.metadata["actor"]) == ("cron.add", "dashboard", "admin")
+    [listed] = (await client.get("/api/cron/jobs")).json()["items"]
+    assert listed == {name: value for name, value in job.items() if name != "next_runs"}
+
+
+async def test_all_mistakes_are_told_at_once_in_the_order_of_the_body(client: DashboardClient, crontab: Crontab):
+    answer = await client.post("/api/cron/jobs", {"name": "x", "schedule": "61 * * * *", "comand": "df"})
+    found = answer.json()
+    assert (answer.status, found["code"], found["detail"]) == (422, "validation-failed", "3 fields need attention")
+    assert found["errors"] == [
+        {"pointer": "#/schedule", "code": "bad-cron", "detail": "minute 61 is outside 0-59", "field": "minute"},
+        {"pointer": "#/comand", "code": "unknown-key", "detail": "Unknown field", "suggestion": "command"},
+        {"pointer": "#/command", "code": "missing-key", "detail": "Required"},
+    ]
+    assert actions(crontab) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "code"),
+    [
+        ({"timezone": "Mars/Olympus"}, "#/timezone", "bad-zone"),
+        ({"output": "nobody"}, "#/output", "bad-value"),
+        ({"retry": {"max_attempts": 0}}, "#/retry/max_attempts", "bad-value"),
+        ({"schedule": "at 2020-01-01T00:00"}, "#/schedule", "bad-value"),
+        ({"timeout_seconds": "60"}, "#/timeout_seconds", "wrong-type"),
+        ({"type": "message"}, "#/type", "bad-value"),
+        ({"state": "paused"}, "#/state", "unknown-key"),
+    ],
+    ids=str,
+)
+async def test_a_mistake_points_at_its_field(client: DashboardClient, fields: dict, pointer: str, code: str):
+    for query in ("", "?dry_run=true"):
+        answer = await client.post(f"/api/cron/jobs{query}", {**JOB, **fields})
+        assert (answer.status, answer.json()["code"]) == (422, "validation-failed")
+        [error] = answer.json()["errors"]
+        assert (error["pointer"], error["code"]) == (pointer, code)
+
+
+async def test_a_name_is_taken_once(client: DashboardClient):
+    await made(client)
+    answer = await client.post("/api/cron/jobs", JOB)
+    assert (answer.status, answer.json()["code"]) == (409, "name-taken")
+
+
+async def test_a_dry_run_tells_the_next_runs_and_warnings_and_stores_nothing(client: DashboardClient, crontab: Crontab):
+    body = {**JOB, "schedule": "30 2 29 3 1", "jitter_seconds": 60, "type": "workflow", "command": "absent"}
+    answer = await client.post("/api/cron/jobs?dry_run=true", body)
+    found = answer.json()
+    assert (answer.status, len(found["next_runs"])) == (200, 5)
+    assert found["schedule_text"] == "At 02:30 on the 29th day of month or on Monday in March, Europe/Berlin"
+    assert found["warnings"] == [
+        "it is due on days that the day of month or the day of week names: either is enough",
+        "each run starts up to 1 min later, always by the same delay",
+        "`output_on` has no effect without `output`",
+        "there is no workflow 'absent' now",
+    ]
+    assert (await client.get("/api/cron/jobs")).json()["total"] == 0
+    assert actions(crontab) == []
+    await made(client)
+    again = (await client.post("/api/cron/jobs?dry_run=true", JOB)).json()
+    assert "there is a job disk-check already" in again["warnings"]
+
+
+async def test_a_merge_patch_changes_what_it_names_and_null_is_the_default(client: DashboardClient, crontab: Crontab):
+    job = await made(client, env={"A": "1", "B": "2"}, retry={"max_attempts": 3, "delay_seconds": 5})
+    path = f"/api/cron/jobs/{job['id']}"
+    patch = {"timeout_seconds": None, "env": {"A": None}, "retry": {"delay_seconds": 9}, "tags": ["disk"]}
+    answer = await client.call("PATCH", path, patch, headers={"Content-Type": "application/merge-patch+json"})
+    found = answer.json()
+    assert (answer.status, found["timeout_seconds"], found["env"]) == (200, 3600, {"B": "2"})
+    assert (found["retry"]["max_attempts"], found["retry"]["delay_seconds"], found["tags"]) == (3, 9, ["disk"])
+    assert actions(crontab) == ["cron.add", "cron.edit"]
+    wrong = await client.call("PATCH", path, {"schedule": "* * *", "comand": "df"})
+    assert [error["pointer"] for error in wrong.json()["errors"]] == ["#/schedule", "#/comand"]
+    missing = await client.call("PATCH", path, {"command": None})
+    assert [(error["pointer"], error["code"]) for error in missing.json()["errors"]] == [("#/command", "missing-key")]
+    other = await made(client, name="other")
+    taken = await client.call("PATCH", path, {"name": other["name"]})
+    assert (taken.status, taken.json()["code"]) == (409, "name-taken")
+
+
+async def test_what_was_changed_since_is_neither_changed_nor_deleted(client: DashboardClient):
+    path = f"/api/cron/jobs/{(await made(client))['id']}"
+    read = (await client.get(path)).headers["etag"]
+    assert (await client.call("PATCH", path, {"tags": ["a"]}, headers={"If-Match": read})).status == 200
+    for method, body in (("PATCH", {"tags": ["b"]}), ("DELETE", None)):
+        answer = await client.call(method, path, body, headers={"If-Match": read})
+        assert (answer.status, answer.json()["code"]) == (412, "precondition-failed")
+    assert (await client.get(path)).json()["tags"] == ["a"]
+
+
+async def test_a_job_is_disabled_with_a_reason_and_enabled_again(client: DashboardClient, crontab: Crontab):
+    path = f"/api/cron/jobs/{(await made(client))['id']}"
+    paused = (await client.post(f"{path}/disable", {"reason": "move", "until": "2026-12-01T09:00:00Z"})).json()
+    assert (paused["state"], paused["paused_reason"]) == ("paused", "move")
+    assert paused["paused_until"] == "2026-12-01T09:00:00.000Z"
+    assert (await client.post(f"{path}/enable")).json()["state"] == "scheduled"
+    late = await client.post(f"{path}/disable", {"until": "2020-01-01T00:00:00Z"})
+    assert [error["pointer"] for error in late.json()["errors"]] == ["#/until"]
+    assert actions(crontab) == ["cron.add", "cron.disable", "cron.enable"]
+    assert (await client.post(f"{path}/disable")).json()["enabled"] is False
+    patched = await client.call("PATCH", path, {"enabled": True})
+    assert patched.json()["state"] == "scheduled"
+
+
+async def test_a_run_is_awaited_recorded_and_in_the_logs(client: DashboardClient, crontab: Crontab):
+    job = await made(client, params={"a": "1"})
+    path = f"/api/cron/jobs/{job['id']}"
+    await client.post(f"{path}/disable")
+    answer = await client.post(f"{path}/run", {"params": {"b": "2"}}, Prefer="wait=20")
+    run = answer.json()
+    assert (answer.status, answer.headers["location"]) == (200, f"/api/runs/{run['id']}")
+    assert (run["kind"], run["subject_id"], run["trigger"], run["actor"]) == ("cron", job["id"], "manual", "admin")
+    assert (run["status"], run["exit_code"], run["params"]) == ("succeeded", 0, {"a": "1", "b": "2"})
+    await eventually(lambda: crontab.bench.audit("cron.execute"))
+    [entry] = crontab.bench.audit("cron.execute")
+    assert (entry.source, entry.metadata["actor"], entry.metadata["run"]) == ("dashboard", "admin", run["id"])
+    after = (await client.get(path)).json()
+    assert (after["last_run"]["id"], after["next_run_at"], after["success_rate_30d"]) == (run["id"], None, 1.0)
+    logs = (await client.get(f"{path}/logs")).json()
+    assert [item["id"] for item in logs["items"]] == [run["id"]]
+    assert [(line["stream"], line["text"]) for line in logs["log"]["lines"]] == [("stdout", "used")]
+    assert (logs["log"]["run_id"], logs["log"]["complete"]) == (run["id"], True)
+    assert (await client.get(f"{path}/logs?stream=stderr&tail=5")).json()["log"]["lines"] == []
+    assert (await client.get(f"{path}/logs?status=failed")).json()["items"] == []
+    other = await made(client, name="other")
+    assert (await client.get(f"/api/cron/jobs/{other['id']}/logs")).json()["log"] is None
+    assert (await client.get(f"/api/cron/jobs/{other['id']}/logs?run_id={run['id']}")).status == 404
+
+
+async def test_a_dry_run_of_a_run_says_what_would_be_run(client: DashboardClient, crontab: Crontab):
+    path = f"/api/cron/jobs/{(await made(client))['id']}"
+    answer = await client.post(f"{path}/run", {"dry_run": True, "params": {"b": "2"}})
+    run = answer.json()
+    assert (answer.status, run["dry_run"], run["output"]["tail"]) == (200, True, "echo used")
+    assert (await client.get(f"/api/runs/{run['id']}")).status == 404
+    assert (await crontab.runs("disk-check"), actions(crontab)) == ([], ["cron.add"])
+
+
+async def test_what_runs_is_neither_run_again_nor_deleted_unless_forced(client: DashboardClient, crontab: Crontab):
+    gate = crontab.gate("here")
+    job = await made(client, command=gate.command)
+    path = f"/api/cron/jobs/{job['id']}"
+    begun = await client.post(f"{path}/run")
+    assert (begun.status, begun.json()["status"]) == (202, "running")
+    assert (await client.get("/api/cron/jobs?state=running")).json()["total"] == 1
+    for method, at, body in (
+        ("POST", f"{path}/run", None),
+        ("POST", f"{path}/run", {"dry_run": True}),
+        ("DELETE", path, None),
+    ):
+        answer = await client.call(method, at, body)
+        assert (answer.status, answer.json()["code"]) == (409, "run-already-active")
+    deleted = await client.call("DELETE", f"{path}?force=true&keep_history=false")
+    assert (deleted.status, deleted.body) == (204, b"")
+    assert (await client.get(path)).status == 404
+    assert (await crontab.jobs.runs().search(KIND, job["id"])).items == ()
+    assert [entry.metadata["history"] for entry in crontab.bench.audit("cron.remove")] == ["deleted"]
+
+
+async def test_disabling_ends_what_runs_where_asked(client: DashboardClient, crontab: Crontab):
+    job = await made(client, command=crontab.gate("here").command)
+    await client.post(f"/api/cron/jobs/{job['id']}/run")
+    await client.post(f"/api/cron/jobs/{job['id']}/disable", {"cancel_running": True})
+
+    async def cancelled() -> bool:
+        return await crontab.statuses("disk-check") == ["cancelled"]
+
+    await eventually(cancelled)
+
+
+async def test_history_stays_unless_told_otherwise(client: DashboardClient, crontab: Crontab):
+    job = await made(client)
+    await client.post(f"/api/cron/jobs/{job['id']}/run", Prefer="wait=20")
+    await client.call("DELETE", f"/api/cron/jobs/{job['id']}")
+    assert len((await crontab.jobs.runs().search(KIND, job["id"])).items) == 1
+
+
+async def test_jobs_are_filtered_sorted_and_paged(client: DashboardClient):
+    await made(client, name="a", schedule="0 18 * * *", tags=["x"])
+    await made(client, name="b", description="Backup")
+    await made(client, name="c", command="backup.sh", schedule="0 17 * * *", tags=["x", "y"])
+
+    async def names(query: str) -> list[str]:
+        return [item["name"] for item in (await client.get(f"/api/cron/jobs?{query}")).json()["items"]]
+
+    assert await names("q=BACKUP") == ["b", "c"]
+    assert await names("tag=x") == ["a", "c"]
+    assert await names("state=paused") == []
+    assert await names("sort=next_run_at") == ["b", "c", "a"]
+    assert await names("sort=created_at&limit=1") == await names("sort=updated_at&limit=1")
+    first = (await client.get("/api/cron/jobs?limit=2")).json()
+    assert (len(first["items"]), first["total"]) == (2, 3)
+    assert await names(f"limit=2&cursor={first['next_cursor']}") == ["c"]
+    assert (await client.get("/api/cron/jobs?state=gone")).json()["errors"][0]["parameter"] == "state"
+
+
+async def test_what_is_due_comes_in_order_and_in_pages(client: DashboardClient):
+    a, b = await made(client, name="a", schedule="0 * * * *"), await made(client, name="b", schedule="30,0 * * * *")
+    first = (await client.get("/api/cron/upcoming?hours=2&limit=3")).json()
+    second = (await client.get(f"/api/cron/upcoming?hours=2&limit=3&cursor={first['next_cursor']}")).json()
+    found = [(item["at"][11:16], item["name"]) for item in [*first["items"], *second["items"]]]
+    assert found == [("12:30", "b"), ("13:00", "a"), ("13:00", "b"), ("13:30", "b"), ("14:00", "a"), ("14:00", "b")]
+    assert second["next_cursor"] is None
+    assert first["items"][1]["job_id"] == a["id"] != b["id"]
+
+
+async def test_a_job_of_a_file_is_shown_and_is_changed_in_its_file(client: DashboardClient, crontab: Crontab):
+    folder = crontab.jobs.files.folder
+    folder.mkdir()
+    (folder / "good.yaml").write_text("schedule: '@daily'\ncommand: 'true'\n")
+    (folder / "bad.yaml").write_text("schedule: '61 * * * *'\ncommand: 'true'\n")
+    items = (await client.get("/api/cron/jobs")).json()["items"]
+    assert [(item["name"], item["state"], item["file"]) for item in items] == [
+        ("bad", "invalid", "bad.yaml"),
+        ("good", "scheduled", "good.yaml"),
+    ]
+    assert "minute 61" in items[0]["problem"]
+    for method in ("PATCH", "DELETE"):
+        answer = await client.call(method, "/api/cron/jobs/good", {"tags": []} if method == "PATCH" else None)
+        assert (answer.status, answer.json()["code"]) == (409, "conflict")
+        assert "good.yaml" in answer.json()["detail"]
+    assert (await client.post("/api/cron/jobs/bad/enable")).status == 409
+    assert (await client.post("/api/cron/jobs/bad/run")).status == 409
+    assert (await client.post("/api/cron/jobs/good/disable")).json()["enabled"] is False
+
+
+async def test_a_job_that_there_is_not_is_404(client: DashboardClient):
+    for method, path in (
+        ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/logs"),
+        ("POST", "/enable"), ("POST", "/disable"), ("POST", "/run"),
+    ):  # fmt: skip
+        answer = await client.call(method, f"/api/cron/jobs/absent{path}", {} if method in {"PATCH", "POST"} else None)
+        assert (answer.status, answer.json()["code"]) == (404, "not-found")
+
+
+async def test_definitions_take_the_scope_admin_and_runs_the_scope_run(client: DashboardClient):
+    job = await made(client)
+    client.scopes = frozenset({"read", "run"})
+    assert (await client.post("/api/cron/jobs", JOB)).status == 403
+    assert (await client.call("PATCH", f"/api/cron/jobs/{job['id']}", {})).status == 403
+    assert (await client.post(f"/api/cron/jobs/{job['id']}/enable")).status == 200
