@@ -4,13 +4,14 @@ import asyncio
 import os
 
 from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.features.cron.scheduler import Scheduler
 
 
 async def main() -> None:
     settings, installed = load_settings()
     async with open_app(settings, installed, direct_transport) as app:
         await app.runs().recover()
-        [scheduler] = app.features.schedulers()
+        [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
         os.write(1, b"ready\n")
         await scheduler.run()
 
