@@ -86,7 +86,7 @@ def make_app(
     storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
     monitoring = Monitoring(ChannelWatch(clock), metrics or Metrics())
     tools = Tools(transport, clock)
-    return assemble(settings, installed, tools=lambda: tools, storage=storage, monitoring=monitoring)
+    return assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock, monitoring=monitoring)
 
 
 @pytest.fixture

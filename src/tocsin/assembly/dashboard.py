@@ -1,12 +1,15 @@
 """Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+from tocsin.core.errors import ConfigError, TocsinError
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
+    from tocsin.core.audit.chain import Verification
+    from tocsin.messaging.outbound.caller import Caller
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
 
@@ -35,10 +38,27 @@ def dashboard_of(
 
 def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdates") -> "list[Operations]":
     from tocsin.assembly.abilities import run_control_of
-    from tocsin.assembly.status import status_report
-    from tocsin.web.dashboard.operations.health import HealthReports, health_operations
+    from tocsin.web.dashboard.operations.access import access_operations
+    from tocsin.web.dashboard.operations.audit import audit_operations
+    from tocsin.web.dashboard.operations.deliveries import delivery_operations
     from tocsin.web.dashboard.operations.runs import run_operations
     from tocsin.web.dashboard.operations.stream import stream_operations
+
+    return [
+        _health(app, draining),
+        run_operations(app.runs, lambda: run_control_of(app)),
+        _messaging(app),
+        delivery_operations(app.outbox, app.registry),
+        audit_operations(app.audit, lambda: _verify(app)),
+        _settings(app),
+        access_operations(BotDoor(app)),
+        stream_operations(live),
+    ]
+
+
+def _health(app: "App", draining: Callable[[], bool]) -> "Operations":
+    from tocsin.assembly.status import status_report
+    from tocsin.web.dashboard.operations.health import HealthReports, health_operations
 
     started = app.clock.monotonic()
 
@@ -48,12 +68,7 @@ def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdate
     async def ready() -> dict[str, bool]:
         return {"audit": not app.audit.problem, "queue": await _is_queue_fine(app)}
 
-    reports = HealthReports(status=status, ready=ready, draining=draining, clock=app.clock)
-    return [
-        health_operations(reports),
-        run_operations(app.runs, lambda: run_control_of(app)),
-        stream_operations(live),
-    ]
+    return health_operations(HealthReports(status=status, ready=ready, draining=draining, clock=app.clock))
 
 
 async def _is_queue_fine(app: "App") -> bool:
@@ -61,3 +76,83 @@ async def _is_queue_fine(app: "App") -> bool:
         return (await app.outbox.store.health()).ok
     except TocsinError:
         return False
+
+
+def _messaging(app: "App") -> "Operations":
+    from tocsin.assembly.program import checked_profiles
+    from tocsin.web.dashboard.operations.messaging import MessagingParts, messaging_operations
+
+    return messaging_operations(
+        MessagingParts(
+            settings=app.settings,
+            clock=app.clock,
+            audit=app.audit,
+            registry=app.registry,
+            messenger=app.messenger,
+            outbox=app.outbox,
+            profiles=lambda: checked_profiles(app),
+            profile_uses=app.features.profile_uses,
+        )
+    )
+
+
+def _settings(app: "App") -> "Operations":
+    from tocsin.assembly.integrations import integrations_of
+    from tocsin.scheduling.zones import system_zone
+    from tocsin.web.dashboard.operations.settings import SettingsParts, settings_operations
+
+    return settings_operations(
+        SettingsParts(
+            settings=app.settings,
+            clock=app.clock,
+            timezone=system_zone,
+            integrations=lambda: integrations_of(app),
+        )
+    )
+
+
+def _verify(app: "App") -> "Verification":
+    """Check the chain of the audit log, with what was noted elsewhere."""
+    from dataclasses import replace
+
+    from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
+
+    noted, unread = noted_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
+    found = app.audit.log.verify(keep_since=kept_since(app.settings[AUDIT_KEEP_DAYS]), anchors=noted)
+    return replace(found, problems=(*found.problems, *unread))
+
+
+class BotDoor:
+    """Who may talk to the bot, as the dashboard lists and changes it."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+
+    async def listing(self) -> Sequence[Mapping[str, Any]]:
+        """Return the record of every known chat."""
+        from tocsin.bot.door.access import chat_document
+
+        access, _ = self._open("dashboard")
+        return [chat_document(chat) for chat in await access.listing()]
+
+    async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
+        """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
+        access, channel = self._open(caller.source, caller)
+        try:
+            known = channel.variables.admin.parse(chat_id)
+        except ValueError as error:
+            raise ConfigError(f"the ID of the chat is not valid: it must be {error}") from None
+        change = await getattr(access, what)(known, caller)
+        return {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}
+
+    def _open(self, source: str, caller: "Caller | None" = None) -> tuple[Any, Any]:
+        from tocsin.assembly.bot import build_access, conversation_of, shown_by, tell_through
+        from tocsin.bot.settings import BotSettings
+        from tocsin.messaging.outbound.caller import Caller
+
+        app = self._app
+        channel = conversation_of(app.registry)
+        settings = BotSettings.of(app.settings, channel.variables)
+        tell = tell_through(app.outbox, caller or Caller(source), channel.name)
+        shown = shown_by(app.outbox, channel)
+        return build_access(settings, app.database, app.clock, app.audit, tell, shown), channel

@@ -13,7 +13,7 @@ from tocsin.features.contract import Feature, LiveTopic, load
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, SubsystemStatus
+    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, ProfileUse, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRun
@@ -151,6 +151,14 @@ class OpenFeatures:
         except TocsinError as error:
             return SubsystemStatus(SubsystemState.ERROR, error.sentence())
         return status
+
+    async def profile_uses(self) -> "list[ProfileUse]":
+        """Return what sends to notification profiles."""
+        found: list[ProfileUse] = []
+        for name, feature in self.known.items():
+            if feature.profile_uses:
+                found += await load(feature.profile_uses)(self.opened(name))
+        return found
 
     async def start(self) -> None:
         """Do what features do once when services start."""

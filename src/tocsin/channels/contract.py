@@ -241,13 +241,19 @@ class OutboundAdapter(ABC):
     @final
     async def test_connection(self) -> SendResult:
         """Verify the credentials without sending; never raises."""
+        return (await self.try_connection()).result
+
+    @final
+    async def try_connection(self) -> Receipt:
+        """Do the same, and return the failure, too."""
         kind = self.spec.kind
         try:
             async with _timeout(self.spec.test_timeout_s):
                 name = await self.probe()
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            return SendResult(False, kind, "", error=self._explain(failure_of(error)))
-        return SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
+            failure = failure_of(error)
+            return Receipt(SendResult(False, kind, "", error=self._explain(failure)), failure=failure)
+        return Receipt(SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}")))
 
     @final
     async def transmit(

@@ -80,9 +80,8 @@ class DeliveryStatus(StrEnum):
 
 OPEN = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING, DeliveryStatus.RETRY_WAIT})
 WAITING = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT})
-REPLAYABLE = frozenset(
-    {DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN, DeliveryStatus.EXPIRED, DeliveryStatus.CANCELLED}
-)
+FAILED = frozenset({DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN, DeliveryStatus.EXPIRED})
+REPLAYABLE = FAILED | {DeliveryStatus.CANCELLED}
 
 
 class Policy(StrEnum):

@@ -85,6 +85,15 @@ class DeliveryHold:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelFigures:
+    """What became of a channel's deliveries since some time."""
+
+    sent: int = 0
+    failed: int = 0
+    last_sent_at: float | None = None  # Unix seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """Whether the store keeps deliveries safe; `problems` are sentences for the operator."""
 
@@ -176,6 +185,10 @@ class DeliveryStore(Protocol):
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         """Return the number of deliveries in each state."""
+        ...
+
+    async def figures(self, since: float) -> dict[str, ChannelFigures]:
+        """Return by channel what became of the deliveries that were created since."""
         ...
 
     async def prune(self, before: float) -> int:

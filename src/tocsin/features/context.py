@@ -261,6 +261,14 @@ class ListSchedules(Protocol):
         ...
 
 
+class ProfileUse(NamedTuple):
+    """Something that sends to a notification profile."""
+
+    profile: str
+    kind: str  # such as cron or workflow
+    name: str
+
+
 class SecretNames(Protocol):
     """Lists the names of the vault's secrets, never a value."""
 

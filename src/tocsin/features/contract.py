@@ -105,6 +105,7 @@ class Feature:
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
     starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
     subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started
+    profile_uses: Name = ""  # async: lists what sends to notification profiles, as `ProfileUse`s
 
     @property
     def label(self) -> str:

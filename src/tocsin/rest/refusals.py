@@ -19,6 +19,7 @@ MAX_KEY = 100
 # What services raise, where the code of the error is not that of the problem.
 _CODES = {
     "ability-missing": "not-ready",
+    "access-failed": "conflict",
     "ambiguous-id": "not-found",
     "audit-failed": "not-ready",
     "bad-entry": "validation-failed",

@@ -1,5 +1,6 @@
 """The dashboard of a data directory, called in this process as a client calls it over HTTP."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -77,7 +78,9 @@ class DashboardClient:
         waiting = [{"type": "http.request", "body": raw, "more_body": False}]
 
         async def receive() -> dict[str, Any]:
-            return waiting.pop() if waiting else {"type": "http.disconnect"}
+            if not waiting:
+                await asyncio.Event().wait()  # the client stays
+            return waiting.pop()
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)

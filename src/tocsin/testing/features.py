@@ -80,6 +80,7 @@ async def open_feature(
         return replace(usual, can=replace(usual.can, **{"notify": collect, "tell_operator": no_chat, **(can or {})}))
 
     features = OpenFeatures(installed.features, settings, context)
+    app = replace(app, features=features)
     try:
         yield FeatureBench(feature, app, features, notices)
     finally:

@@ -15,6 +15,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import timestamp
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 
@@ -54,6 +55,17 @@ class Listed:
     origin: str  # setting, runtime
     details: Mapping[str, str]
     changed_at: float | None = None
+
+
+def chat_document(chat: Listed) -> dict[str, object]:
+    """Return the record of a chat as a dictionary."""
+    return {
+        "chat_id": chat.chat_id,
+        "state": str(chat.state),
+        "origin": chat.origin,
+        "changed_at": timestamp(chat.changed_at) if chat.changed_at else None,
+        "details": dict(chat.details),
+    }
 
 
 class Access:

@@ -2,10 +2,8 @@
 
 import argparse
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
@@ -16,7 +14,7 @@ from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 
 if TYPE_CHECKING:
-    from tocsin.core.audit.chain import ChainIssue, Verification
+    from tocsin.core.audit.chain import Verification
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +59,11 @@ def _search(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
+    from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
+
     log = AuditLog(settings.data_dir / "audit.log")
-    noted, unread = _noted(settings.data_dir, settings[AUDIT_ANCHOR])
-    verification = _verified(log, _keep_since(settings[AUDIT_KEEP_DAYS]), [*arguments.anchor, *noted], out)
+    noted, unread = noted_anchors(settings.data_dir, settings[AUDIT_ANCHOR])
+    verification = _verified(log, kept_since(settings[AUDIT_KEEP_DAYS]), [*arguments.anchor, *noted], out)
     verification = replace(verification, problems=(*verification.problems, *unread))
     if out.as_json:
         problems = [problem._asdict() for problem in verification.problems]
@@ -79,26 +79,6 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
     return DONE if verification.ok else FAILED
 
 
-def _noted(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
-    """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
-    from tocsin.core.audit.chain import ChainIssue
-    from tocsin.messaging.outbound.audit_anchor import STATE_FILE, read_anchors
-
-    anchors: list[Anchor] = []
-    problems = []
-    state = data_dir / STATE_FILE
-    for path in (state, *([Path(destination)] if destination.startswith("/") else [])):
-        try:
-            anchors = read_anchors(path) + anchors
-        except OSError as error:
-            # Nothing was noted yet: the files are made with the first anchor.
-            if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
-                continue
-            reason = f"should hold anchors, and cannot be read: {error.strerror or type(error).__name__}"
-            problems.append(ChainIssue(0, reason, str(path)))
-    return anchors, problems
-
-
 def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> "Verification":
     """Verify a log; show progress on a terminal."""
     import asyncio
@@ -108,11 +88,6 @@ def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Co
         return await out.while_waiting("Verifying the audit log …", check)
 
     return asyncio.run(work())
-
-
-def _keep_since(days: int) -> str:
-    """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""
 
 
 def _show(entries: Sequence[AuditEntry], out: Console) -> int:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tocsin.assembly.bot import build_access, conversation_of, shown_by, tell_through
 from tocsin.assembly.program import DATABASE_FILE, App
-from tocsin.bot.door.access import Access, Change, Listed, labelled
+from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.settings import BotSettings
 from tocsin.channels.conversation import ConversationAdapter
@@ -59,7 +59,7 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     chats = _with_access(options, out, lambda access, _: access.listing())
     if out.as_json:
-        out.document([_document(chat) for chat in chats])
+        out.document([chat_document(chat) for chat in chats])
     else:
         out.table(("chat", "state", "from", "since", "who"), [_row(chat) for chat in chats])
     return DONE
@@ -69,16 +69,6 @@ def _row(chat: Listed) -> tuple[str, ...]:
     since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
     who = ", ".join(labelled(chat.details))
     return chat.chat_id, str(chat.state), chat.origin, since, who
-
-
-def _document(chat: Listed) -> dict[str, object]:
-    return {
-        "chat_id": chat.chat_id,
-        "state": str(chat.state),
-        "origin": chat.origin,
-        "changed_at": timestamp(chat.changed_at) if chat.changed_at else None,
-        "details": dict(chat.details),
-    }
 
 
 def _change(arguments: argparse.Namespace, options: Options, out: Console) -> int:

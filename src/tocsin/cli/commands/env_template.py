@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tocsin.channels.contract import ChannelSpec
+from tocsin.core.config.spelling import spelled
 from tocsin.core.config.variables import CORE_VARIABLES, Variable
 from tocsin.features.contract import Feature
 
@@ -27,17 +28,6 @@ def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], valu
 def default_text(variable: Variable[Any]) -> str:
     """Return a variable's default as it would be written down."""
     return variable.shown_default or spelled(variable.default)
-
-
-def spelled(value: object) -> str:
-    """Return the value of a setting as a person would write it into a `.env` file."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, frozenset):  # it has no order; short ones first reads well for numbers
-        return ", ".join(sorted(map(str, value), key=lambda text: (len(text), text)))
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _block(title: str, variables: Iterable[Variable[Any]], values: Mapping[str, str]) -> Iterator[str]:

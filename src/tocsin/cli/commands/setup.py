@@ -9,7 +9,6 @@ from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, Variable
 from tocsin.core.errors import ConfigError
-from tocsin.core.text.redaction import MASK
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
@@ -93,14 +92,16 @@ def _quoted(value: str) -> str:
 
 
 def _config_show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    from tocsin.core.config.spelling import shown
+
     settings, _ = open_settings(options, out)
     told = {DATA_DIR.name, *settings.sources}
-    shown = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
+    chosen = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
     if out.as_json:
-        out.document([_document(settings, variable) for variable in shown])
+        out.document([_document(settings, variable) for variable in chosen])
         out.tell_doubts()
         return DONE
-    rows = [(v.name, _shown(settings, v), settings.sources.get(v.name, "default")) for v in shown]
+    rows = [(v.name, shown(settings, v), settings.sources.get(v.name, "default")) for v in chosen]
     out.table(("setting", "value", "source"), rows)
     if not arguments.all:
         out.note("`--all` also shows the settings that have their default")
@@ -109,27 +110,15 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
 
 
 def _document(settings: Settings, variable: Variable[object]) -> dict[str, object]:
+    from tocsin.core.config.spelling import shown
+
     return {
         "name": variable.name,
-        "value": _shown(settings, variable),
+        "value": shown(settings, variable),
         "source": settings.sources.get(variable.name, "default"),
         "secret": variable.secret,
         "description": variable.doc,
     }
-
-
-def _shown(settings: Settings, variable: Variable[object]) -> str:
-    from tocsin.cli.commands.env_template import spelled
-
-    if variable.name == DATA_DIR.name:
-        return str(settings.data_dir)
-    value = settings[variable]
-    if variable.secret:
-        return MASK if value else ""
-    if variable.name not in settings.sources and variable.shown_default:
-        return variable.shown_default
-    # What means "none of it" inside, such as REDIS_URL=off, is shown in the word that was written.
-    return spelled(value) or next((text for layer in settings.layers if (text := layer.values.get(variable.name))), "")
 
 
 def _completion(arguments: argparse.Namespace, options: Options, out: Console) -> int:

@@ -12,6 +12,7 @@ from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import (
+    FAILED,
     LEASE_S,
     REPLAYABLE,
     WAITING,
@@ -39,6 +40,7 @@ from tocsin.delivery.store import (
     ONLY_CANCELS,
     ONLY_REPLAYS,
     ONLY_RETRIES,
+    ChannelFigures,
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
@@ -224,6 +226,17 @@ class RedisStore:
         answer = await self._client.run(scripts.COUNT, [self._prefix], statuses)
         return dict(zip(statuses, answer, strict=True))
 
+    async def figures(self, since: float) -> dict[str, ChannelFigures]:
+        found: dict[str, ChannelFigures] = {}
+        query = DeliveryFilter(since=since, limit=SCAN_CHUNK)
+        while True:
+            page = await self._search(query)
+            for delivery in page.items:
+                found[delivery.channel] = _counted(found.get(delivery.channel, ChannelFigures()), delivery)
+            if not page.next_cursor:
+                return found
+            query = replace(query, cursor=page.next_cursor)
+
     async def prune(self, before: float) -> int:
         forgotten = 0
         while count := int((await self._run(scripts.PRUNE, [micro(before), PRUNE_BATCH]))[0]):
@@ -321,3 +334,10 @@ def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
     if not answers[0]:
         raise not_allowed(id_, delivery.status, hint)
     return delivery
+
+
+def _counted(figures: ChannelFigures, delivery: Delivery) -> ChannelFigures:
+    if delivery.status is DeliveryStatus.SENT:
+        last = max(figures.last_sent_at or 0.0, delivery.finished_at or 0.0)
+        return replace(figures, sent=figures.sent + 1, last_sent_at=last)
+    return replace(figures, failed=figures.failed + 1) if delivery.status in FAILED else figures

@@ -32,6 +32,7 @@ from tocsin.delivery.store import (
     ONLY_CANCELS,
     ONLY_REPLAYS,
     ONLY_RETRIES,
+    ChannelFigures,
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
@@ -228,6 +229,15 @@ class SqliteStore:
         sql = "SELECT status, count(*) FROM deliveries GROUP BY status"
         found = await self._database.read(lambda c: {DeliveryStatus(status): n for status, n in c.execute(sql)})
         return {status: found.get(status, 0) for status in DeliveryStatus}
+
+    async def figures(self, since: float) -> dict[str, ChannelFigures]:
+        sql = """
+            SELECT channel, sum(status = 'sent') AS sent, sum(status IN ('dead', 'uncertain', 'expired')) AS failed,
+                max(CASE WHEN status = 'sent' THEN finished_at END) AS last
+            FROM deliveries WHERE created_at >= ? GROUP BY channel
+        """
+        rows = await self._database.read(lambda c: c.execute(sql, [since]).fetchall())
+        return {row["channel"]: ChannelFigures(row["sent"], row["failed"], row["last"]) for row in rows}
 
     async def prune(self, before: float) -> int:
         sql = (

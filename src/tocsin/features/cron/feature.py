@@ -33,4 +33,5 @@ FEATURE = Feature(
     subjects={"cron": "tocsin.features.cron.opening:list_jobs"},
     dashboard_routes="tocsin.features.cron.routes:cron_operations",
     schedulers=("tocsin.features.cron.opening:scheduler_of",),
+    profile_uses="tocsin.features.cron.opening:profile_uses",
 )

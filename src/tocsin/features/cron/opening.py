@@ -10,6 +10,7 @@ from tocsin.features.context import (
     ListSchedules,
     NextRun,
     NoticeLevel,
+    ProfileUse,
     SubsystemState,
     SubsystemStatus,
 )
@@ -110,3 +111,10 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
         attention=attention,
         next_runs=due,
     )
+
+
+async def profile_uses(jobs: CronJobs) -> list[ProfileUse]:
+    """Return the jobs whose output goes to a profile."""
+    found = await jobs.all() if jobs.are_kept else []
+    outputs = [(job.name, job.definition.output) for job in found if job.definition is not None]
+    return [ProfileUse(output, "cron", name) for name, output in outputs if output and ":" not in output]

@@ -1,11 +1,10 @@
 """triggers: list the rules, and tell which one a message would fire."""
 
 import argparse
-from typing import Any
 
 from tocsin.core.reading.value import shorten
-from tocsin.features.triggers.captures import notes_on, substitute
-from tocsin.features.triggers.rules import FILE_NAME, Action, Match, MatchStatus, Rule, RuleEvaluation, Triggers
+from tocsin.features.triggers.records import explanation_record, notes_of, rule_record, would_run
+from tocsin.features.triggers.rules import FILE_NAME, Match, Rule, RuleEvaluation, Triggers
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -44,7 +43,7 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     triggers, rules = _read(program)
     if out.as_json:
-        out.document([_record(rule) for rule in rules])
+        out.document([rule_record(rule) for rule in rules])
     elif not rules:
         out.note(f"no triggers yet; write {triggers.path}; `tocsin triggers --help` shows an example")
     else:
@@ -62,7 +61,7 @@ def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     triggers, _ = _read(program)
     match, findings = triggers.explain(text)
     if out.as_json:
-        out.document(_explanation(match, findings))
+        out.document(explanation_record(match, findings))
     else:
         _show(match, findings, out)
     return DONE if match else FAILED
@@ -84,7 +83,7 @@ def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Consol
         out.line(f"rule {rule.number} fires (line {rule.line}): {rule.pattern.source}")
         for number, group in enumerate(match.groups, 1):
             out.line(f"  ${number} = {_quoted(group)}")
-        out.line(f"would run ({rule.action}): {_quoted(_command(match))}")
+        out.line(f"would run ({rule.action}): {_quoted(would_run(match))}")
         out.line("the output is sent back" if rule.reply else "nothing is sent back")
         _advise(out, (rule,))
     if findings:
@@ -94,13 +93,6 @@ def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Consol
         )
 
 
-def _command(match: Match) -> str:
-    """Return what runs; a shell gets its command as it is, and the captures beside it."""
-    if match.rule.action is Action.SHELL:
-        return match.rule.command
-    return substitute(match.rule.command, match.captures)
-
-
 def _quoted(text: str) -> str:
     """Return a text as one line that cannot be taken for anything else."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") or '""'
@@ -108,35 +100,5 @@ def _quoted(text: str) -> str:
 
 def _advise(out: Console, rules: tuple[Rule, ...]) -> None:
     for rule in rules:
-        for note in _notes(rule):
+        for note in notes_of(rule):
             out.note(f"tocsin: rule {rule.number} (line {rule.line}): {note}")
-
-
-def _notes(rule: Rule) -> tuple[str, ...]:
-    return notes_on(rule.command) if rule.action is Action.SHELL else ()
-
-
-def _record(rule: Rule) -> dict[str, Any]:
-    return {
-        "number": rule.number,
-        "line": rule.line,
-        "pattern": rule.pattern.source,
-        "action": rule.action.value,
-        "command": rule.command,
-        "reply": rule.reply,
-        "notes": list(_notes(rule)),
-    }
-
-
-def _explanation(match: Match | None, findings: tuple[RuleEvaluation, ...]) -> dict[str, Any]:
-    outcomes = {MatchStatus.FIRES: "fires", MatchStatus.COVERED: "covered", MatchStatus.NO_MATCH: "no-match"}
-    return {
-        "matched": match is not None,
-        "rule": _record(match.rule) if match else None,
-        "groups": list(match.groups) if match else [],
-        "would_run": _command(match) if match else None,
-        "rules": [
-            {"number": f.rule.number, "pattern": f.rule.pattern.source, "outcome": outcomes[f.outcome]}
-            for f in findings
-        ],
-    }

@@ -19,5 +19,6 @@ FEATURE = Feature(
     open="tocsin.features.triggers.opening:open_triggers",
     checks=(FeatureCheck("tocsin.features.triggers.checks:check_triggers", at_start=True),),
     handlers=("tocsin.features.triggers.opening:handler_of",),
+    dashboard_routes="tocsin.features.triggers.routes:trigger_operations",
     last_handlers=("tocsin.features.triggers.opening:tell_unknown_commands",),
 )

@@ -23,4 +23,5 @@ FEATURE = Feature(
     handlers=("tocsin.features.workflows.opening:approval_buttons_of",),
     starts={"workflow": "tocsin.features.workflows.opening:start_workflow_of"},
     subjects={"workflow": "tocsin.features.workflows.opening:list_workflows"},
+    profile_uses="tocsin.features.workflows.opening:profile_uses",
 )

@@ -5,7 +5,14 @@ from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
-from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.context import (
+    AttentionItem,
+    FeatureContext,
+    NoticeLevel,
+    ProfileUse,
+    SubsystemState,
+    SubsystemStatus,
+)
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.engine.children import ChildSteps
 from tocsin.features.workflows.engine.executors import executing
@@ -16,7 +23,7 @@ from tocsin.features.workflows.engine.waiting import WaitSteps
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
-from tocsin.features.workflows.store import WorkflowFolder
+from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry
@@ -129,3 +136,10 @@ async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
         {"workflows": len(found), "broken": broken},
         attention=[AttentionItem(NoticeLevel.WARNING, told, "#/workflows")] if broken else [],
     )
+
+
+async def profile_uses(workflows: Workflows) -> list[ProfileUse]:
+    """Return the workflows that tell a profile how they ended."""
+    files = [found for found in await workflows.all() if isinstance(found, WorkflowFile) and found.valid]
+    told = [(found.name, found.workflow().notify_profile) for found in files]
+    return [ProfileUse(profile, "workflow", name) for name, profile in told if profile]

@@ -13,12 +13,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.reader import Anchor, open_regular
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+
+if TYPE_CHECKING:
+    from tocsin.core.audit.chain import ChainIssue
 
 log = logging.getLogger(__name__)
 
@@ -112,3 +116,27 @@ def _open_to_append(path: Path) -> int:
         return open_regular(path, flags)
     os.fchmod(new, 0o600)
     return new
+
+
+def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
+    """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
+    from tocsin.core.audit.chain import ChainIssue
+
+    anchors: list[Anchor] = []
+    problems = []
+    state = data_dir / STATE_FILE
+    for path in (state, *([Path(destination)] if destination.startswith("/") else [])):
+        try:
+            anchors = read_anchors(path) + anchors
+        except OSError as error:
+            # Nothing was noted yet: the files are made with the first anchor.
+            if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                continue
+            reason = f"should hold anchors, and cannot be read: {error.strerror or type(error).__name__}"
+            problems.append(ChainIssue(0, reason, str(path)))
+    return anchors, problems
+
+
+def kept_since(days: int) -> str:
+    """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""

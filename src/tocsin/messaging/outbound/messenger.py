@@ -40,6 +40,7 @@ class NotifyResult:
 
     profile: str
     results: tuple[SendResult, ...]
+    failures: tuple[RemoteError, ...] = ()  # of a direct fan-out
 
     @property
     def sent(self) -> int:
@@ -62,9 +63,9 @@ class _Sending:
 
     __slots__ = ("channel", "outgoing", "receipt")
 
-    def __init__(self, channel: str, target: str, message: str) -> None:
+    def __init__(self, channel: str, target: str, message: str, parse_mode: str = "") -> None:
         self.channel = channel
-        self.outgoing = Outgoing(target, message, new_id())
+        self.outgoing = Outgoing(target, message, new_id(), parse_mode)
         self.receipt: Receipt | None = None
 
 
@@ -98,7 +99,14 @@ class Messenger:
         return (*kinds, *(alias for kind in kinds for alias in self._registry.spec(kind).aliases))
 
     async def send(
-        self, channel: str, target: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+        self,
+        channel: str,
+        target: str,
+        message: str,
+        caller: Caller,
+        *,
+        parse_mode: str = "",
+        on_cut_off: OnCutOff | None = None,
     ) -> Receipt:
         """Send one message directly; never raises, except when cancelled.
 
@@ -111,20 +119,31 @@ class Messenger:
             facts = {**_facts(receipt), **caller.facts}
             record_send(self._audit, outcome, comment, source=caller.source, metadata=facts)
 
-        [receipt] = await self._send_all([_Sending(channel, target, message)], caller, note, on_cut_off)
+        [receipt] = await self._send_all([_Sending(channel, target, message, parse_mode)], caller, note, on_cut_off)
         return receipt
 
     async def test(self, channel: str, caller: Caller) -> SendResult:
         """Verify a channel's credentials without sending; never raises."""
+        return (await self.try_channel(channel, caller)).result
+
+    async def try_channel(self, channel: str, caller: Caller) -> Receipt:
+        """Do the same, and return the failure, too."""
         try:
             adapter = self._registry.adapter(channel)
         except TocsinError as error:
-            result = SendResult(False, self._registry.kind_of(channel), "", error=error.sentence())
+            receipt = self._refused(channel, "", error)
         else:
-            result = await adapter.test_connection()
+            receipt = await adapter.try_connection()
+        result = receipt.result
         outcome = result.message if result.ok else f"failed: {result.error}"
         self._record(MSG_TEST, f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
-        return result
+        return receipt
+
+    def _refused(self, channel: str, target: str, error: TocsinError) -> Receipt:
+        """Return the receipt for a channel that cannot be used."""
+        failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
+        result = SendResult(False, self._registry.kind_of(channel), target, error=error.sentence())
+        return Receipt(result, failure=failure)
 
     async def notify(
         self, profile: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
@@ -148,7 +167,8 @@ class Messenger:
         sends = [_Sending(entry.channel, entry.target, message) for entry in entries]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
-        return NotifyResult(profile, tuple(_placed(result, profiles.place(entry)) for entry, result in results))
+        placed = tuple(_placed(result, profiles.place(entry)) for entry, result in results)
+        return NotifyResult(profile, placed, tuple(each.failure for each in receipts if each.failure))
 
     def check_profile(self, profile: str) -> None:
         """Raise UnknownProfileError, or ConfigError, for a profile that nothing can be sent to."""
@@ -217,10 +237,7 @@ class Messenger:
         try:
             adapter = self._registry.adapter(sending.channel)
         except TocsinError as error:
-            failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
-            kind, target = self._registry.kind_of(sending.channel), sending.outgoing.target
-            refused = Receipt(SendResult(False, kind, target, error=error.sentence()), failure=failure)
-            sending.receipt = self._observed(refused)
+            sending.receipt = self._observed(self._refused(sending.channel, sending.outgoing.target, error))
             return
         receipts: list[Receipt] = []
         try:

@@ -133,8 +133,8 @@ class SendHandler:
                 raise
             receipt = cut_off[0]
         if receipt.failure and receipt.parts_sent:
-            return _partly_sent(receipt)
-        return _outcome(receipt.result, receipt.failure)
+            return partly_sent(receipt)
+        return outcome_of(receipt.result, receipt.failure)
 
     async def _queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
         policy = body.get("policy", "")
@@ -143,7 +143,7 @@ class SendHandler:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
         except (ChannelError, ConfigError) as error:
             kind = self._outbox.kind_of(body["channel"])
-            return _outcome(SendResult(False, kind, body["target"], error=error.sentence()), error)
+            return outcome_of(SendResult(False, kind, body["target"], error=error.sentence()), error)
         try:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
@@ -191,7 +191,7 @@ def _where(delivery: str) -> dict[str, str]:
     return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
 
 
-def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:
+def outcome_of(result: SendResult, failure: TocsinError | None) -> SendResponse:
     """Return the response to a finished send; its status tells a client whether to retry."""
     if failure is None:
         return SendResponse(result.as_dict(), 200, keep=True)
@@ -203,7 +203,7 @@ def _outcome(result: SendResult, failure: TocsinError | None) -> SendResponse:
     return SendResponse(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
 
 
-def _partly_sent(receipt: Receipt) -> SendResponse:
+def partly_sent(receipt: Receipt) -> SendResponse:
     """Return the response to a partial send: a repeated request would send the first parts again."""
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:

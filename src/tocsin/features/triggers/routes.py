@@ -1,0 +1,81 @@
+"""The operations on trigger rules."""
+
+import asyncio
+from typing import Any
+
+from pydantic import Field
+
+from tocsin.features.triggers.opening import OpenTriggers
+from tocsin.features.triggers.records import explanation_record, rule_record
+from tocsin.rest.models import RequestModel, ResponseModel
+from tocsin.rest.operations import Operations, operation
+
+MAX_TEXT = 100_000
+
+
+class RuleRecord(ResponseModel):
+    """One trigger rule."""
+
+    number: int = Field(description="Its place in the file, from 1.")
+    line: int
+    pattern: str
+    action: str
+    command: str
+    reply: bool
+    notes: list[str]
+
+
+class RuleList(ResponseModel):
+    """The rules in force."""
+
+    items: list[RuleRecord]
+    problem: str | None = Field(description="Why the present file is not in force; the last good one is.")
+
+
+class TriggerText(RequestModel):
+    """A text to try the rules with."""
+
+    text: str = Field(max_length=MAX_TEXT, examples=["deploy web"])
+    channel: str = Field(default="", max_length=100, description="Rules are the same for all channels.")
+
+
+class RuleOutcome(ResponseModel):
+    """What a rule has to say about a text."""
+
+    number: int
+    pattern: str
+    outcome: str = Field(description="`fires`, `covered` by an earlier rule, or `no-match`.")
+
+
+class RuleTest(ResponseModel):
+    """Which rule fires, and what it would run."""
+
+    matched: bool
+    rule: RuleRecord | None
+    groups: list[str]
+    would_run: str | None
+    rules: list[RuleOutcome]
+
+
+class TriggerRoutes:
+    """The operations on triggers."""
+
+    def __init__(self, opened: OpenTriggers) -> None:
+        self._rules = opened.rules
+
+    @operation("GET", "/api/triggers", extension=True, answer=RuleList)
+    async def list_triggers(self) -> Any:
+        """List the rules in force, in the order in which they are tried."""
+        rules = await asyncio.to_thread(self._rules.all)
+        problem = self._rules.problem
+        return {"items": [rule_record(rule) for rule in rules], "problem": problem.sentence() if problem else None}
+
+    @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
+    async def test_triggers(self, body: TriggerText) -> Any:
+        """Show which rule a text would fire, and with which captures; nothing is run."""
+        return explanation_record(*await asyncio.to_thread(self._rules.explain, body.text))
+
+
+def trigger_operations(opened: OpenTriggers) -> Operations:
+    """Return the operations."""
+    return Operations("triggers", TriggerRoutes(opened))

@@ -1,0 +1,85 @@
+"""Operations on who may talk to the bot."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+
+_CHANGES = ("not-found", "conflict", "validation-failed")
+
+
+class ChatRecord(ResponseModel):
+    """A chat that asked, or about which something was decided."""
+
+    chat_id: str
+    state: Literal["unknown", "pending", "allowed", "denied"]
+    origin: str
+    changed_at: Time | None
+    details: dict[str, str]
+
+
+class ChatList(ResponseModel):
+    """All known chats."""
+
+    items: list[ChatRecord]
+
+
+class ChatDecision(ResponseModel):
+    """What became of a decision."""
+
+    chat_id: str
+    before: Literal["unknown", "pending", "allowed", "denied"]
+    state: Literal["unknown", "pending", "allowed", "denied"]
+
+
+class ChatAccess(Protocol):
+    """Lists and decides; opened for each call, because the bot may be set up at any time."""
+
+    async def listing(self) -> Sequence[Mapping[str, Any]]:
+        """Return the record of every known chat."""
+        ...
+
+    async def change(self, what: str, chat_id: str, caller: Caller) -> Mapping[str, Any]:
+        """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
+        ...
+
+
+class AccessRoutes:
+    """The operations on access."""
+
+    def __init__(self, access: ChatAccess) -> None:
+        self._access = access
+
+    @operation("GET", "/api/access", extension=True, answer=ChatList)
+    async def list_access(self) -> Any:
+        """List the chats that may talk to the bot, that asked to, and that may not."""
+        return {"items": list(await self._access.listing())}
+
+    @operation(
+        "POST", "/api/access/{chat_id}/approve", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
+    )
+    async def approve_chat(self, chat_id: str, caller: CallerOf) -> Any:
+        """Let a chat talk to the bot."""
+        return await self._access.change("approve", chat_id, caller)
+
+    @operation(
+        "POST", "/api/access/{chat_id}/deny", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
+    )
+    async def deny_chat(self, chat_id: str, caller: CallerOf) -> Any:
+        """Keep a chat out; it cannot ask again."""
+        return await self._access.change("deny", chat_id, caller)
+
+    @operation(
+        "POST", "/api/access/{chat_id}/remove", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
+    )
+    async def remove_chat(self, chat_id: str, caller: CallerOf) -> Any:
+        """Take a chat off the allowlist; it may ask again."""
+        return await self._access.change("remove", chat_id, caller)
+
+
+def access_operations(access: ChatAccess) -> Operations:
+    """Return the operations."""
+    return Operations("access", AccessRoutes(access))

@@ -1,0 +1,261 @@
+"""Operations on the audit log."""
+
+import asyncio
+import csv
+import io
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, islice, pairwise
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Query, Request
+from fastapi.responses import Response
+
+from tocsin.core.audit.chain import Verification
+from tocsin.core.audit.reader import AuditEntry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.delivery.document import seconds_of
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.refusals import refuse_parameter
+
+NDJSON, CSV = "application/x-ndjson", "text/csv"
+_COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
+_LIFTED = ("actor", "ip", "request_id")
+
+
+class AuditRecord(ResponseModel):
+    """One line of the audit log."""
+
+    id: str
+    ts: Time
+    action: str
+    detail: str
+    source: str
+    actor: str | None
+    ip: str | None
+    request_id: str | None
+    outcome: Literal["ok", "denied", "error"]
+    prev_hash: str | None
+    hash: str | None
+    metadata: dict[str, Any]
+
+
+class AuditPage(ResponseModel):
+    """Entries, the newest first."""
+
+    items: list[AuditRecord]
+    next_cursor: str | None
+
+
+class AuditSearch(AuditPage):
+    """What a search found."""
+
+    took_ms: int
+
+
+class ChainProblem(ResponseModel):
+    """A place where the chain is broken."""
+
+    line: int
+    reason: str
+    file: str
+
+
+class ChainVerification(ResponseModel):
+    """Whether no line was changed, added, moved or removed."""
+
+    ok: bool
+    lines: int
+    files: int
+    problems: list[ChainProblem]
+    first: int
+    last: int
+    last_hash: str
+
+
+_EXPORTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {NDJSON: {"schema": {"type": "string"}}, CSV: {"schema": {"type": "string"}}}}
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which entries are asked for."""
+
+    query: str = ""
+    action: str = ""
+    source: str = ""
+    actor: str = ""
+    since: float | None = None
+    until: float | None = None
+    before: int | None = None  # sequence number
+    after: int | None = None
+
+
+def _asked(
+    query: Annotated[str, Query(max_length=500, description="A text; letter case does not matter.")] = "",
+    action: Annotated[str, Query(max_length=100, description="An action, or a family such as `vault.*`.")] = "",
+    source: Annotated[str, Query(max_length=100, description="Only entries of this source.")] = "",
+    actor: Annotated[str, Query(max_length=200, description="Only entries of this actor.")] = "",
+    since: Annotated[str, Query(max_length=40, description="Only entries at or after this time.")] = "",
+    until: Annotated[str, Query(max_length=40, description="Only entries before this time.")] = "",
+    cursor: Annotated[str, Query(max_length=20, description="`next_cursor` of the page before.")] = "",
+) -> _Wanted:
+    """Read what a search asks for."""
+    times = (_time("since", since), _time("until", until))
+    return _Wanted(query, action, source, actor, *times, _number("cursor", cursor))
+
+
+class AuditRoutes:
+    """The operations on the audit log."""
+
+    def __init__(self, trail: AuditTrail, verify: Callable[[], Verification]) -> None:
+        self._trail = trail
+        self._verify = verify
+
+    @operation("GET", "/api/audit/tail", problems=("validation-failed",), answer=AuditPage, responses=_EXPORTS)
+    async def tail_audit(
+        self,
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=1000, description="At most that many entries.")] = 100,
+        after: Annotated[str, Query(max_length=20, description="Only entries after the one with this ID.")] = "",
+        cursor: Annotated[str, Query(max_length=20, description="`next_cursor` of the page before.")] = "",
+    ) -> Any:
+        """Return the newest entries.
+
+        `Accept: application/x-ndjson` or `text/csv` exports them.
+        """
+        wanted = _Wanted(after=_number("after", after), before=_number("cursor", cursor))
+        items, more = await asyncio.to_thread(self._find, wanted, limit)
+        return _answer(request, items, {"items": items, "next_cursor": more})
+
+    @operation("GET", "/api/audit/search", problems=("validation-failed",), answer=AuditSearch, responses=_EXPORTS)
+    async def search_audit(
+        self,
+        request: Request,
+        wanted: Annotated[_Wanted, Depends(_asked)],
+        limit: Annotated[int, Query(ge=1, le=1000, description="At most that many entries.")] = 100,
+    ) -> Any:
+        """Return the newest entries that match."""
+        began = time.monotonic()
+        items, more = await asyncio.to_thread(self._find, wanted, limit)
+        took_ms = round((time.monotonic() - began) * 1000)
+        return _answer(request, items, {"items": items, "next_cursor": more, "took_ms": took_ms})
+
+    @operation("GET", "/api/audit/verify", extension=True, answer=ChainVerification)
+    async def verify_audit(self) -> Any:
+        """Check that no line was changed, added, moved or removed, through all files of the log."""
+        found = await asyncio.to_thread(self._verify)
+        return {**asdict(found), "problems": [problem._asdict() for problem in found.problems], "ok": found.ok}
+
+    def _find(self, wanted: _Wanted, limit: int) -> tuple[list[dict[str, Any]], str | None]:
+        found = list(islice(_matching(self._trail.log.newest(), wanted), limit + 1))
+        more = found[limit - 1]["id"] if len(found) > limit else None
+        return found[:limit], more
+
+
+def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> Operations:
+    """Return the operations; `verify` checks the chain, with what was noted elsewhere."""
+    return Operations("audit", AuditRoutes(trail, verify))
+
+
+def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[dict[str, Any]]:
+    for entry, before in _with_before(entries):
+        record = _record(entry, before)
+        number = int(record["id"] or 0)
+        if wanted.after is not None and number <= wanted.after:
+            return
+        if wanted.since is not None and seconds_of(entry.ts) < wanted.since:
+            return
+        if _fits(entry, record, number, wanted):
+            yield record
+
+
+def _fits(entry: AuditEntry, record: dict[str, Any], number: int, wanted: _Wanted) -> bool:
+    family = wanted.action.removesuffix("*") if wanted.action.endswith(".*") else ""
+    return (
+        (wanted.before is None or number < wanted.before)
+        and (wanted.until is None or seconds_of(entry.ts) < wanted.until)
+        and (not wanted.source or entry.source == wanted.source)
+        and (not wanted.actor or record["actor"] == wanted.actor)
+        and (not wanted.action or (entry.action.startswith(family) if family else entry.action == wanted.action))
+        and (not wanted.query or wanted.query.casefold() in _text_of(record).casefold())
+    )
+
+
+def _with_before(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, AuditEntry | None]]:
+    """Yield each entry with the one that was written before it."""
+    for entry, before in pairwise(chain(entries, [None])):
+        if entry is not None:
+            yield entry, before
+
+
+def _record(entry: AuditEntry, before: AuditEntry | None) -> dict[str, Any]:
+    link: Any = entry.metadata.get("chain") or {}
+    earlier: Any = (before.metadata.get("chain") if before else None) or {}
+    metadata = {name: value for name, value in entry.metadata.items() if name not in {"chain", "outcome", *_LIFTED}}
+    told = {name: _text_or_none(entry.metadata.get(name)) for name in _LIFTED}
+    return {
+        "id": str(link.get("seq", "")),
+        "ts": entry.ts,
+        "action": entry.action,
+        "detail": entry.detail,
+        "source": entry.source,
+        **told,
+        "outcome": _outcome(entry),
+        "prev_hash": link.get("prev") or earlier.get("hash"),
+        "hash": link.get("hash"),
+        "metadata": metadata,
+    }
+
+
+def _outcome(entry: AuditEntry) -> str:
+    told = entry.metadata.get("outcome")
+    if told in {"ok", "denied", "error"}:
+        return str(told)
+    return "error" if entry.metadata.get("ok") is False else "ok"
+
+
+def _text_of(record: dict[str, Any]) -> str:
+    shown = {name: value for name, value in record.items() if name not in {"hash", "prev_hash"}}
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(name: str, text: str) -> int | None:
+    if text and not (text.isascii() and text.isdigit()):
+        raise refuse_parameter(name, "bad-value", "It must be the ID of an entry")
+    return int(text) if text else None
+
+
+def _time(name: str, text: str) -> float | None:
+    try:
+        return seconds_of(text) if text else None
+    except ValueError as error:
+        raise refuse_parameter(name, "bad-value", f"It must be {error}") from None
+
+
+def _answer(request: Request, items: Sequence[dict[str, Any]], document: dict[str, Any]) -> Any:
+    accepted = request.headers.get("accept", "")
+    if NDJSON in accepted:
+        return Response("".join(f"{json.dumps(item)}\n" for item in items), media_type=NDJSON)
+    if CSV in accepted:
+        return Response(_csv(items), media_type=CSV)
+    return document
+
+
+def _csv(items: Sequence[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(_COLUMNS)
+    for item in items:
+        # A spreadsheet takes a text that begins so for a formula.
+        cells = ["" if item[name] is None else str(item[name]) for name in _COLUMNS]
+        writer.writerow([f"'{cell}" if cell[:1] in {"=", "+", "-", "@", "\t"} else cell for cell in cells])
+    return out.getvalue()

@@ -1,0 +1,111 @@
+"""Operations on the durable queue."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from tocsin.channels.registry import Registry
+from tocsin.core.errors import FailureKind, UnknownChannelError
+from tocsin.delivery.document import delivery_document, seconds_of
+from tocsin.delivery.model import DeliveryStatus, Policy
+from tocsin.delivery.store import DeliveryFilter
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.refusals import refuse_parameter
+
+_CHANGES = ("not-found", "invalid-transition")
+
+
+class QueuedDelivery(ResponseModel):
+    """One message to one target, as the queue records it."""
+
+    id: str
+    channel: str
+    target: str
+    message: str
+    source: str
+    status: DeliveryStatus
+    policy: Policy
+    attempts: int
+    next_attempt_at: Time | None
+    not_before: Time | None
+    expires_at: Time | None
+    idempotency_key: str | None
+    parts_sent: int
+    parts_total: int
+    provider_id: str
+    error: str
+    error_class: FailureKind | str
+    created_at: Time
+    finished_at: Time | None
+    duration_ms: int | None
+
+
+class DeliveryOperations:
+    """The operations on deliveries."""
+
+    def __init__(self, outbox: Outbox, registry: Registry) -> None:
+        self._outbox = outbox
+        self._registry = registry
+
+    @operation("GET", "/api/deliveries", extension=True, problems=("validation-failed",), answer=Page[QueuedDelivery])
+    async def list_deliveries(
+        self,
+        paging: PagingOf,
+        status: Annotated[DeliveryStatus | None, Query(description="Only in this state.")] = None,
+        channel: Annotated[str, Query(max_length=100, description="Only of this channel.")] = "",
+        target: Annotated[str, Query(max_length=500, description="Only to this target.")] = "",
+        q: Annotated[str, Query(max_length=500, description="Words of message or target.")] = "",
+        since: Annotated[str, Query(max_length=40, description="Only those created at or after this time.")] = "",
+    ) -> Any:
+        """List the deliveries, the newest first."""
+        query = DeliveryFilter(status, self._kind(channel), target, q, _since(since), paging.limit, paging.start)
+        page = await self._outbox.store.search(query)
+        return paging.page(map(delivery_document, page.items), page.next_cursor or None)
+
+    def _kind(self, channel: str) -> str:
+        try:
+            return self._registry.known_kind(channel) if channel else ""
+        except UnknownChannelError as error:
+            raise refuse_parameter("channel", "bad-value", error.sentence()) from None
+
+    @operation("GET", "/api/deliveries/{id}", extension=True, problems=("not-found",), answer=QueuedDelivery)
+    async def get_delivery(self, id: str) -> Any:  # noqa: A002
+        """Return one delivery."""
+        return delivery_document(await self._outbox.get(id))
+
+    @operation(
+        "POST", "/api/deliveries/{id}/replay", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+    )
+    async def replay_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+        """Queue one again that has ended without being sent."""
+        return delivery_document(await self._outbox.replay(id, caller))
+
+    @operation(
+        "POST", "/api/deliveries/{id}/retry", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+    )
+    async def retry_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+        """Make the next try of one that waits immediately."""
+        return delivery_document(await self._outbox.retry(id, caller))
+
+    @operation(
+        "POST", "/api/deliveries/{id}/cancel", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+    )
+    async def cancel_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+        """Cancel one that waits."""
+        return delivery_document(await self._outbox.cancel(id, caller))
+
+
+def delivery_operations(outbox: Outbox, registry: Registry) -> Operations:
+    """Return the operations."""
+    return Operations("deliveries", DeliveryOperations(outbox, registry))
+
+
+def _since(text: str) -> float | None:
+    try:
+        return seconds_of(text) if text else None
+    except ValueError as error:
+        raise refuse_parameter("since", "bad-value", f"It must be {error}") from None

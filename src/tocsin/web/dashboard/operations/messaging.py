@@ -1,0 +1,433 @@
+"""Operations on channels and profiles: what can be sent to, tests, and sends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from tocsin.channels.contract import ChannelSpec, Outgoing, Receipt, SendResult
+from tocsin.channels.registry import ChannelState, Registry
+from tocsin.core.audit.reader import AuditEntry
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.settings import Settings
+from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.document import timestamp
+from tocsin.delivery.store import ChannelFigures
+from tocsin.messaging.outbound.audit_actions import MSG_TEST
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.messaging.outbound.profiles import Profile, Profiles
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.runs import SendResultRecord
+from tocsin.web.gateway.sending import STATUSES, SendResponse, outcome_of, partly_sent
+
+DAY_S = 86_400.0
+SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
+
+
+class CapabilitiesRecord(ResponseModel):
+    """What a channel can do."""
+
+    inbound: Literal["none", "polling", "webhook"]
+    max_length: int | None
+    chunk_at: int | None
+    parse_modes: list[str]
+    markdown: bool
+
+
+class LastTestRecord(ResponseModel):
+    """The last time that the credentials of a channel were tested."""
+
+    ok: bool
+    at: Time
+    message: str
+    error: str
+
+
+class ChannelRecord(ResponseModel):
+    """One of the channels, configured or not."""
+
+    channel: str
+    label: str
+    configured: bool
+    available: bool = Field(description="Whether it can run on this platform.")
+    missing: list[str] = Field(description="The settings that it needs.")
+    capabilities: CapabilitiesRecord
+    default_target: str | None
+    state: Literal["unconfigured", "configured", "ok", "failing"]
+    last_test: LastTestRecord | None
+    last_sent_at: Time | None
+    sent_24h: int
+    failed_24h: int
+    retry_after_until: Time | None = Field(description="Until when the provider throttles the account.")
+
+
+class ChannelList(ResponseModel):
+    """All channels."""
+
+    items: list[ChannelRecord]
+
+
+class ProfileTarget(ResponseModel):
+    """One target of a profile."""
+
+    channel: str
+    target: str
+    usable: bool
+    problem: str | None
+
+
+class FileError(ResponseModel):
+    """A mistake in a file."""
+
+    line: int
+    key: str
+    detail: str
+
+
+class ProfileUse(ResponseModel):
+    """What sends to a profile."""
+
+    kind: str
+    name: str
+
+
+class ProfileRecord(ResponseModel):
+    """A notification profile."""
+
+    name: str
+    entries: list[ProfileTarget]
+    valid: bool
+    errors: list[FileError]
+    used_by: list[ProfileUse]
+
+
+class ProfileList(ResponseModel):
+    """All profiles."""
+
+    items: list[ProfileRecord]
+
+
+class SendMessage(RequestModel):
+    """A message to send."""
+
+    channel: str = Field(min_length=1, max_length=100, examples=["teamchat"])
+    target: str = Field(min_length=1, max_length=500, examples=["#ops"])
+    message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
+    parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
+    subject: str = Field(default="", max_length=500, description="Of an e-mail: becomes the first line.")
+    queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
+    dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
+
+
+class SentMessage(SendResultRecord):
+    """The outcome of one message, and the facts behind it."""
+
+    message_id: str | None = None
+    code: str | None = None
+    attempts: int = 0
+    parts: int = 0
+    duration_ms: int = 0
+
+
+class PartRecord(ResponseModel):
+    """One of the messages that a text is sent as."""
+
+    text: str
+    length: int
+
+
+class DryRun(ResponseModel):
+    """What would be sent."""
+
+    parts: list[PartRecord]
+    warnings: list[str]
+
+
+class QueuedMessage(ResponseModel):
+    """A message in the queue."""
+
+    id: str
+    status: str
+
+
+class ProfileMessage(RequestModel):
+    """A message for every target of a profile."""
+
+    message: str = Field(min_length=1, max_length=400_000)
+
+
+class ProfileResult(ResponseModel):
+    """The outcome of one fan-out."""
+
+    profile: str
+    ok: bool
+    sent: int
+    failed: int
+    results: list[SendResultRecord]
+
+
+# The answer is a send result whenever a channel was asked.
+_OUTCOMES: dict[int | str, dict[str, Any]] = {
+    404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
+    422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
+    502: {"model": SentMessage, "description": "Nothing was sent, and trying again may help."},
+    503: {"model": SentMessage, "description": "The provider throttles; `Retry-After` says for how long."},
+    504: {"model": SentMessage, "description": "It may have been sent: repeat it only with the same Idempotency-Key."},
+}
+_FAN_OUT: dict[int | str, dict[str, Any]] = {
+    207: {"model": ProfileResult, "description": "Some targets got the message."},
+    422: {"model": ProfileResult, "description": "No target got it, and trying again cannot help."},
+    502: {"model": ProfileResult, "description": "No target got it, and trying again may help."},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagingParts:
+    """What the operations need."""
+
+    settings: Settings
+    clock: Clock
+    audit: AuditTrail
+    registry: Registry
+    messenger: Messenger
+    outbox: Outbox
+    profiles: Callable[[], Profiles]  # with each target checked as a send would
+    profile_uses: Callable[[], Awaitable[Sequence[tuple[str, str, str]]]]  # profile, kind and name of what uses it
+
+
+class MessagingRoutes:
+    """The operations on channels and profiles."""
+
+    def __init__(self, parts: MessagingParts) -> None:
+        self._parts = parts
+
+    @operation("GET", "/api/msg/channels", answer=ChannelList)
+    async def list_channels(self) -> Any:
+        """List all channels, configured or not, with how they fare."""
+        parts = self._parts
+        figures = await parts.outbox.store.figures(parts.clock.now() - DAY_S)
+        holds = await parts.outbox.store.account_holds(parts.registry.configured())
+        tests = await asyncio.to_thread(lambda: last_tests(parts.audit.log.newest()))
+        until = {channel: hold.until for channel, hold in holds.items()}
+        return {
+            "items": [
+                self._channel(state, figures.get(state.spec.kind, ChannelFigures()), tests.get(state.spec.kind), until)
+                for state in parts.registry.states()
+            ]
+        }
+
+    def _channel(
+        self,
+        state: ChannelState,
+        figures: ChannelFigures,
+        test: Mapping[str, Any] | None,
+        held_until: Mapping[str, float],
+    ) -> dict[str, Any]:
+        spec = state.spec
+        return {
+            "channel": spec.kind,
+            "label": spec.label,
+            "configured": state.configured,
+            "available": state.available,
+            "missing": list(state.missing),
+            "capabilities": _capabilities(spec),
+            "default_target": self._default_target(spec),
+            "state": _state(state, figures, test),
+            "last_test": test,
+            "last_sent_at": timestamp(figures.last_sent_at),
+            "sent_24h": figures.sent,
+            "failed_24h": figures.failed,
+            "retry_after_until": timestamp(held_until.get(spec.kind)),
+        }
+
+    def _default_target(self, spec: ChannelSpec) -> str | None:
+        for variable in spec.variables:
+            if variable.name.endswith("_DEFAULT_CHAT_ID"):
+                return str(self._parts.settings[variable]) or None
+        return None
+
+    @operation(
+        "POST",
+        "/api/msg/send",
+        scope="send",
+        once=True,
+        problems=("validation-failed",),
+        answer=SentMessage,
+        responses={
+            **_OUTCOMES,
+            202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is where it can be read."},
+        },
+    )
+    async def send_message(self, request: Request, body: SendMessage, caller: CallerOf) -> Any:
+        """Send one message; the status tells whether trying again can help.
+
+        With `queue` it is stored first and sent until it has arrived; with `dry_run` nothing is sent, and the answer
+        is `{parts, warnings}`.
+        """
+        text = f"{body.subject}\n{body.message}" if body.subject else body.message
+        if body.dry_run:
+            return self._plan(body, text)
+        if body.queue:
+            return await self._queue(body, text, caller)
+        cut_off: list[Receipt] = []
+        try:
+            receipt = await self._parts.messenger.send(
+                body.channel, body.target, text, caller, parse_mode=body.parse_mode, on_cut_off=cut_off.extend
+            )
+        except asyncio.CancelledError:  # the service stops: the caller must learn whether the message may be out
+            if not cut_off:
+                raise
+            receipt = cut_off[0]
+        partly = receipt.failure and receipt.parts_sent
+        return _sent(partly_sent(receipt) if partly else outcome_of(receipt.result, receipt.failure), receipt)
+
+    def _plan(self, body: SendMessage, text: str) -> JSONResponse:
+        try:
+            adapter = self._parts.registry.adapter(body.channel)
+            _, parts = adapter.check(Outgoing(body.target, text, parse_mode=body.parse_mode))
+        except (ChannelError, ConfigError) as error:
+            return self._refused(body, error)
+        warnings = [f"It is sent as {len(parts)} messages"] if len(parts) > 1 else []
+        shown = [{"text": part, "length": adapter.spec.measure(part)} for part, _ in parts]
+        return JSONResponse({"parts": shown, "warnings": warnings})
+
+    async def _queue(self, body: SendMessage, text: str, caller: Caller) -> JSONResponse:
+        outbox = self._parts.outbox
+        try:
+            new = outbox.prepare(body.channel, body.target, text, caller.source, parse_mode=body.parse_mode)
+        except (ChannelError, ConfigError) as error:
+            return self._refused(body, error)
+        [delivery] = await outbox.enqueue([new], caller)
+        where = {"Location": f"/api/deliveries/{delivery.id}"}
+        return JSONResponse({"id": delivery.id, "status": str(delivery.status)}, 202, where)
+
+    def _refused(self, body: SendMessage, error: TocsinError) -> JSONResponse:
+        kind = self._parts.outbox.kind_of(body.channel)
+        result = SendResult(False, kind, body.target, error=error.sentence())
+        return _sent(outcome_of(result, error), Receipt(result))
+
+    @operation("POST", "/api/msg/test/{channel}", scope="send", answer=SentMessage, responses=_OUTCOMES)
+    async def test_channel(self, channel: str, caller: CallerOf) -> Any:
+        """Verify the credentials of a channel without sending."""
+        receipt = await self._parts.messenger.try_channel(channel, caller)
+        return _sent(outcome_of(receipt.result, receipt.failure), receipt)
+
+    @operation("GET", "/api/msg/profiles", answer=ProfileList)
+    async def list_profiles(self) -> Any:
+        """List the notification profiles, each target checked as a send would."""
+        uses = await self._parts.profile_uses()
+        profiles = await asyncio.to_thread(lambda: self._parts.profiles().all())
+        return {"items": [_profile(profile, uses) for profile in profiles]}
+
+    @operation(
+        "POST",
+        "/api/msg/profiles/{name}/send",
+        scope="send",
+        once=True,
+        problems=("not-found", "validation-failed"),
+        answer=ProfileResult,
+        responses=_FAN_OUT,
+    )
+    async def send_to_profile(self, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
+        """Send a message to every target of a profile."""
+        found = await self._parts.messenger.notify(name, body.message, caller)
+        return JSONResponse(_profile_result(found), _fan_out_status(found))
+
+
+def messaging_operations(parts: MessagingParts) -> Operations:
+    """Return the operations."""
+    return Operations("messaging", MessagingRoutes(parts))
+
+
+def last_tests(entries: Iterator[AuditEntry]) -> dict[str, dict[str, Any]]:
+    """Return by channel the last test that the audit log has among its newest entries."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in islice(entries, SEARCHED_ENTRIES):
+        channel = str(entry.metadata.get("channel", ""))
+        if entry.action != MSG_TEST.name or channel in found:
+            continue
+        ok, said = bool(entry.metadata.get("ok")), entry.detail.partition(": ")[2]
+        told = {"message": said, "error": ""} if ok else {"message": "", "error": said.removeprefix("failed: ")}
+        found[channel] = {"ok": ok, "at": entry.ts, **told}
+    return found
+
+
+def _state(state: ChannelState, figures: ChannelFigures, test: Mapping[str, Any] | None) -> str:
+    if not state.configured:
+        return "unconfigured"
+    if figures.failed and not figures.sent:
+        return "failing"
+    if test is not None and not test["ok"]:
+        return "failing"
+    return "ok" if figures.sent or test is not None else "configured"
+
+
+def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
+    return {
+        "inbound": spec.inbound[0] if spec.inbound else "none",
+        "max_length": spec.max_length,
+        "chunk_at": spec.chunk_at,
+        "parse_modes": list(spec.parse_modes),
+        "markdown": bool(spec.parse_modes),
+    }
+
+
+def _sent(response: SendResponse, receipt: Receipt) -> JSONResponse:
+    failure, note = receipt.failure, receipt.result.message
+    code = (failure.provider_code or str(failure.kind)) if isinstance(failure, RemoteError) else None
+    document = {
+        **response.document,
+        "message_id": note.partition("=")[2] or None,
+        "code": code,
+        "attempts": receipt.attempts,
+        "parts": receipt.parts_total,
+        "duration_ms": receipt.duration_ms,
+    }
+    return JSONResponse(document, response.status, dict(response.headers))
+
+
+def _profile(profile: Profile, uses: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "entries": [
+            {
+                "channel": entry.channel,
+                "target": entry.target,
+                "usable": entry.problem is None,
+                "problem": entry.problem.detail if entry.problem else None,
+            }
+            for entry in profile.entries
+        ],
+        "valid": profile.valid,
+        "errors": [{"line": each.line, "key": each.key, "detail": each.detail} for each in profile.problems],
+        "used_by": [{"kind": kind, "name": name} for used, kind, name in uses if used == profile.name],
+    }
+
+
+def _profile_result(found: NotifyResult) -> dict[str, Any]:
+    return {
+        "profile": found.profile,
+        "ok": found.ok,
+        "sent": found.sent,
+        "failed": found.failed,
+        "results": [result.as_dict() for result in found.results],
+    }
+
+
+def _fan_out_status(found: NotifyResult) -> int:
+    if found.ok:
+        return 200
+    if found.sent:
+        return 207
+    may_work = {failure.kind for failure in found.failures} - {FailureKind.PERMANENT}
+    return 502 if may_work else STATUSES[FailureKind.PERMANENT]

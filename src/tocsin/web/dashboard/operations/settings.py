@@ -1,0 +1,274 @@
+"""Operations on settings: what is in force and from where, and what is connected."""
+
+import asyncio
+import os
+import platform
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import Query
+from pydantic import Field
+
+from tocsin import __version__
+from tocsin.core.config.security import validate_security
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.spelling import shown
+from tocsin.core.config.variables import (
+    DASHBOARD_HOST,
+    DASHBOARD_PORT,
+    ENVIRONMENT,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    RATE_LIMIT_PER_IP,
+    RATE_LIMIT_PER_USER,
+    WEBHOOK_RATE_LIMIT,
+    WEBHOOK_REQUIRE_SIGNATURE,
+    Variable,
+)
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.document import timestamp
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.web.http.asgi import MAX_BODY_BYTES
+
+CACHE_S = 30.0
+# The areas of the data directory by the first part of a file's name.
+_AREAS = ("runs", "models", "skills", "workflows", "worktrees", "browser")
+
+
+class SecurityWarning(ResponseModel):
+    """A weak setting."""
+
+    code: str
+    message: str
+    fix: str
+
+
+class SecurityRecord(ResponseModel):
+    """How strict the services are."""
+
+    force_https: bool
+    webhook_require_signature: bool
+    warnings: list[SecurityWarning]
+
+
+class StorageRecord(ResponseModel):
+    """What the data directory holds."""
+
+    bytes: int
+    by_area: dict[str, int]
+
+
+class SettingRecord(ResponseModel):
+    """One setting; secrets are masked."""
+
+    key: str
+    value: str
+    source: Literal["env", "file", "dotenv", "vault", "default"]
+    restart_required: bool = Field(description="Whether a change is seen only after a restart.")
+    description: str
+    secret: bool
+
+
+class SettingsOverview(ResponseModel):
+    """What is in force."""
+
+    version: str
+    python: str
+    platform: str
+    pid: int
+    uptime_seconds: int
+    environment: str
+    data_dir: str
+    timezone: str
+    base_url: str
+    dashboard_url: str
+    security: SecurityRecord
+    limits: dict[str, int]
+    storage: StorageRecord
+    values: list[SettingRecord]
+
+
+class IntegrationRecord(ResponseModel):
+    """Something that Tocsin is connected to."""
+
+    id: str
+    name: str
+    kind: Literal["channel", "chat_provider", "session_store", "vault", "ssh", "browser", "speech"]
+    configured: bool
+    status: Literal["ok", "error", "disabled", "unconfigured"]
+    missing: list[str]
+    docs: str
+    latency_ms: int | None
+    checked_at: Time | None
+    error: str | None
+
+
+class IntegrationList(ResponseModel):
+    """Everything that Tocsin can be connected to."""
+
+    items: list[IntegrationRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integration:
+    """How one integration is found to be; `check` asks it, where that costs nothing, and returns what is wrong."""
+
+    id: str
+    name: str
+    kind: str
+    missing: Sequence[str] = ()
+    enabled: bool = True
+    docs: str = ""
+    check: Callable[[], Awaitable[str]] | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether it has all settings that it needs."""
+        return self.enabled and not self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsParts:
+    """What the operations need."""
+
+    settings: Settings
+    clock: Clock
+    timezone: Callable[[], str]
+    integrations: Callable[[], Awaitable[Sequence[Integration]]]
+
+
+class SettingsRoutes:
+    """The operations on settings."""
+
+    def __init__(self, parts: SettingsParts) -> None:
+        self._parts = parts
+        self._started = parts.clock.monotonic()
+        self._kept: tuple[float, dict[str, Any]] | None = None
+
+    @operation("GET", "/api/settings/overview", scope="admin", answer=SettingsOverview)
+    async def get_settings_overview(self) -> Any:
+        """Return every setting with its source, warnings of weak ones, limits, and what is stored."""
+        settings = self._parts.settings
+        storage = await asyncio.to_thread(_storage, settings.data_dir)
+        return {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": sys.platform,
+            "pid": os.getpid(),
+            "uptime_seconds": int(self._parts.clock.monotonic() - self._started),
+            "environment": settings[ENVIRONMENT],
+            "data_dir": str(settings.data_dir),
+            "timezone": self._parts.timezone(),
+            "base_url": _url(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
+            "dashboard_url": _url(settings[DASHBOARD_HOST], settings[DASHBOARD_PORT]),
+            "security": {
+                "force_https": settings.https_enforced,
+                "webhook_require_signature": settings[WEBHOOK_REQUIRE_SIGNATURE],
+                "warnings": [_warning(sentence) for sentence in validate_security(settings)],
+            },
+            "limits": {
+                "requests_per_minute_per_address": settings[RATE_LIMIT_PER_IP],
+                "requests_per_minute_per_user": settings[RATE_LIMIT_PER_USER],
+                "webhook_calls_per_minute": settings[WEBHOOK_RATE_LIMIT],
+                "body_bytes": MAX_BODY_BYTES,
+            },
+            "storage": storage,
+            "values": [self._setting(variable) for variable in settings.variables],
+        }
+
+    def _setting(self, variable: Variable[Any]) -> dict[str, Any]:
+        settings = self._parts.settings
+        return {
+            "key": variable.name,
+            "value": settings.redact(shown(settings, variable)),
+            "source": _source(settings.sources.get(variable.name, "")),
+            "restart_required": True,
+            "description": variable.doc,
+            "secret": variable.secret,
+        }
+
+    @operation("GET", "/api/settings/integrations", answer=IntegrationList)
+    async def list_integrations(
+        self, refresh: Annotated[bool, Query(description="Check anew instead of up to 30 seconds ago.")] = False
+    ) -> Any:
+        """List what Tocsin can be connected to, and whether it is."""
+        now = self._parts.clock.monotonic()
+        if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
+            found = await self._parts.integrations()
+            self._kept = (now, {"items": await asyncio.gather(*map(self._checked, found))})
+        return self._kept[1]
+
+    async def _checked(self, found: Integration) -> dict[str, Any]:
+        error, latency_ms, checked_at = "", None, None
+        if found.configured and found.check is not None:
+            began = self._parts.clock.monotonic()
+            error = await found.check()
+            latency_ms = round((self._parts.clock.monotonic() - began) * 1000)
+            checked_at = timestamp(self._parts.clock.now())
+        status = "error" if error else "ok" if found.configured else "unconfigured" if found.enabled else "disabled"
+        return {
+            "id": found.id,
+            "name": found.name,
+            "kind": found.kind,
+            "configured": found.configured,
+            "status": status,
+            "missing": list(found.missing),
+            "docs": found.docs,
+            "latency_ms": latency_ms,
+            "checked_at": checked_at,
+            "error": error or None,
+        }
+
+
+def settings_operations(parts: SettingsParts) -> Operations:
+    """Return the operations."""
+    return Operations("settings", SettingsRoutes(parts))
+
+
+def _url(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def _source(source: str) -> str:
+    """Return the kind of place where a setting was found."""
+    if not source:
+        return "default"
+    if source in {"environment", "--data-dir"}:
+        return "env"
+    if source.endswith("_FILE)"):
+        return "file"
+    return "vault" if source == "vault" else "dotenv"
+
+
+def _warning(sentence: str) -> dict[str, str]:
+    message, _, fix = sentence.partition("; ")
+    name = message.removeprefix("DANGER: ").partition(" ")[0].partition("=")[0].rstrip(":")
+    return {"code": name.lower().replace("_", "-"), "message": message, "fix": fix}
+
+
+def _storage(folder: Path) -> dict[str, Any]:
+    """Return the size of the data directory, and of its areas."""
+    by_area: dict[str, int] = {}
+    for parent, _, names in os.walk(folder):
+        place = Path(parent).relative_to(folder).parts
+        for name in names:
+            try:
+                size = (Path(parent) / name).lstat().st_size
+            except OSError:  # it was deleted meanwhile
+                continue
+            area = _area(place[0] if place else name)
+            by_area[area] = by_area.get(area, 0) + size
+    return {"bytes": sum(by_area.values()), "by_area": dict(sorted(by_area.items()))}
+
+
+def _area(name: str) -> str:
+    if name in _AREAS:
+        return name
+    if name.startswith("tocsin.db"):
+        return "database"
+    return "audit" if name.startswith("audit") else "other"

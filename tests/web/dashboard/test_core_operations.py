@@ -1,0 +1,215 @@
+"""The operations of the core: status, messaging, deliveries, audit, settings, access, triggers."""
+
+import json
+
+import pytest
+
+from tocsin.core.http.transport import HttpResponse
+
+GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
+SENT = HttpResponse(200, {}, b'{"ok": true, "ts": "1503435956.000247", "channel": "C1"}')
+REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
+
+
+def actions(program):
+    return [entry.action for entry in program.audit.log.tail(100)][::-1]
+
+
+async def test_status_names_the_ten_subsystems_in_their_order(whole):
+    status = (await whole.get("/api/status")).json()
+    assert [*status["subsystems"]][:3] == ["cron", "messaging", "ssh"]
+    assert len(status["subsystems"]) == 10
+    assert {service["name"] for service in status["services"]} == {"gateway", "bot", "session_store", "scheduler"}
+
+
+async def test_status_is_looked_up_anew_after_five_seconds_or_on_request(whole, program):
+    first = (await whole.get("/api/status")).json()["checked_at"]
+    program.clock.advance(4)
+    assert (await whole.get("/api/status")).json()["checked_at"] == first
+    assert (await whole.get("/api/status?refresh=true")).json()["checked_at"] != first
+
+
+async def test_all_channels_are_listed_with_what_is_missing(whole, transport):
+    transport.script = [SENT]
+    await whole.post("/api/msg/send", GOOD)
+    found = {item["channel"]: item for item in (await whole.get("/api/msg/channels")).json()["items"]}
+    assert set(found) == {"teamchat", "botchat", "guildchat", "email", "devicemsg"}
+    assert (found["teamchat"]["state"], found["teamchat"]["sent_24h"]) == ("ok", 1)
+    assert found["botchat"]["missing"] == ["BOTCHAT_BOT_TOKEN"]
+    assert found["botchat"]["capabilities"]["inbound"] == "polling"
+
+
+async def test_a_send_answers_the_send_result_and_the_facts_behind_it(whole, transport, program):
+    transport.script = [SENT]
+    answer = await whole.post("/api/msg/send", GOOD)
+    assert answer.status == 200
+    found = answer.json()
+    assert (found["ok"], found["message_id"], found["attempts"], found["parts"]) == (True, "1503435956.000247", 1, 1)
+    assert actions(program) == ["msg.send"]
+
+
+async def test_a_permanent_refusal_is_422_with_the_code_of_the_provider(whole, transport):
+    transport.script = [REFUSED]
+    answer = await whole.post("/api/msg/send", GOOD)
+    assert (answer.status, answer.json()["ok"], answer.json()["code"]) == (422, False, "not_in_channel")
+    assert answer.headers["content-type"] == "application/json"
+
+
+async def test_an_unknown_or_unconfigured_channel_is_a_404_send_result(whole):
+    for channel in ("pager", "botchat"):
+        answer = await whole.post("/api/msg/send", {**GOOD, "channel": channel})
+        assert (answer.status, answer.json()["ok"]) == (404, False)
+        assert answer.json()["error"].startswith("Unknown channel: ")
+    assert (await whole.post("/api/msg/test/pager")).status == 404
+
+
+async def test_a_dry_run_shows_the_parts_and_sends_nothing(whole, transport, program):
+    answer = await whole.post("/api/msg/send", {**GOOD, "message": "word " * 1000, "dry_run": True})
+    assert answer.status == 200
+    assert len(answer.json()["parts"]) == 2
+    assert answer.json()["warnings"] == ["It is sent as 2 messages"]
+    assert (transport.sent, actions(program)) == ([], [])
+
+
+async def test_a_queued_message_can_be_read_and_cancelled(whole, program):
+    queued = await whole.post("/api/msg/send", {**GOOD, "queue": True})
+    assert queued.status == 202
+    where = queued.headers["location"]
+    assert (await whole.get(where)).json()["status"] == "queued"
+    listed = (await whole.get("/api/deliveries?status=queued&channel=slack")).json()
+    assert [item["id"] for item in listed["items"]] == [queued.json()["id"]]
+    assert (await whole.post(f"{where}/cancel")).json()["status"] == "cancelled"
+    again = await whole.post(f"{where}/cancel")
+    assert (again.status, again.json()["code"]) == (409, "invalid-transition")
+    assert (await whole.post(f"{where}/replay")).json()["status"] == "queued"
+    assert (await whole.get("/api/deliveries/nothing")).status == 404
+    assert actions(program) == ["msg.queue", "msg.cancel", "msg.replay"]
+
+
+async def test_a_test_of_a_channel_is_remembered(whole, transport):
+    transport.script = [HttpResponse(200, {}, b'{"ok": true, "user": "tocsin", "team": "Ops"}')]
+    assert (await whole.post("/api/msg/test/teamchat")).status == 200
+    [teamchat] = [c for c in (await whole.get("/api/msg/channels")).json()["items"] if c["channel"] == "teamchat"]
+    assert teamchat["last_test"]["ok"] is True
+    assert teamchat["last_test"]["message"].startswith("connected as")
+    transport.script = [HttpResponse(200, {}, b'{"ok": false, "error": "invalid_auth"}')]
+    failed = await whole.post("/api/msg/test/teamchat")
+    assert (failed.status, failed.json()["target"]) == (422, "")
+
+
+async def test_a_profile_is_sent_to_and_says_who_got_it(whole, transport, tmp_path):
+    (tmp_path / "profiles.yaml").write_text(
+        "oncall:\n- {channel: teamchat, target: '#a'}\n- {channel: teamchat, target: '#b'}\n"
+        "broken:\n- {channel: email, target: a@example.org}\n"
+    )
+    found = {item["name"]: item for item in (await whole.get("/api/msg/profiles")).json()["items"]}
+    assert (found["oncall"]["valid"], found["oncall"]["used_by"]) == (True, [])
+    assert (await whole.post("/api/msg/profiles/nobody/send", {"message": "a"})).status == 404
+    transport.script = [SENT, SENT]
+    assert (await whole.post("/api/msg/profiles/oncall/send", {"message": "a"})).json()["sent"] == 2
+    transport.script = [SENT, REFUSED]
+    mixed = await whole.post("/api/msg/profiles/oncall/send", {"message": "a"})
+    assert (mixed.status, mixed.json()["failed"]) == (207, 1)
+    transport.script = [REFUSED]
+    assert (await whole.post("/api/msg/profiles/oncall/send", {"message": "a"})).status == 422
+
+
+async def test_profiles_name_the_jobs_and_workflows_that_use_them(whole, program, tmp_path):
+    (tmp_path / "profiles.yaml").write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
+    jobs = program.features.opened("cron")
+    from tocsin.features.cron.service import Actor
+
+    await jobs.add({"name": "disk", "schedule": "@daily", "command": "df", "output": "oncall"}, Actor("cli", None))
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "workflows" / "nightly.yaml").write_text(
+        "name: nightly\nnotify_profile: oncall\nsteps:\n- {name: a, type: shell, command: 'true'}\n"
+    )
+    [profile] = (await whole.get("/api/msg/profiles")).json()["items"]
+    assert profile["used_by"] == [{"kind": "cron", "name": "disk"}, {"kind": "workflow", "name": "nightly"}]
+
+
+async def test_the_audit_log_is_tailed_searched_verified_and_exported(whole, transport):
+    transport.script = [SENT]
+    for number in range(3):
+        await whole.post("/api/msg/send", {**GOOD, "message": f"hello {number}"})
+    await whole.post("/api/notifications", {"title": "a"})
+    tail = (await whole.get("/api/audit/tail?limit=2")).json()
+    assert [item["action"] for item in tail["items"]] == ["notification.create", "msg.send"]
+    assert tail["items"][0]["actor"] == "admin"
+    assert tail["items"][0]["prev_hash"] == tail["items"][1]["hash"]
+    rest = (await whole.get(f"/api/audit/tail?cursor={tail['next_cursor']}")).json()
+    assert len(rest["items"]) == 2
+    newer = (await whole.get(f"/api/audit/tail?after={tail['items'][1]['id']}")).json()["items"]
+    assert [item["action"] for item in newer] == ["notification.create"]
+    found = (await whole.get("/api/audit/search?query=OPS&action=msg.*&actor=admin")).json()
+    assert len(found["items"]) == 3
+    assert (await whole.get("/api/audit/verify")).json()["ok"] is True
+    lines = (await whole.get("/api/audit/tail", Accept="application/x-ndjson")).body.splitlines()
+    assert [json.loads(line)["action"] for line in lines] == ["notification.create", *["msg.send"] * 3]
+    table = (await whole.get("/api/audit/tail", Accept="text/csv")).body.decode().splitlines()
+    assert table[0].startswith("id,ts,action")
+    assert (await whole.get("/api/audit/search?since=yesterday")).status == 422
+
+
+async def test_settings_are_shown_with_their_source_and_no_secret(whole):
+    await whole.post("/api/notifications", {"title": "a"})
+    answer = await whole.get("/api/settings/overview")
+    found = {item["key"]: item for item in answer.json()["values"]}
+    assert found["TEAMCHAT_BOT_TOKEN"]["source"] == "env"
+    assert b"xoxb-test" not in answer.body
+    assert found["GATEWAY_PORT"] == {**found["GATEWAY_PORT"], "value": "8100", "source": "default"}
+    assert answer.json()["storage"]["bytes"] > 0
+
+
+async def test_settings_need_the_scope_admin(whole):
+    whole.scopes = frozenset({"read"})
+    assert (await whole.get("/api/settings/overview")).status == 403
+    assert (await whole.get("/api/settings/integrations")).status == 200
+
+
+async def test_integrations_say_what_is_connected(whole):
+    found = {item["id"]: item for item in (await whole.get("/api/settings/integrations")).json()["items"]}
+    assert found["teamchat"]["status"] == "ok"
+    assert found["email"]["status"] == "unconfigured"
+    assert found["redis"]["status"] == "disabled"
+    assert found["vault"]["kind"] == "vault"
+
+
+async def test_a_chat_is_let_in_kept_out_and_taken_off(whole, program):
+    for change, state in (("approve", "allowed"), ("deny", "denied"), ("approve", "allowed"), ("remove", "unknown")):
+        answer = await whole.post(f"/api/access/42/{change}")
+        assert (answer.status, answer.json()["state"]) == (200, state)
+        entry = program.audit.log.tail(1)[0]
+        assert (entry.source, entry.metadata["actor"]) == ("dashboard", "admin")
+    assert (await whole.post("/api/access/42/remove")).status == 409
+
+
+async def test_the_id_of_a_chat_must_be_one(whole):
+    assert (await whole.post("/api/access/nobody/approve")).status == 422
+    assert (await whole.get("/api/access")).json() == {"items": []}
+
+
+async def test_trigger_rules_are_listed_and_tried_without_running(whole, tmp_path, program):
+    rules = tmp_path / "triggers.yaml"
+    rules.write_text("- {pattern: 'deploy (\\w+)', command: 'echo $1'}\n")
+    rules.chmod(0o600)
+    assert [rule["pattern"] for rule in (await whole.get("/api/triggers")).json()["items"]] == ["deploy (\\w+)"]
+    tried = (await whole.post("/api/triggers/test", {"text": "please deploy web"})).json()
+    assert (tried["matched"], tried["groups"]) == (True, ["web"])
+    assert actions(program) == []
+
+
+async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(whole, program):
+    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.recorder import command
+
+    order = RunSpec(RunKind.SKILL, "s", "s", RunTrigger.API, "admin")
+    run = await program.runs().execute(order, command(Command(("/bin/echo", "one line"), {})))
+    got = (await whole.get(f"/api/runs/{run.id}?log=all")).json()
+    assert (got["status"], [line["text"] for line in got["log"]["lines"]]) == ("succeeded", ["one line"])
+    text = await whole.get(f"/api/runs/{run.id}", Accept="text/plain")
+    assert text.body.decode().rstrip().endswith("stdout one line")
+    assert [item["id"] for item in (await whole.get("/api/runs?kind=skill")).json()["items"]] == [run.id]
+    refused = await whole.post(f"/api/runs/{run.id}/cancel")
+    assert (refused.status, refused.json()["code"]) == (409, "invalid-transition")
+    assert (await whole.get("/api/runs/nothing")).status == 404
