@@ -34,6 +34,7 @@ class DashboardClient:
     user: str = "admin"
     scopes: frozenset[str] = ALL_SCOPES
     headers: dict[str, str] = field(default_factory=dict)  # sent with every request
+    leaves: bool = False  # whether it closes the connection once the request is sent, so that streams end
 
     async def get(self, path: str, **headers: str) -> DashboardAnswer:
         """Read something; in names of headers, `_` stands for `-`."""
@@ -78,9 +79,9 @@ class DashboardClient:
         waiting = [{"type": "http.request", "body": raw, "more_body": False}]
 
         async def receive() -> dict[str, Any]:
-            if not waiting:
-                await asyncio.Event().wait()  # the client stays
-            return waiting.pop()
+            if not waiting and not self.leaves:
+                await asyncio.Event().wait()
+            return waiting.pop() if waiting else {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tocsin.core.http.transport import HttpResponse
 
 GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}

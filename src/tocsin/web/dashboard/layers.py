@@ -1,5 +1,6 @@
 """Plain ASGI layers of the dashboard that the gateway has no use for."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextvars import Token
 from typing import Any
@@ -100,12 +101,27 @@ class HeadAndOptions:
             await self._app(scope, receive, send)
             return
 
+        answered = asyncio.Event()
+
         async def without_body(message: Message) -> None:
+            if answered.is_set():
+                return
             if message["type"] == "http.response.body":
-                message = {"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)}
+                answered.set()  # a stream would go on for ever
+                message = {"type": "http.response.body", "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET", "tocsin.head": True}, receive, without_body)
+        async def until_answered() -> Message:
+            """Receive, or find the client gone once it has its answer."""
+            arrives, ends = asyncio.ensure_future(receive()), asyncio.ensure_future(answered.wait())
+            try:
+                await asyncio.wait([arrives, ends], return_when=asyncio.FIRST_COMPLETED)
+                return {"type": "http.disconnect"} if answered.is_set() else arrives.result()
+            finally:
+                arrives.cancel()
+                ends.cancel()
+
+        await self._app({**scope, "method": "GET"}, until_answered, without_body)
 
 
 def allow(methods: frozenset[str]) -> str:

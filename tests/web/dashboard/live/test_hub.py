@@ -244,6 +244,8 @@ async def test_a_changed_state_is_told_to_who_asks_for_the_status(still: Scene):
 
 async def test_the_stream_and_the_feed_of_the_interface_are_of_the_hub(still: Scene):
     async with open_dashboard(still.app, still.hub) as client:
+        assert (await client.call("HEAD", "/api/jobs/stream/updates")).status == 200
+        client.leaves = True
         answer = await client.get("/api/jobs/stream/updates?topics=runs,notifications", Last_Event_ID="0")
         assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
         assert answer.body == b"retry: 2000\n\n"
@@ -252,7 +254,6 @@ async def test_the_stream_and_the_feed_of_the_interface_are_of_the_hub(still: Sc
         for path in ("/api/jobs/stream/updates?topics=notifications", "/api/notifications/feed"):
             answer = await client.get(path, Accept="text/event-stream", Last_Event_ID="0")
             assert answer.body.startswith(b"retry: 2000\n\nid: 1\nevent: notification.created\ndata: {")
-        assert (await client.call("HEAD", "/api/jobs/stream/updates")).status == 200
         refused = await client.get("/api/jobs/stream/updates?topics=runs,crom")
         assert (refused.status, refused.json()["errors"][0]["parameter"]) == (422, "topics")
         assert "did you mean 'cron'?" in refused.json()["errors"][0]["detail"]
