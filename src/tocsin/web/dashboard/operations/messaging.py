@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
 from tocsin.channels.contract import ChannelSpec, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import ChannelState, Registry
@@ -25,170 +24,22 @@ from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
-from tocsin.rest.runs import SendResultRecord
+from tocsin.web.dashboard.operations.messaging_models import (
+    FAN_OUT,
+    OUTCOMES,
+    ChannelList,
+    ProfileList,
+    ProfileMessage,
+    ProfileResult,
+    QueuedMessage,
+    SendMessage,
+    SentMessage,
+)
 from tocsin.web.gateway.sending import STATUSES, SendResponse, outcome_of, partly_sent
 
 DAY_S = 86_400.0
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
-
-
-class CapabilitiesRecord(ResponseModel):
-    """What a channel can do."""
-
-    inbound: Literal["none", "polling", "webhook"]
-    max_length: int | None
-    chunk_at: int | None
-    parse_modes: list[str]
-    markdown: bool
-
-
-class LastTestRecord(ResponseModel):
-    """The last time that the credentials of a channel were tested."""
-
-    ok: bool
-    at: Time
-    message: str
-    error: str
-
-
-class ChannelRecord(ResponseModel):
-    """One of the channels, configured or not."""
-
-    channel: str
-    label: str
-    configured: bool
-    available: bool = Field(description="Whether it can run on this platform.")
-    missing: list[str] = Field(description="The settings that it needs.")
-    capabilities: CapabilitiesRecord
-    default_target: str | None
-    state: Literal["unconfigured", "configured", "ok", "failing"]
-    last_test: LastTestRecord | None
-    last_sent_at: Time | None
-    sent_24h: int
-    failed_24h: int
-    retry_after_until: Time | None = Field(description="Until when the provider throttles the account.")
-
-
-class ChannelList(ResponseModel):
-    """All channels."""
-
-    items: list[ChannelRecord]
-
-
-class ProfileTarget(ResponseModel):
-    """One target of a profile."""
-
-    channel: str
-    target: str
-    usable: bool
-    problem: str | None
-
-
-class FileError(ResponseModel):
-    """A mistake in a file."""
-
-    line: int
-    key: str
-    detail: str
-
-
-class ProfileUse(ResponseModel):
-    """What sends to a profile."""
-
-    kind: str
-    name: str
-
-
-class ProfileRecord(ResponseModel):
-    """A notification profile."""
-
-    name: str
-    entries: list[ProfileTarget]
-    valid: bool
-    errors: list[FileError]
-    used_by: list[ProfileUse]
-
-
-class ProfileList(ResponseModel):
-    """All profiles."""
-
-    items: list[ProfileRecord]
-
-
-class SendMessage(RequestModel):
-    """A message to send."""
-
-    channel: str = Field(min_length=1, max_length=100, examples=["teamchat"])
-    target: str = Field(min_length=1, max_length=500, examples=["#ops"])
-    message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
-    parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
-    subject: str = Field(default="", max_length=500, description="Of an e-mail: becomes the first line.")
-    queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
-    dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
-
-
-class SentMessage(SendResultRecord):
-    """The outcome of one message, and the facts behind it."""
-
-    message_id: str | None = None
-    code: str | None = None
-    attempts: int = 0
-    parts: int = 0
-    duration_ms: int = 0
-
-
-class PartRecord(ResponseModel):
-    """One of the messages that a text is sent as."""
-
-    text: str
-    length: int
-
-
-class DryRun(ResponseModel):
-    """What would be sent."""
-
-    parts: list[PartRecord]
-    warnings: list[str]
-
-
-class QueuedMessage(ResponseModel):
-    """A message in the queue."""
-
-    id: str
-    status: str
-
-
-class ProfileMessage(RequestModel):
-    """A message for every target of a profile."""
-
-    message: str = Field(min_length=1, max_length=400_000)
-
-
-class ProfileResult(ResponseModel):
-    """The outcome of one fan-out."""
-
-    profile: str
-    ok: bool
-    sent: int
-    failed: int
-    results: list[SendResultRecord]
-
-
-# The answer is a send result whenever a channel was asked.
-_OUTCOMES: dict[int | str, dict[str, Any]] = {
-    404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
-    422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
-    502: {"model": SentMessage, "description": "Nothing was sent, and trying again may help."},
-    503: {"model": SentMessage, "description": "The provider throttles; `Retry-After` says for how long."},
-    504: {"model": SentMessage, "description": "It may have been sent: repeat it only with the same Idempotency-Key."},
-}
-_FAN_OUT: dict[int | str, dict[str, Any]] = {
-    207: {"model": ProfileResult, "description": "Some targets got the message."},
-    422: {"model": ProfileResult, "description": "No target got it, and trying again cannot help."},
-    502: {"model": ProfileResult, "description": "No target got it, and trying again may help."},
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +115,7 @@ class MessagingRoutes:
         problems=("validation-failed",),
         answer=SentMessage,
         responses={
-            **_OUTCOMES,
+            **OUTCOMES,
             202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is where it can be read."},
         },
     )
@@ -316,7 +167,7 @@ class MessagingRoutes:
         result = SendResult(False, kind, body.target, error=error.sentence())
         return _sent(outcome_of(result, error), Receipt(result))
 
-    @operation("POST", "/api/msg/test/{channel}", scope="send", answer=SentMessage, responses=_OUTCOMES)
+    @operation("POST", "/api/msg/test/{channel}", scope="send", answer=SentMessage, responses=OUTCOMES)
     async def test_channel(self, channel: str, caller: CallerOf) -> Any:
         """Verify the credentials of a channel without sending."""
         receipt = await self._parts.messenger.try_channel(channel, caller)
@@ -336,7 +187,7 @@ class MessagingRoutes:
         once=True,
         problems=("not-found", "validation-failed"),
         answer=ProfileResult,
-        responses=_FAN_OUT,
+        responses=FAN_OUT,
     )
     async def send_to_profile(self, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
         """Send a message to every target of a profile."""

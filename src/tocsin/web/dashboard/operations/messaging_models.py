@@ -1,0 +1,165 @@
+"""The records of the operations on channels and profiles."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.runs import SendResultRecord
+
+
+class CapabilitiesRecord(ResponseModel):
+    """What a channel can do."""
+
+    inbound: Literal["none", "polling", "webhook"]
+    max_length: int | None
+    chunk_at: int | None
+    parse_modes: list[str]
+    markdown: bool
+
+
+class LastTestRecord(ResponseModel):
+    """The last time that the credentials of a channel were tested."""
+
+    ok: bool
+    at: Time
+    message: str
+    error: str
+
+
+class ChannelRecord(ResponseModel):
+    """One of the channels, configured or not."""
+
+    channel: str
+    label: str
+    configured: bool
+    available: bool = Field(description="Whether it can run on this platform.")
+    missing: list[str] = Field(description="The settings that it needs.")
+    capabilities: CapabilitiesRecord
+    default_target: str | None
+    state: Literal["unconfigured", "configured", "ok", "failing"]
+    last_test: LastTestRecord | None
+    last_sent_at: Time | None
+    sent_24h: int
+    failed_24h: int
+    retry_after_until: Time | None = Field(description="Until when the provider throttles the account.")
+
+
+class ChannelList(ResponseModel):
+    """All channels."""
+
+    items: list[ChannelRecord]
+
+
+class ProfileTarget(ResponseModel):
+    """One target of a profile."""
+
+    channel: str
+    target: str
+    usable: bool
+    problem: str | None
+
+
+class FileError(ResponseModel):
+    """A mistake in a file."""
+
+    line: int
+    key: str
+    detail: str
+
+
+class ProfileUseRecord(ResponseModel):
+    """What sends to a profile."""
+
+    kind: str
+    name: str
+
+
+class ProfileRecord(ResponseModel):
+    """A notification profile."""
+
+    name: str
+    entries: list[ProfileTarget]
+    valid: bool
+    errors: list[FileError]
+    used_by: list[ProfileUseRecord]
+
+
+class ProfileList(ResponseModel):
+    """All profiles."""
+
+    items: list[ProfileRecord]
+
+
+class SendMessage(RequestModel):
+    """A message to send."""
+
+    channel: str = Field(min_length=1, max_length=100, examples=["teamchat"])
+    target: str = Field(min_length=1, max_length=500, examples=["#ops"])
+    message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
+    parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
+    subject: str = Field(default="", max_length=500, description="Of an e-mail: becomes the first line.")
+    queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
+    dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
+
+
+class SentMessage(SendResultRecord):
+    """The outcome of one message, and the facts behind it."""
+
+    message_id: str | None = None
+    code: str | None = None
+    attempts: int = 0
+    parts: int = 0
+    duration_ms: int = 0
+
+
+class PartRecord(ResponseModel):
+    """One of the messages that a text is sent as."""
+
+    text: str
+    length: int
+
+
+class DryRun(ResponseModel):
+    """What would be sent."""
+
+    parts: list[PartRecord]
+    warnings: list[str]
+
+
+class QueuedMessage(ResponseModel):
+    """A message in the queue."""
+
+    id: str
+    status: str
+
+
+class ProfileMessage(RequestModel):
+    """A message for every target of a profile."""
+
+    message: str = Field(min_length=1, max_length=400_000)
+
+
+class ProfileResult(ResponseModel):
+    """The outcome of one fan-out."""
+
+    profile: str
+    ok: bool
+    sent: int
+    failed: int
+    results: list[SendResultRecord]
+
+
+# The answer is a send result whenever a channel was asked.
+OUTCOMES: dict[int | str, dict[str, Any]] = {
+    404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
+    422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
+    502: {"model": SentMessage, "description": "Nothing was sent, and trying again may help."},
+    503: {"model": SentMessage, "description": "The provider throttles; `Retry-After` says for how long."},
+    504: {"model": SentMessage, "description": "It may have been sent: repeat it only with the same Idempotency-Key."},
+}
+FAN_OUT: dict[int | str, dict[str, Any]] = {
+    207: {"model": ProfileResult, "description": "Some targets got the message."},
+    422: {"model": ProfileResult, "description": "No target got it, and trying again cannot help."},
+    502: {"model": ProfileResult, "description": "No target got it, and trying again may help."},
+}
