@@ -94,11 +94,11 @@ class ProfileList(ResponseModel):
 class SendMessage(RequestModel):
     """A message to send."""
 
-    channel: str = Field(min_length=1, max_length=100, examples=["teamchat"])
-    target: str = Field(min_length=1, max_length=500, examples=["#ops"])
+    channel: str = Field(min_length=1, max_length=100)
+    target: str = Field(min_length=1, max_length=500)
     message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
     parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
-    subject: str = Field(default="", max_length=500, description="Of an e-mail: becomes the first line.")
+    subject: str = Field(default="", max_length=500, description="Becomes the first line, which some channels show apart.")
     queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
     dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
 
