@@ -98,7 +98,7 @@ class SendMessage(RequestModel):
     target: str = Field(min_length=1, max_length=500)
     message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
     parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
-    subject: str = Field(default="", max_length=500, description="Becomes the first line, which some channels show apart.")
+    subject: str = Field(default="", max_length=500, description="Becomes the first line; some channels show it apart.")
     queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
     dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
 
