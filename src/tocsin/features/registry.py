@@ -23,7 +23,7 @@ ENTRY_POINTS = "tocsin.features"
 # What the tables, audit actions and settings of the core begin with.
 RESERVED = frozenset((
     "access", "audit", "bot", "changes", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "leases",
-    "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token",
+    "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token", "web_access",
 ))  # fmt: skip
 
 
