@@ -3,10 +3,12 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,7 @@ async def survive_kills(folder: Path, kills: int, jobs: int, chance: random.Rand
         ]
     for _ in range(kills):
         _one_life(folder, chance.uniform(0.0, 0.7))
+    _live_until_all_were_due(folder, jobs)
     async with opened(folder, clock=SystemClock()) as crontab:
         for job in added:
             await crontab.jobs.disable(job.id, HUMAN)
@@ -102,6 +105,16 @@ def _one_life(folder: Path, seconds: float) -> None:
     child.wait()
 
 
+def _live_until_all_were_due(folder: Path, jobs: int) -> None:
+    """Let the scheduler live, on a slow machine too, until every job has a record; then kill it once more."""
+    child = _start(folder)
+    try:
+        until(lambda: _asked(folder, f"SELECT COUNT(DISTINCT subject_name) FROM ({_SQL})") == jobs, "a record of each")
+    finally:
+        child.kill()
+        child.wait()
+
+
 def _start(folder: Path) -> subprocess.Popen[bytes]:
     env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "TZ": "UTC"}
     command = [sys.executable, "-m", "tests.features.cron.victim"]
@@ -113,10 +126,9 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _all_ended(folder: Path) -> bool:
-    import sqlite3
+    return not _asked(folder, "SELECT COUNT(*) FROM cron_unsettled")
 
-    connection = sqlite3.connect(folder / "tocsin.db")
-    try:
-        return not connection.execute("SELECT COUNT(*) FROM cron_unsettled").fetchone()[0]
-    finally:
-        connection.close()
+
+def _asked(folder: Path, sql: str) -> int:
+    with closing(sqlite3.connect(folder / "tocsin.db")) as connection:
+        return int(connection.execute(sql).fetchone()[0])
