@@ -57,3 +57,12 @@ def test_an_empty_password_is_refused(cli: Cli):
     done = cli("dashboard", "hash-password", stdin=b"\n")
     assert (done.code, done.out) == (2, "")
     assert "the password is empty" in done.err
+
+
+def test_a_link_leads_to_where_the_dashboard_listens(cli: Cli):
+    login = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "made up", "DASHBOARD_PORT": "8299"}
+    made = cli("dashboard", "link", env={**login, "DASHBOARD_HOST": "::1"})
+    assert made.out.startswith("http://[::1]:8299/login/link/")
+    assert cli("dashboard", "link", "--json", env=login).json()["value"].startswith("http://127.0.0.1:8299/login/link/")
+    refused = cli("dashboard", "link")
+    assert (refused.code, "set DASHBOARD_USER and DASHBOARD_PASS" in refused.err) == (2, True)

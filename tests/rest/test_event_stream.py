@@ -74,3 +74,20 @@ async def test_a_question_for_the_head_alone_is_answered_at_once(door: Door):
         async with connected(EventStreamResponse(OpenStream(), door.close), **scope) as client:
             await eventually(lambda: client.has_ended)
     assert door.closed == 2
+
+
+async def test_a_reader_whose_session_has_ended_gets_nothing_more(door: Door):
+    stream, answers = OpenStream(), [True, True, False]
+    stream.send(encode_greeting())
+
+    async def still_allowed() -> bool:
+        return answers.pop(0)
+
+    app = EventStreamResponse(stream, door.close, ask_every_s=0)
+    async with connected(app, **{"tocsin.still_allowed": still_allowed}) as client:
+        stream.send(encode_event("run.updated", 1))
+        await eventually(lambda: client.events)
+        stream.send(encode_event("run.updated", 2))
+        await eventually(lambda: client.has_ended)
+    assert client.events == [("run.updated", 1)]
+    assert door.closed == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
+from tocsin.assembly.access import tokens_of
 from tocsin.assembly.program import App, Monitoring, Storage, assemble, lazy_redis, load_settings, schemas
 from tocsin.assembly.receiving import inbox_of
 from tocsin.channels.contract import Tools
@@ -63,6 +64,7 @@ def parts_of(
         outbox=app.outbox,
         keys=app.keys,
         inbox=inbox or inbox_of(app, []),
+        tokens=tokens_of(app),
         metrics=app.monitoring.metrics or Metrics(),
         reports=StateReports(draining=draining),
     )

@@ -15,23 +15,32 @@ if TYPE_CHECKING:
 
 
 def dashboard_of(
-    app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any], live: "LiveUpdates | None" = None
+    app: "App",
+    draining: Callable[[], bool],
+    guard: Callable[[Any], Any] | None = None,
+    live: "LiveUpdates | None" = None,
 ) -> Any:
-    """Return the dashboard as an ASGI application; `guard` finds out who calls.
+    """Return the dashboard as an ASGI application; tests may find out with a `guard` of their own who calls.
 
     `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages are told of nothing.
     """
+    from tocsin.assembly.access import guard_of, sign_ins_of
     from tocsin.assembly.live import event_hub
     from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard
+    from tocsin.web.dashboard.operations.login import login_operations
 
-    live = live or event_hub(app)
+    live, sign_ins = live or event_hub(app), sign_ins_of(app)
     parts = DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
         keys=app.keys,
-        guard=guard,
+        guard=guard or guard_of(app, sign_ins),
         live=live,
-        operations=[*_core_operations(app, draining, live), *app.features.dashboard_routes()],
+        operations=[
+            *_core_operations(app, draining, live),
+            login_operations(sign_ins),
+            *app.features.dashboard_routes(),
+        ],
     )
     return build_dashboard(parts)
 

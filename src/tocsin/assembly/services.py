@@ -105,6 +105,7 @@ def _first(problems: BaseException) -> BaseException:
 def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Service":
     from logging import getLogger
 
+    from tocsin.assembly.access import tokens_of
     from tocsin.messaging.outbound.channel_watch import ChannelTroubles
     from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
     from tocsin.web.gateway.metrics import Metrics
@@ -131,6 +132,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             outbox=app.outbox,
             keys=app.keys,
             inbox=receiving.inbox,
+            tokens=tokens_of(app),
             metrics=metrics or Metrics(),
             reports=reports,
             features=app.features.gateway_routes(),

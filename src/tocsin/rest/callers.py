@@ -14,7 +14,9 @@ SCOPES = ("read", "send", "run", "admin")
 
 
 def require_scope(scope: Scope, needed: str) -> None:
-    """Raise the 403 answer where the caller may not use operations of the scope `needed`."""
+    """Raise the answer to a stranger, or the 403 answer where the caller lacks the scope that is `needed`."""
+    if needed and (refusal := scope.get("tocsin.refusal")):
+        raise refusal
     held = scope.get("tocsin.scopes", frozenset())
     if needed and needed not in held and "admin" not in held:
         raise HttpProblemError("forbidden", f"This needs a token with the scope {needed}, or admin.")

@@ -5,13 +5,14 @@ The form is that of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.text.compact_json import to_json
 
 EVENT_STREAM = "text/event-stream"
@@ -117,9 +118,12 @@ class EventStreamResponse(Response):
     media_type = EVENT_STREAM
     charset = "utf-8"
 
-    def __init__(self, stream: OpenStream, closed: Callable[[], None]) -> None:
+    def __init__(self, stream: OpenStream, closed: Callable[[], None], *, ask_every_s: float = PING_S) -> None:
+        """Take the events of `stream`; the first one after `ask_every_s` waits for whether the reader may go on."""
         self._stream = stream
         self._closed = closed
+        self._ask_every_s = ask_every_s
+        self._ask_at = 0.0
         # A proxy that collects an answer before it passes it on would hold events back.
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
@@ -130,19 +134,34 @@ class EventStreamResponse(Response):
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD" and not scope.get("tocsin.head"):
-                await self._send_events(receive, send)
+                await self._send_events(scope, receive, send)
             self._stream.on_drop(None)  # the connection stays open for the client's next request
             await send({"type": "http.response.body", "body": b""})
         finally:
             self._stream.drop()
             self._closed()
 
-    async def _send_events(self, receive: Receive, send: Send) -> None:
+    async def _send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._ask_at = asyncio.get_running_loop().time() + self._ask_every_s
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._until_gone(receive))
             while events := await self._stream.next():
+                if not await self._still_allowed(scope):
+                    break
                 await send({"type": "http.response.body", "body": events, "more_body": True})
             watching.cancel()
+
+    async def _still_allowed(self, scope: Scope) -> bool:
+        """Whether the session or the token of the reader has not ended, as far as it is time to ask."""
+        ask: Callable[[], Awaitable[bool]] | None = scope.get("tocsin.still_allowed")
+        now = asyncio.get_running_loop().time()
+        if ask is None or now < self._ask_at:
+            return True
+        self._ask_at = now + self._ask_every_s
+        try:
+            return await ask()
+        except StoreUnavailableError:  # the reader connects again, and is told
+            return False
 
     async def _until_gone(self, receive: Receive) -> None:
         """End the stream when the client has gone: nothing that is sent would tell."""

@@ -175,7 +175,11 @@ class Operations(APIRouter):
             response_model=spec.answer,
             summary=(handler.__doc__ or "").strip().partition("\n")[0].rstrip("."),
             operation_id=handler.__name__,
-            openapi_extra={**marks, **({"x-extension": True} if spec.extension else {})},
+            openapi_extra={
+                **marks,
+                **({"x-extension": True} if spec.extension else {}),
+                **further.pop("openapi_extra", {}),
+            },
             responses={**_described(codes), **further.pop("responses", {})},
             **further,
         )

@@ -35,6 +35,8 @@ class DashboardClient:
     scopes: frozenset[str] = ALL_SCOPES
     headers: dict[str, str] = field(default_factory=dict)  # sent with every request
     leaves: bool = False  # whether it closes the connection once the request is sent, so that streams end
+    peer: str = "127.0.0.1"  # its address
+    scheme: str = "http"
 
     async def get(self, path: str, **headers: str) -> DashboardAnswer:
         """Read something; in names of headers, `_` stands for `-`."""
@@ -60,17 +62,18 @@ class DashboardClient:
 
     async def _exchange(self, method: str, path: str, raw: bytes, headers: Mapping[str, str]) -> list[dict[str, Any]]:
         bare, _, query = path.partition("?")
+        given = {"host": "127.0.0.1:8200", **headers}
         scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
-            "scheme": "http",
+            "scheme": self.scheme,
             "path": bare,
             "raw_path": bare.encode(),
             "root_path": "",
             "query_string": query.encode(),
-            "headers": [(b"host", b"127.0.0.1:8200"), *((k.encode(), v.encode()) for k, v in headers.items())],
-            "client": ("127.0.0.1", 50_000),
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+            "client": (self.peer, 50_000),
             "server": ("127.0.0.1", 8200),
             "tests.user": self.user,
             "tests.scopes": self.scopes if self.user else frozenset(),

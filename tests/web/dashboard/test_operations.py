@@ -184,7 +184,7 @@ async def test_health_is_public_and_status_is_not(client):
     client.user = ""
     assert (await client.get("/health")).json()["status"] == "ok"
     assert (await client.get("/api/health")).json()["status"] == "ok"
-    assert (await client.get("/api/status")).status == 403
+    assert (await client.get("/api/status")).status == 401
 
 
 async def test_the_feed_comes_as_json_or_atom(client):

@@ -1,4 +1,4 @@
-"""dashboard: hash the password with which people sign in."""
+"""dashboard: hash the password with which people sign in, or print a link that signs in once."""
 
 import argparse
 
@@ -11,7 +11,13 @@ MAX_PASSWORD_BYTES = 1024
 
 def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin dashboard`."""
-    commands = add_subcommands(parser, {"hash-password": "print the hash of a password, for DASHBOARD_PASS_HASH"})
+    commands = add_subcommands(
+        parser,
+        {
+            "hash-password": "print the hash of a password, for DASHBOARD_PASS_HASH",
+            "link": "print a link that signs in once, on this machine, within 10 minutes",
+        },
+    )
     parser.epilog = "example: tocsin dashboard hash-password"
     hashing = commands["hash-password"]
     hashing.description = (
@@ -22,6 +28,8 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
         "examples:\n  tocsin dashboard hash-password\n  pass show dashboard | tocsin dashboard hash-password"
     )
     hashing.set_defaults(run=_hash_password)
+    commands["link"].epilog = "example: tocsin dashboard link"
+    commands["link"].set_defaults(run=_link)
 
 
 def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
@@ -35,4 +43,25 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
     if out.as_json:
         out.document({"name": "DASHBOARD_PASS_HASH", "value": hashed})
     out.line(f"DASHBOARD_PASS_HASH='{hashed}'")  # quoted: some readers of env files expand what begins with $
+    return DONE
+
+
+def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
+    from tocsin.assembly.access import sign_in_link
+    from tocsin.assembly.program import App
+    from tocsin.cli.opening import with_app
+    from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
+    from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
+
+    async def work(app: App) -> str:
+        settings = app.settings
+        if missing := missing_dashboard_login(settings):
+            raise ConfigError("nobody can sign in to the dashboard", hint=f"set {missing}, and start it anew")
+        host = settings[DASHBOARD_HOST] if is_loopback(settings[DASHBOARD_HOST]) else "127.0.0.1"
+        authority = f"[{host.strip('[]')}]" if ":" in host else host
+        scheme = "https" if dashboard_tls(settings) else "http"
+        return await sign_in_link(app, f"{scheme}://{authority}:{settings[DASHBOARD_PORT]}")
+
+    out.secret("link", with_app(options, out, work, writes=True))
+    out.note("It works once, on this machine, within 10 minutes.")
     return DONE

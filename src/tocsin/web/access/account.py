@@ -26,8 +26,9 @@ class WrongLoginError(TocsinError):
 
     code = "invalid-credentials"
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeated: bool = False) -> None:
         super().__init__("the name or the password is wrong", hint="check both; upper and lower case count")
+        self.repeated = repeated  # the same was refused before, and was not looked at again
 
 
 class TooManyLoginsError(TocsinError):
@@ -108,7 +109,7 @@ class DashboardAccount:
     def _is_known(self, pair: tuple[str, bytes], name: str, address: str) -> bool:
         """Whether the pair was right before; raises what refuses it, as far as that is known without hashing."""
         if pair in self._wrong:
-            raise WrongLoginError
+            raise WrongLoginError(repeated=True)
         if self._throttle.blocks_address(address):
             raise TooManyLoginsError
         if pair in self._right:

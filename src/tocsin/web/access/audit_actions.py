@@ -1,9 +1,24 @@
 """The audit entries about who may use the dashboard and the gateway."""
 
-from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.audit.actions import ACTOR, IP, REASON, REQUEST_ID, AuditAction, AuditField
 
 TOKEN = AuditField("token", "the name of the token")
 TOKEN_SCOPES = AuditField("scopes", "what the token may be used for")
+OUTCOME = AuditField("outcome", "`ok`, or `denied` for what was refused")
+MEANS = AuditField("means", "what was shown: `password`, `basic` (with a request of a script) or `link`")
 
 TOKEN_CREATE = AuditAction("token.create", "A token was made.", (TOKEN, TOKEN_SCOPES), note="never the token itself")
 TOKEN_REVOKE = AuditAction("token.revoke", "A token was made useless.", (TOKEN,))
+
+DASHBOARD_LOGIN = AuditAction(
+    "dashboard.login", "Somebody signed in, and a session began.", (ACTOR, IP, REQUEST_ID, OUTCOME, MEANS)
+)
+DASHBOARD_LOGIN_FAILED = AuditAction(
+    "dashboard.login_failed",
+    "Somebody was not let in. What is refused unseen, after too many wrong passwords or because a script repeats"
+    " itself, once a minute and address, 60 lines in all.",
+    (IP, REQUEST_ID, OUTCOME, MEANS, REASON),
+    optional=(ACTOR,),
+    note="`actor` only for the name that exists: in its place people type passwords, too",
+)
+DASHBOARD_LOGOUT = AuditAction("dashboard.logout", "Somebody signed out.", (ACTOR, IP, REQUEST_ID, OUTCOME))

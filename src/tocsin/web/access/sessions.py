@@ -55,8 +55,8 @@ class LoginSessions:
         await self._database.write(insert)
         return session
 
-    async def find(self, session_id: str, credential: str) -> LoginSession | None:
-        """Return the session that a cookie holds, and move its end; None if there is none, or it has ended.
+    async def find(self, session_id: str, credential: str, *, use: bool = True) -> LoginSession | None:
+        """Return the session that a cookie holds; None if there is none, or it has ended. Its `use` moves its end.
 
         A session that began with another credential than the present one has ended.
         """
@@ -73,7 +73,7 @@ class LoginSessions:
             return None
         session = LoginSession(session_id, row["user"], bool(row["remember"]), row["expires_at"])
         lifetime = _lifetime(session.remember)
-        if now - row["seen_at"] < lifetime / _MOVES:
+        if not use or now - row["seen_at"] < lifetime / _MOVES:
             return session
         return await self._renewed(session, now, now + lifetime)
 

@@ -129,6 +129,10 @@ class ApiTokens:
         self._record(TOKEN_REVOKE, gone, caller)
         return gone
 
+    async def is_good(self, text: str) -> bool:
+        """Whether a token was not revoked."""
+        return await self.find(text) is not None
+
     async def find(self, text: str) -> ApiToken | None:
         """Return the token that a caller presents, None for what is none, or none any more."""
         if not _TOKEN.fullmatch(text):

@@ -21,10 +21,12 @@ from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operations
 from tocsin.rest.problems import HttpProblemError
+from tocsin.web.access.layers import KnownCallers, SameOrigin
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, HeadAndOptions, WholeBody, allow
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import problem_pages
 from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope
+from tocsin.web.ui.static import STATIC_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class DashboardDependencies:
     settings: Settings
     clock: Clock
     keys: IdempotencyKeys
-    guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls, and refuses strangers and other sites' pages
+    guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls
     operations: Sequence[Operations]
     live: LiveUpdates  # what tells open pages of changes
     pages: Sequence[BaseRoute] = ()  # what a browser shows
@@ -67,9 +69,10 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(app)), lambda path: _methods_of(app, path))
     guarded = parts.guard(
         RateLimits(
-            guarded,
+            SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
             RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
             RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
+            free_below=STATIC_PREFIX,
         )
     )
     if settings.https_enforced:

@@ -33,12 +33,14 @@ from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.web.access.bearer import BearerTokens, require_token
+from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.metrics import CONTENT_TYPE, Metrics
 from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
-from tocsin.web.http.asgi import BearerToken, HttpsOnly, LocalCallers, RateLimits, RequestScope, require_token
+from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope
 from tocsin.web.http.responses import JsonResponse
 
 Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
@@ -66,6 +68,7 @@ class GatewayDependencies:
     outbox: Outbox
     keys: IdempotencyKeys
     inbox: Inbox
+    tokens: ApiTokens
     metrics: Metrics = field(default_factory=Metrics)
     reports: StateReports = StateReports()  # it is frozen
     features: Sequence[GatewayRoute] = ()  # the routes of features
@@ -77,30 +80,37 @@ def build_gateway(parts: GatewayDependencies) -> ASGIApp:
 
 
 def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
-    """Return every route; `protected` ones need the token where one is set."""
+    """Return every route; one that has a `scope` needs a token where GATEWAY_TOKEN is set, or a token is shown."""
 
     sending = SendHandler(parts.messenger, parts.outbox, parts.keys)
     deliveries = DeliveryRoutes(parts.outbox, parts.registry)
     webhooks = gateway.webhooks()
     has_token = bool(parts.settings[GATEWAY_TOKEN])
 
-    def route(method: str, path: str, handler: Handler, *, protected: bool = False) -> Route:
-        return Route(path, Endpoint(path, handler, protected=protected and has_token), methods=[method])
+    def route(method: str, path: str, handler: Handler, scope: str = "") -> Route:
+        return Route(path, Endpoint(path, handler, scope, needs_token=has_token), methods=[method])
 
     return [
-        route("POST", "/send", sending.send, protected=True),
+        route("POST", "/send", sending.send, "send"),
         route("POST", "/webhook/{channel}", webhooks.receive),
-        route("GET", "/deliveries", deliveries.list, protected=True),
-        route("GET", "/deliveries/{id}", deliveries.show, protected=True),
-        route("POST", "/deliveries/{id}/replay", deliveries.replay, protected=True),
-        route("POST", "/deliveries/{id}/retry", deliveries.retry, protected=True),
-        route("POST", "/deliveries/{id}/cancel", deliveries.cancel, protected=True),
+        route("GET", "/deliveries", deliveries.list, "read"),
+        route("GET", "/deliveries/{id}", deliveries.show, "read"),
+        route("POST", "/deliveries/{id}/replay", deliveries.replay, "send"),
+        route("POST", "/deliveries/{id}/retry", deliveries.retry, "send"),
+        route("POST", "/deliveries/{id}/cancel", deliveries.cancel, "send"),
         route("GET", "/health", gateway.health),
         route("GET", "/channels", gateway.channels),
-        route("GET", "/metrics", gateway.metrics, protected=True),
+        route("GET", "/metrics", gateway.metrics, "read"),
         route("GET", "/openapi.json", gateway.openapi),
-        *(route(of.method, of.path, of.handler, protected=of.protected) for of in parts.features),
+        *(route(of.method, of.path, of.handler, _scope_of(of)) for of in parts.features),
     ]
+
+
+def _scope_of(route: GatewayRoute) -> str:
+    """Return what a token needs for the route of a feature."""
+    if not route.protected:
+        return ""
+    return "read" if route.method in SAFE_METHODS else "run"
 
 
 def _routed(served: Sequence[Route]) -> ASGIApp:
@@ -135,8 +145,7 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
         RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
         RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
     )
-    if settings[GATEWAY_TOKEN]:
-        guarded = BearerToken(guarded, settings[GATEWAY_TOKEN])
+    guarded = BearerTokens(guarded, settings[GATEWAY_TOKEN], parts.tokens)
 
     def count(scope: Scope, status: int) -> None:
         parts.metrics.count_request(scope.get("tocsin.route", "other"), status)
@@ -147,15 +156,17 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
 class Endpoint:
     """One route as an ASGI application: checks the token, then sends what the handler returns."""
 
-    def __init__(self, path: str, handler: Handler, *, protected: bool) -> None:
+    def __init__(self, path: str, handler: Handler, scope: str, *, needs_token: bool) -> None:
+        """Everybody may call it where `scope` is empty, or where it `needs_token` not and none is shown."""
         self._path = path
         self._handler = handler
-        self._protected = protected
+        self._scope = scope
+        self._needs_token = needs_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["tocsin.route"] = self._path
-        if self._protected:
-            require_token(scope)
+        if self._scope:
+            require_token(scope, self._scope, optional=not self._needs_token)
         response = await self._handler(scope, receive)
         await response(scope, receive, send)
 

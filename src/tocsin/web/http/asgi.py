@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from hashlib import sha256
-from hmac import compare_digest
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -36,7 +34,7 @@ WEBHOOK_PATHS = "/webhook/"
 # Answers that say nothing against the caller.
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
 
@@ -102,7 +100,7 @@ class HttpsOnly:
         self._app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _came_by_tls(scope):
+        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not came_by_tls(scope):
             raise HttpProblemError("forbidden", _how_to_use_https(scope))
         return self._app(scope, receive, send)
 
@@ -123,7 +121,7 @@ class LocalCallers:
         exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
         if not exempt:
             self._check_host(scope)
-            if scope["method"] not in _SAFE_METHODS:
+            if scope["method"] not in SAFE_METHODS:
                 self._check_origin(scope)
         return self._app(scope, receive, send)
 
@@ -147,57 +145,28 @@ class LocalCallers:
             )
 
 
-class BearerToken:
-    """Records whether the request holds the token, or why not; protected routes refuse all others."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._digest = sha256(token.encode()).digest()
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] == "http":
-            problem = scope["tocsin.token_problem"] = self._problem_of(scope)
-            scope["tocsin.user"] = "" if problem else "token"
-        return self._app(scope, receive, send)
-
-    def _problem_of(self, scope: Scope) -> str:
-        values = header_values(scope, b"authorization")
-        if not values:
-            return f"There is no token: {_NEEDED}."
-        scheme, _, token = values[0].partition(" ")
-        if len(values) > 1 or scheme.lower() != "bearer" or not token.strip():
-            return f"The header Authorization holds no bearer token, or is repeated: {_NEEDED}."
-        given = sha256(token.strip().encode("latin-1")).digest()
-        return "" if compare_digest(given, self._digest) else f"The token is wrong: {_NEEDED}."
-
-
-def require_token(scope: Scope) -> None:
-    """Raise the 401 answer, which says what is wrong, unless the request holds the token."""
-    if scope.get("tocsin.user"):
-        return
-    problem = scope["tocsin.token_problem"]
-    # RFC 6750, section 3.1: only who sent a token is told of an error.
-    error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
-    raise HttpProblemError("unauthenticated", problem, headers={"WWW-Authenticate": f'Bearer realm="gateway"{error}'})
-
-
 class RateLimits:
     """Limit requests: one bucket per authenticated user, one per address for all others.
 
     A webhook call counts only if it was rejected: verified calls have a separate limit.
     """
 
-    def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter) -> None:
+    def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter, *, free_below: str = "") -> None:
+        """What lies below the path `free_below` does not count, such as the files of a page."""
         self._app = app
+        self._free_below = free_below
         self._per_address = per_address
         self._per_user = per_user
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["path"].startswith(WEBHOOK_PATHS):
             return self._only_refused(scope, receive, send)
-        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS:
+        if scope["type"] == "http" and not self._is_free(scope["path"]):
             self._take(scope)
         return self._app(scope, receive, send)
+
+    def _is_free(self, path: str) -> bool:
+        return path in EXEMPT_PATHS or (bool(self._free_below) and path.startswith(self._free_below))
 
     async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -304,8 +273,6 @@ def _too_large() -> HttpProblemError:
     )
 
 
-_NEEDED = "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN"
-
 _STOPPED = HttpProblemError(
     "not-ready",
     "The service was stopped while it worked on this request, which may have taken effect: check before sending again.",
@@ -319,7 +286,8 @@ def _request_id(scope: Scope) -> str:
     return new_id()
 
 
-def _came_by_tls(scope: Scope) -> bool:
+def came_by_tls(scope: Scope) -> bool:
+    """Whether the request was encrypted, here or up to a trusted proxy."""
     if scope["scheme"] == "https":
         return True
     protos = header_values(scope, b"x-forwarded-proto") if scope["tocsin.proxied"] else []

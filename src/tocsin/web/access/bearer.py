@@ -1,0 +1,86 @@
+"""The tokens of the gateway's callers: GATEWAY_TOKEN, which may everything, and those of `tocsin tokens`."""
+
+from collections.abc import Awaitable
+from hashlib import sha256
+from hmac import compare_digest
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.rest.problems import HttpProblemError
+from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens, is_api_token
+from tocsin.web.http.asgi import header_values
+
+_NEEDED = (
+    "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, "
+    "or a token of `tocsin tokens create`"
+)
+
+
+class BearerTokens:
+    """Records whose token a request holds, or why that is none; routes refuse those that they need one of."""
+
+    def __init__(self, app: ASGIApp, gateway_token: str, tokens: ApiTokens) -> None:
+        """Without a `gateway_token` only what claims to be a token of `tokens` is looked at."""
+        self._app = app
+        self._digest = sha256(gateway_token.encode()).digest() if gateway_token else b""
+        self._tokens = tokens
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] != "http":
+            return self._app(scope, receive, send)
+        values = header_values(scope, b"authorization")
+        scheme, _, text = values[0].partition(" ") if values else ("", "", "")
+        text = text.strip()
+        readable = len(values) == 1 and scheme.lower() == "bearer" and bool(text)
+        if readable and is_api_token(text) and not self._is_gateway_token(text):
+            return self._with_api_token(text, scope, receive, send)
+        problem = ""
+        if self._digest and not values:
+            problem = f"There is no token: {_NEEDED}."
+        elif self._digest and not readable:
+            problem = f"The header Authorization holds no bearer token, or is repeated: {_NEEDED}."
+        elif self._digest and not self._is_gateway_token(text):
+            problem = f"The token is wrong: {_NEEDED}."
+        _note(scope, "token" if self._digest and not problem else "", ALL_SCOPES, problem)
+        return self._app(scope, receive, send)
+
+    async def _with_api_token(self, text: str, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            token = await self._tokens.find(text)
+        except StoreUnavailableError:  # the log and `doctor` say why
+            raise HttpProblemError("not-ready", "Tokens cannot be checked now; try again later.") from None
+        if token is None:
+            _note(scope, "", frozenset(), f"The token is wrong, or was revoked: {_NEEDED}.")
+        else:
+            _note(scope, token.user, token.allows, "")
+        await self._app(scope, receive, send)
+
+    def _is_gateway_token(self, text: str) -> bool:
+        return compare_digest(sha256(text.encode("latin-1")).digest(), self._digest)
+
+
+def _note(scope: Scope, user: str, scopes: frozenset[str], problem: str) -> None:
+    scope["tocsin.user"], scope["tocsin.scopes"] = user, scopes
+    scope["tocsin.token_problem"] = problem
+
+
+def require_token(scope: Scope, needed: str, *, optional: bool) -> None:
+    """Raise the answer that says what is wrong with the token, or that its scopes lack `needed`.
+
+    Where a token is `optional`, no token is enough, but a token that is shown must be good for what it is used for.
+    """
+    problem = scope["tocsin.token_problem"]
+    if not scope["tocsin.user"]:
+        if optional and not problem:
+            return
+        # RFC 6750, section 3.1: only who sent a token is told of an error.
+        error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
+        raise HttpProblemError("unauthenticated", problem, headers=_challenge(error))
+    if needed not in scope["tocsin.scopes"]:
+        error = f', error="insufficient_scope", scope="{needed}"'
+        raise HttpProblemError("forbidden", f"This needs a token with the scope {needed}.", headers=_challenge(error))
+
+
+def _challenge(error: str) -> dict[str, str]:
+    return {"WWW-Authenticate": f'Bearer realm="gateway"{error}'}

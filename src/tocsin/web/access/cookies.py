@@ -1,0 +1,42 @@
+"""The cookie of a session: `session`, or `__Host-session` where the request came by TLS."""
+
+from starlette.types import Scope
+
+from tocsin.web.access.sessions import REMEMBERED_S, LoginSession
+from tocsin.web.http.asgi import came_by_tls, header_values
+
+NAME = "session"
+# A browser takes a cookie with this prefix only with `Secure`, `Path=/` and from the very host: no neighbour under
+# the same domain can set it. Source: RFC 6265bis, section 4.1.3.2.
+SECURE_NAME = f"__Host-{NAME}"
+_USUAL = "Path=/; HttpOnly; SameSite=Strict"
+
+
+def session_id_of(scope: Scope) -> str:
+    """Return what the cookie of the session holds, empty without one."""
+    name = _name(scope)
+    for line in header_values(scope, b"cookie"):
+        for pair in line.split(";"):
+            key, _, value = pair.strip().partition("=")
+            if key == name:
+                return value
+    return ""
+
+
+def session_cookie(scope: Scope, session: LoginSession) -> str:
+    """Return the header that makes the browser keep the session; a session that is not remembered ends with it."""
+    age = f"; Max-Age={int(REMEMBERED_S)}" if session.remember else ""
+    return f"{_name(scope)}={session.id}; {_usual(scope)}{age}"
+
+
+def no_cookie(scope: Scope) -> str:
+    """Return the header that makes the browser forget the session."""
+    return f"{_name(scope)}=; {_usual(scope)}; Max-Age=0"
+
+
+def _name(scope: Scope) -> str:
+    return SECURE_NAME if came_by_tls(scope) else NAME
+
+
+def _usual(scope: Scope) -> str:
+    return f"{_USUAL}; Secure" if came_by_tls(scope) else _USUAL

@@ -1,0 +1,170 @@
+"""The ASGI layers of the dashboard that find out who calls, and refuse strangers and the pages of other sites."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Awaitable
+from functools import partial
+from typing import NamedTuple
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tocsin.core.errors import TocsinError
+from tocsin.rest.problems import HttpProblemError
+from tocsin.web.access.cookies import session_cookie, session_id_of
+from tocsin.web.access.refusals import refusal_of, unauthenticated
+from tocsin.web.access.sessions import LoginSession
+from tocsin.web.access.sign_in import SignIns, Visitor
+from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens
+from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, header_values
+
+PROTECTED_PATHS = "/api/"
+# What answers these reads the credentials itself.
+_OF_LOGIN = ("/login", "/logout", "/login/link/")
+
+
+class AuthenticatedCaller(NamedTuple):
+    """Who calls, what they may do, and how that was proved."""
+
+    user: str = ""  # empty: nobody is known
+    scopes: frozenset[str] = frozenset()
+    login: str = ""  # `basic`, `session` or `token`
+    session: LoginSession | None = None
+
+
+class Authentication:
+    """Finds out who calls, and refuses nobody: not everything needs a login.
+
+    It sets these keys of the scope, with `tocsin.` before them: `user`, `scopes` and `login`; for strangers `refusal`,
+    the answer where they need to be known; `still_allowed`, which asks again, for answers that go on for long.
+    """
+
+    def __init__(self, app: ASGIApp, sign_ins: SignIns, tokens: ApiTokens) -> None:
+        self._app = app
+        self._sign_ins = sign_ins
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        identity = AuthenticatedCaller()
+        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not _is_login(scope["path"]):
+            try:
+                identity = await self._identify(scope)
+            except HttpProblemError as refusal:
+                scope["tocsin.refusal"] = refusal
+        scope["tocsin.user"], scope["tocsin.scopes"] = identity.user, identity.scopes
+        scope["tocsin.login"] = identity.login
+        session = identity.session
+        renewed = session if session and session.renewed and session.remember else None
+        await self._app(scope, receive, _with_cookie(scope, send, renewed) if renewed else send)
+
+    async def _identify(self, scope: Scope) -> AuthenticatedCaller:
+        """Return who calls; raise the answer to a stranger."""
+        values = header_values(scope, b"authorization")
+        try:
+            if not values:
+                return await self._by_session(scope)
+            self._sign_ins.require_configured()
+            scheme, _, credentials = values[0].partition(" ")
+            if len(values) == 1 and scheme.lower() == "bearer":
+                return await self._by_token(scope, credentials.strip())
+            if len(values) == 1 and scheme.lower() == "basic":
+                return await self._by_basic(scope, credentials.strip())
+        except TocsinError as error:
+            raise refusal_of(scope, error) from None
+        raise unauthenticated(scope, "The header Authorization is repeated, or neither Basic nor Bearer.")
+
+    async def _by_session(self, scope: Scope) -> AuthenticatedCaller:
+        session_id = session_id_of(scope)
+        self._sign_ins.require_configured()
+        if not session_id:
+            raise unauthenticated(scope, "This needs a login: name and password, a session, or a token.")
+        session = await self._sign_ins.find(session_id)
+        if session is None:
+            raise unauthenticated(scope, "The session has ended: sign in again.")
+        scope["tocsin.still_allowed"] = partial(self._sign_ins.is_open, session_id)
+        return AuthenticatedCaller(session.user, ALL_SCOPES, "session", session)
+
+    async def _by_token(self, scope: Scope, text: str) -> AuthenticatedCaller:
+        token = await self._tokens.find(text)
+        if token is None:
+            raise unauthenticated(scope, "The token is wrong, or was revoked.", bearer=True)
+        scope["tocsin.still_allowed"] = partial(self._tokens.is_good, text)
+        return AuthenticatedCaller(token.user, token.allows, "token")
+
+    async def _by_basic(self, scope: Scope, credentials: str) -> AuthenticatedCaller:
+        try:
+            # RFC 7617, section 2.1: UTF-8, because the challenge says so.
+            name, colon, password = b64decode(credentials, validate=True).decode().partition(":")
+        except (binascii.Error, ValueError):
+            colon = ""
+        if not colon:
+            raise unauthenticated(scope, "The header Authorization holds no name and password in UTF-8 and base64.")
+        user = await self._sign_ins.by_basic(name, password, visitor_of(scope))
+        return AuthenticatedCaller(user, ALL_SCOPES, "basic")
+
+
+def visitor_of(scope: Scope) -> Visitor:
+    """Return where a request comes from."""
+    return Visitor(scope["tocsin.client"], scope["tocsin.request_id"])
+
+
+def require_user(scope: Scope) -> None:
+    """Raise the answer to strangers: 401, 429 after too many wrong passwords, 503 where nobody can sign in."""
+    refusal: HttpProblemError | None = scope.get("tocsin.refusal")
+    if refusal is not None:
+        raise refusal
+    if not scope.get("tocsin.user"):  # nothing has looked for one
+        raise unauthenticated(scope, "This needs a login.")
+
+
+class KnownCallers:
+    """Refuses strangers everything below /api but its health, so that no operation can forget to."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "http" and scope["path"].startswith(PROTECTED_PATHS) and scope["path"] not in EXEMPT_PATHS:
+            require_user(scope)
+        return self._app(scope, receive, send)
+
+
+class SameOrigin:
+    """Refuses changes that a page of another site makes a browser ask for.
+
+    Browsers send cookies, and Basic credentials once they know them, with such requests, too; a token they never send
+    by themselves.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "http" and scope["method"] not in SAFE_METHODS and scope.get("tocsin.login") != "token":
+            _check_origin(scope)
+        return self._app(scope, receive, send)
+
+
+def _check_origin(scope: Scope) -> None:
+    sites = header_values(scope, b"sec-fetch-site")
+    if sites:
+        allowed = set(sites) <= {"same-origin", "none"}
+    else:  # an old browser, or no browser at all
+        origins = {origin.partition("://")[2].lower() for origin in header_values(scope, b"origin")}
+        allowed = origins <= {host.lower() for host in header_values(scope, b"host")}
+    if not allowed:
+        raise HttpProblemError("cross-site-request", "A page of another site asked for this change.")
+
+
+def _is_login(path: str) -> bool:
+    return path in _OF_LOGIN or path.startswith(_OF_LOGIN[-1])
+
+
+def _with_cookie(scope: Scope, send: Send, session: LoginSession) -> Send:
+    """Return a `send` that moves the end of the cookie with that of its session."""
+
+    async def reply(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"].append((b"set-cookie", session_cookie(scope, session).encode()))
+        await send(message)
+
+    return reply

@@ -1,0 +1,117 @@
+"""Signing in and out, and whom a session or a password belongs to; what was tried is recorded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.config.security import is_loopback
+from tocsin.core.errors import TocsinError
+from tocsin.web.access.account import DashboardAccount, TooManyLoginsError, WrongLoginError
+from tocsin.web.access.audit_actions import DASHBOARD_LOGIN, DASHBOARD_LOGIN_FAILED, DASHBOARD_LOGOUT
+from tocsin.web.access.links import SignInLinks
+from tocsin.web.access.sessions import LoginSession, LoginSessions
+from tocsin.web.http.refusals import RefusalLog
+
+SOURCE = "dashboard"
+
+
+class Visitor(NamedTuple):
+    """Where a request comes from."""
+
+    address: str
+    request_id: str
+
+
+class SpentLinkError(TocsinError):
+    """The link was used, is too old, never was one, or was opened on another machine."""
+
+    code = "invalid-credentials"
+
+
+class SignIns:
+    """Lets people in and out of the dashboard, and scripts that send name and password with every request."""
+
+    def __init__(
+        self,
+        account: DashboardAccount,
+        sessions: LoginSessions,
+        links: SignInLinks,
+        audit: AuditTrail,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._account = account
+        self._sessions = sessions
+        self._links = links
+        self._audit = audit
+        self._unseen = RefusalLog(monotonic)
+
+    def require_configured(self) -> None:
+        """Raise LoginMissingError, with the settings to add, where nobody can sign in."""
+        self._account.require_configured()
+
+    async def by_password(
+        self, name: str, password: str, visitor: Visitor, *, remember: bool = False, replacing: str = ""
+    ) -> LoginSession:
+        """Begin a session in the place of the one that the browser has.
+
+        Raises WrongLoginError, TooManyLoginsError and LoginMissingError.
+        """
+        with self._recorded("password", name, visitor):
+            await self._account.check(name, password, visitor.address)
+        return await self._begin("password", visitor, remember=remember, replacing=replacing)
+
+    async def by_link(self, code: str, visitor: Visitor, *, replacing: str = "") -> LoginSession:
+        """Begin a session with a link, which that uses up. Raises SpentLinkError and LoginMissingError."""
+        self.require_configured()
+        with self._recorded("link", "", visitor):
+            # A link that was opened elsewhere has been seen by somebody else: it is used up all the same.
+            if not await self._links.take(code) or not is_loopback(visitor.address):
+                raise SpentLinkError("this link does not sign in any more", hint="it works once, on its own machine")
+        return await self._begin("link", visitor, remember=False, replacing=replacing)
+
+    async def by_basic(self, name: str, password: str, visitor: Visitor) -> str:
+        """Return who sends this with a request; raises what `by_password` raises."""
+        with self._recorded("basic", name, visitor):
+            await self._account.check_basic(name, password, visitor.address)
+        return self._account.user
+
+    async def find(self, session_id: str) -> LoginSession | None:
+        """Return the session that a cookie holds, None if there is none any more. Raises LoginMissingError."""
+        self.require_configured()
+        return await self._sessions.find(session_id, await self._account.credential())
+
+    async def is_open(self, session_id: str) -> bool:
+        """Whether a session has not ended; to ask is no use of it."""
+        return await self._sessions.find(session_id, await self._account.credential(), use=False) is not None
+
+    async def sign_out(self, session_id: str, visitor: Visitor) -> None:
+        """End a session; one that has ended already is no error."""
+        if user := await self._sessions.end(session_id):
+            self._record(DASHBOARD_LOGOUT, f"{user} signed out", visitor, actor=user, outcome="ok")
+
+    async def _begin(self, means: str, visitor: Visitor, *, remember: bool, replacing: str) -> LoginSession:
+        user = self._account.user
+        session = await self._sessions.start(
+            user, await self._account.credential(), remember=remember, replacing=replacing
+        )
+        self._record(DASHBOARD_LOGIN, f"{user} signed in", visitor, actor=user, outcome="ok", means=means)
+        return session
+
+    @contextmanager
+    def _recorded(self, means: str, name: str, visitor: Visitor) -> Iterator[None]:
+        """Record what is refused within the block."""
+        try:
+            yield
+        except (WrongLoginError, TooManyLoginsError, SpentLinkError) as error:
+            unseen = isinstance(error, TooManyLoginsError) or (isinstance(error, WrongLoginError) and error.repeated)
+            if not unseen or self._unseen.admits(visitor.address, error.code):
+                facts = {"outcome": "denied", "means": means, "reason": str(error)}
+                actor = {"actor": name} if name and name == self._account.user else {}
+                self._record(DASHBOARD_LOGIN_FAILED, "a login was refused", visitor, **actor, **facts)
+            raise
+
+    def _record(self, action: AuditAction, detail: str, visitor: Visitor, **facts: str) -> None:
+        origin = {"ip": visitor.address, "request_id": visitor.request_id}
+        self._audit.record(action, detail, source=SOURCE, metadata={**origin, **facts})

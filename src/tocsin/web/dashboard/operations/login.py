@@ -1,0 +1,165 @@
+"""Operations with which people sign in and out."""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import Field, ValidationError
+
+from tocsin.core.errors import TocsinError
+from tocsin.delivery.document import timestamp
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.reading import JSON, media_type
+from tocsin.rest.refusals import refuse
+from tocsin.web.access.cookies import no_cookie, session_cookie, session_id_of
+from tocsin.web.access.layers import visitor_of
+from tocsin.web.access.links import PATH as LINK_PATH
+from tocsin.web.access.refusals import refusal_of
+from tocsin.web.access.sessions import LoginSession
+from tocsin.web.access.sign_in import SignIns
+from tocsin.web.http.clients import is_local_name
+
+FORM = "application/x-www-form-urlencoded"
+HOME = "/#/home"
+
+
+class SignInRequest(RequestModel):
+    """Name and password."""
+
+    username: str = Field(max_length=1000, description="The value of DASHBOARD_USER.", examples=["operator"])
+    password: str = Field(max_length=4096, description="The password.", examples=["a long random password"])
+    remember: bool = Field(default=False, description="Stay signed in for 30 days without use, instead of 12 hours.")
+
+
+class SignedIn(ResponseModel):
+    """The session that began; its cookie is in the head."""
+
+    user: str
+    expires_at: Time
+
+
+_BODY = SignInRequest.model_json_schema()
+_REQUEST = {"requestBody": {"required": True, "content": {kind: {"schema": _BODY} for kind in (JSON, FORM)}}}
+_TO_THE_PAGE: dict[int | str, dict[str, Any]] = {303: {"description": "A form was sent: the page, with the cookie"}}
+_REFUSED = ("invalid-credentials",)
+
+
+class LoginRoutes:
+    """The operations of the login."""
+
+    def __init__(self, sign_ins: SignIns) -> None:
+        self._sign_ins = sign_ins
+
+    @operation(
+        "POST",
+        "/login",
+        scope="",
+        problems=(*_REFUSED, "validation-failed"),
+        answer=SignedIn,
+        media=(JSON, FORM),
+        responses=_TO_THE_PAGE,
+        openapi_extra=_REQUEST,
+    )
+    async def sign_in(self, request: Request) -> Any:
+        """Begin a session.
+
+        The answer sets its cookie; a session that the browser had before ends. After 5 wrong passwords from one
+        address, or 50 for one name, within 5 minutes, further ones are refused with 429.
+        """
+        asked = await _read(request)
+        try:
+            session = await self._sign_ins.by_password(
+                asked.username,
+                asked.password,
+                visitor_of(request.scope),
+                remember=asked.remember,
+                replacing=session_id_of(request.scope),
+            )
+        except TocsinError as error:
+            raise refusal_of(request.scope, error) from None
+        if media_type(request) == FORM:
+            return _with_session(request, session, RedirectResponse(HOME, 303))
+        answer = {"user": session.user, "expires_at": timestamp(session.expires_at)}
+        return _with_session(request, session, JSONResponse(answer))
+
+    @operation("POST", "/logout", scope="", status=204)
+    async def sign_out(self, request: Request) -> Response:
+        """End the session that the cookie names; without one there is nothing to do."""
+        if session_id := session_id_of(request.scope):
+            await self._sign_ins.sign_out(session_id, visitor_of(request.scope))
+        return Response(status_code=204, headers={"Set-Cookie": no_cookie(request.scope), "Cache-Control": "no-store"})
+
+    @operation(
+        "GET",
+        LINK_PATH + "{code}",
+        scope="",
+        extension=True,
+        problems=_REFUSED,
+        status=303,
+        response_class=RedirectResponse,
+    )
+    async def sign_in_by_link(self, request: Request, code: str) -> Response:
+        """Begin a session with a link that `tocsin dashboard link` printed.
+
+        It works once, within 10 minutes, and on the machine itself.
+        """
+        _require_local_host(request)
+        try:
+            session = await self._sign_ins.by_link(
+                code, visitor_of(request.scope), replacing=session_id_of(request.scope)
+            )
+        except TocsinError as error:
+            raise refusal_of(request.scope, error) from None
+        return _with_session(request, session, RedirectResponse(HOME, 303))
+
+
+def login_operations(sign_ins: SignIns) -> Operations:
+    """Return the operations."""
+    return Operations("login", LoginRoutes(sign_ins))
+
+
+def _with_session(request: Request, session: LoginSession, response: Response) -> Response:
+    response.headers["Set-Cookie"] = session_cookie(request.scope, session)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _require_local_host(request: Request) -> None:
+    # A name that others can reach means a proxy on this machine, and that anybody may stand behind it.
+    if not all(is_local_name(host) for host in request.headers.getlist("host")):
+        raise HttpProblemError("forbidden", "Such a link works only on the machine itself, by its address.")
+
+
+async def _read(request: Request) -> SignInRequest:
+    """Return what a JSON body or a form says; raise the problem that it has."""
+    if media_type(request) == FORM:
+        fields = _form_fields(await request.body())
+    elif not await request.body():
+        raise refuse((), "missing-key", "The body must hold username and password")
+    else:
+        fields = await request.json()
+    try:
+        return SignInRequest.model_validate(fields)
+    except ValidationError as error:
+        # Without what was given: it is a password.
+        found = error.errors(include_input=False, include_url=False)
+        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
+
+
+def _form_fields(raw: bytes) -> dict[str, Any]:
+    try:
+        pairs = parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=10
+        )
+    except ValueError:
+        raise HttpProblemError("invalid-request", "The body is not a form in UTF-8.") from None
+    fields: dict[str, Any] = dict(pairs)
+    if len(fields) < len(pairs):
+        raise HttpProblemError("invalid-request", "A field of the form is repeated.")
+    if "remember" in fields:  # a ticked box sends `on`, one that is not ticked nothing
+        fields["remember"] = fields["remember"] in {"on", "true", "1"}
+    return fields

@@ -1,0 +1,98 @@
+"""Tokens of `tocsin tokens` at the gateway: what each scope opens, with and without GATEWAY_TOKEN."""
+
+import pytest
+from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
+
+from tocsin.assembly.access import tokens_of
+from tocsin.messaging.outbound.caller import Caller
+
+CALLER = Caller("cli")
+ROUTES = [
+    ("POST", "/send"),
+    ("GET", "/deliveries"),
+    ("GET", "/deliveries/nosuch"),
+    ("POST", "/deliveries/nosuch/replay"),
+    ("POST", "/deliveries/nosuch/retry"),
+    ("POST", "/deliveries/nosuch/cancel"),
+    ("GET", "/metrics"),
+]
+
+
+async def bearer(gateway: Gateway, *scopes: str) -> tuple[str, str]:
+    _, text = await tokens_of(gateway.app).create("-".join(scopes), scopes, CALLER)
+    return ("Authorization", f"Bearer {text}")
+
+
+async def statuses(gateway: Gateway, *headers: tuple[str, str]) -> list[int]:
+    return [(await gateway.client.request(method, path, *headers)).status for method, path in ROUTES]
+
+
+@pytest.mark.parametrize("env", [{}, {"GATEWAY_TOKEN": TOKEN}])
+@pytest.mark.parametrize(
+    ("scope", "sends", "reads"),
+    [("read", False, True), ("send", True, False), ("run", False, False), ("admin", True, True)],
+)
+async def test_a_token_opens_what_its_scope_says_whether_others_need_one_or_not(
+    make_gateway: MakeGateway, env: dict[str, str], scope: str, *, sends: bool, reads: bool
+):
+    gateway = make_gateway(env)
+    header = await bearer(gateway, scope)
+    lets_in = [status not in {401, 403} for status in await statuses(gateway, header)]
+    assert lets_in == [sends, reads, reads, sends, sends, sends, reads]
+    for path in ("/health", "/channels", "/openapi.json"):
+        assert (await gateway.client.get(path, header)).status == 200
+
+
+async def test_a_scope_that_is_missing_is_named(gateway: Gateway):
+    answer = await gateway.client.send(GOOD, await bearer(gateway, "read"))
+    assert (answer.status, answer.json()["code"]) == (403, "forbidden")
+    assert "scope send" in answer.json()["detail"]
+    assert 'error="insufficient_scope", scope="send"' in answer.header("www-authenticate")
+    assert gateway.transport.sent == []
+
+
+async def test_a_token_sends_and_is_named_in_the_audit_as_the_actor(gateway: Gateway):
+    assert (await gateway.client.send(GOOD, await bearer(gateway, "send"))).status == 200
+    sent = gateway.audit()[0]
+    assert (sent.action, sent.metadata["actor"]) == ("msg.send", "token:send")
+
+
+@pytest.mark.parametrize("env", [{}, {"GATEWAY_TOKEN": TOKEN}])
+async def test_a_revoked_token_is_refused_even_where_none_is_needed(make_gateway: MakeGateway, env: dict[str, str]):
+    gateway = make_gateway(env)
+    header = await bearer(gateway, "admin")
+    await tokens_of(gateway.app).revoke("admin", CALLER)
+    assert set(await statuses(gateway, header)) == {401}
+    assert (await gateway.client.get("/channels", header)).status == 200, "it is open to everybody"
+    answer = await gateway.client.send(GOOD, header)
+    assert "was revoked" in answer.json()["detail"]
+    assert 'error="invalid_token"' in answer.header("www-authenticate")
+
+
+async def test_a_token_does_not_take_the_place_of_the_gateway_token(make_gateway: MakeGateway):
+    gateway = make_gateway({"GATEWAY_TOKEN": TOKEN})
+    await bearer(gateway, "admin")
+    assert (await gateway.client.send(GOOD)).status == 401
+    assert (await gateway.client.send(GOOD, BEARER)).status == 200
+
+
+async def test_a_gateway_token_may_begin_like_the_others(make_gateway: MakeGateway):
+    own = "tcs_" + "a" * 43
+    gateway = make_gateway({"GATEWAY_TOKEN": own})
+    assert (await gateway.client.send(GOOD, ("Authorization", f"Bearer {own}"))).status == 200
+
+
+async def test_each_token_has_a_limit_of_its_own_wherever_it_is_used(make_gateway: MakeGateway):
+    gateway = make_gateway({"RATE_LIMIT_PER_IP": "1", "RATE_LIMIT_PER_USER": "2"})
+    one, other = await bearer(gateway, "read"), await bearer(gateway, "send")
+    for header in (one, other):
+        answers = [(await gateway.client.get("/channels", header, peer=f"192.0.2.{n}")).status for n in range(3)]
+        assert answers == [200, 200, 429]
+
+
+async def test_a_token_that_cannot_be_checked_is_not_trusted(make_gateway: MakeGateway):
+    gateway = make_gateway()
+    header = await bearer(gateway, "admin")
+    await gateway.app.database.aclose()
+    answer = await gateway.client.get("/channels", header)
+    assert (answer.status, answer.json()["code"]) == (503, "not-ready")
