@@ -67,6 +67,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="set a variable there"
     )
     parser.add_argument("--cwd", default="", metavar="DIR", help="the directory there to start in")
+    parser.add_argument("--output", default="", metavar="DESTINATION", help="send the results to a profile or target")
     parser.add_argument("--dry-run", action="store_true", help="only show the hosts and what they would get")
     parser.add_argument("command", metavar="COMMAND", help="one argument, for the shell of each host")
     parser.set_defaults(run=_run)
@@ -121,6 +122,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         arguments.stop_on_failure,
         dict(arguments.env),
         readable(arguments.cwd),
+        output=readable(arguments.output),
     )
     if arguments.dry_run:
         return _show_plan(request, out, program)

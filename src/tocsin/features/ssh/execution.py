@@ -12,6 +12,7 @@ from tocsin.runs.model import HostResult, HostStatus, RunResult, RunStatus
 from tocsin.runs.recorder import TIMEOUT_GRACE_S, RunHandle
 
 MAX_KEPT_BYTES = 64 * 1024  # of one stream of one host, in the record; the log of the run has more
+MAX_TOLD = 3_000  # characters of output in a message
 _SHOWN = 10
 
 
@@ -148,6 +149,18 @@ async def dry_run(hosts: Sequence[HostEntry], handle: RunHandle) -> RunResult:
     await handle.save_hosts(*(HostResult(host.name, HostStatus.SKIPPED) for host in hosts))
     handle.write("system", f"would run on {', '.join(host.name for host in hosts)}\n")
     return RunResult(RunStatus.SUCCEEDED)
+
+
+def told(command: str, ended: RunResult, results: Sequence[HostResult]) -> str:
+    """Return the message about a run that has ended: how, and the end of what each host printed."""
+    mark = "✅" if ended.status is RunStatus.SUCCEEDED else "❌"
+    lines = [f"{mark} {command}: {ended.status.replace('_', ' ')}", *([ended.reason] if ended.reason else [])]
+    room = MAX_TOLD // max(1, len(results))
+    for result in results:
+        printed = "\n".join(text.strip() for text in (result.stdout, result.stderr) if text.strip())
+        shown = f"…{printed[-room:]}" if len(printed) > room else printed
+        lines += ["", f"{result.host}: {result.status.replace('_', ' ')}", *([shown] if shown else [])]
+    return "\n".join(lines)
 
 
 def summary_of(results: Sequence[HostResult]) -> RunResult:

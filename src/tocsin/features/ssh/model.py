@@ -132,6 +132,7 @@ class SshRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     working_dir: str = ""
     dry_run: bool = False
+    output: str = ""  # where the results are sent: `<channel>:<target>` or a profile
     user: str = ""  # there, in place of the one that is written down
 
     def check(self) -> None:

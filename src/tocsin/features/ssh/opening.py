@@ -82,7 +82,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     """Return the request that these parameters mean; raises ConfigError for one that is missing or unknown."""
     known = {
         "command", "hosts", "groups", "timeout_seconds", "max_parallel", "stop_on_failure", "env", "working_dir",
-        "dry_run", "user",
+        "dry_run", "output", "user",
     }  # fmt: skip
     if unknown := sorted(params.keys() - known):
         raise ConfigError(
@@ -103,6 +103,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
         {name: str(value) for name, value in params.get("env", {}).items()},
         str(params.get("working_dir", "")),
         bool(params.get("dry_run", False)),
+        str(params.get("output") or ""),
         str(params.get("user") or ""),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
@@ -13,7 +13,7 @@ from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.client.host_keys import ShownKey, file_for, known_key, shown_key, trust
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
 from tocsin.features.ssh.deny import DenyList
-from tocsin.features.ssh.execution import Execution, dry_run
+from tocsin.features.ssh.execution import Execution, dry_run, told
 from tocsin.features.ssh.health import HealthProbes, summary_document
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.ssh.model import (
@@ -24,9 +24,10 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
+from tocsin.runs.model import HostResult, HostStatus, Line, OutputDelivery, Run, RunKind, RunResult, RunSpec, RunTrigger
 from tocsin.runs.recorder import RunHandle
 
 _SHOWN_COMMAND = 200
@@ -47,6 +48,7 @@ class Ssh:
         self._audit = context.audit
         self._clock = context.clock
         self._redact = context.redact
+        self._output = context.output
         self._notify = context.can.notify
         self._probes = HealthProbes(store, context.clock, self._tell_changed_key)
 
@@ -56,6 +58,11 @@ class Ssh:
         Raises CommandDeniedError, UnknownHostError, and ConfigError for what makes no sense.
         """
         request.check()
+        if request.output:
+            try:
+                self._output.check(request.output)
+            except TocsinError as error:
+                raise ConfigError(f"output: {error}", hint=error.hint) from None
         self.deny.check(request.command)
         hosts = self.inventory.choose(request.hosts, request.groups)
         known = self.inventory.all()
@@ -88,7 +95,16 @@ class Ssh:
             return await self._runs().start(order, only_record, watch=watch)
         known = {**self.inventory.all(), **{host.name: host for host in hosts}}
         execution = Execution(self.program, hosts, known, request, self._redact, self._look_at_failure)
-        return await self._runs().start(order, execution.work, watch=watch, on_end=lambda run: self._note(run, source))
+
+        async def work(handle: RunHandle) -> RunResult:
+            ended = await execution.work(handle)
+            if request.output:
+                await self._send(handle, order.subject_name, ended, request.output, source)
+            return ended
+
+        running = await self._runs().start(order, work, watch=watch, on_end=lambda run: self._note(run, source))
+        running.run = replace(running.run, hosts=tuple(HostResult(host.name) for host in hosts))
+        return running
 
     async def run(self, request: SshRequest, *, source: str, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a command to its end; cancelling the caller ends it. See `start`."""
@@ -182,12 +198,22 @@ class Ssh:
                 "max_parallel": request.max_parallel,
                 "stop_on_failure": request.stop_on_failure,
                 "working_dir": request.working_dir,
+                "output": request.output,
                 "user": request.user,
             },
             tuple(request.env),
             parent_run_id=parent_run_id,
             dry_run=request.dry_run,
         )
+
+    async def _send(self, handle: RunHandle, command: str, ended: RunResult, output: str, source: str) -> None:
+        """Queue what the hosts said; a failure never changes how the run ended."""
+        try:
+            run = await self._runs().get(handle.run_id)
+            queued = await self._output.queue(output, told(command, ended, run.hosts), Caller(source), f"ssh:{run.id}")
+            await self._runs().set_delivery(run.id, OutputDelivery.of(queued.refused, queued.deliveries))
+        except StoreUnavailableError as error:
+            handle.write("system", f"{output} is not told: {error.sentence()}\n")
 
     def _note(self, run: Run, source: str) -> None:
         names = run.params["hosts"]

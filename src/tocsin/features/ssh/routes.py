@@ -1,0 +1,214 @@
+"""The operations on hosts."""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from tocsin.features.ssh.execution import remote_command
+from tocsin.features.ssh.model import (
+    MAX_COMMAND,
+    MAX_PARALLEL,
+    MAX_TIMEOUT_S,
+    HostHealth,
+    HostSource,
+    IdentityKind,
+    KeyStatus,
+    SshRequest,
+)
+from tocsin.features.ssh.service import Ssh
+from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.runs.model import RunTrigger
+
+
+class IdentityRecord(ResponseModel):
+    """How we log in."""
+
+    kind: IdentityKind
+    ref: str | None = Field(description="A key file, the name of a secret, or the socket of an agent.")
+
+
+class HostKeyRecord(ResponseModel):
+    """Whether the key of a host is known."""
+
+    status: KeyStatus
+    fingerprint: str | None
+
+
+class SshHost(ResponseModel):
+    """A host."""
+
+    name: str
+    hostname: str
+    port: int
+    user: str
+    groups: list[str]
+    tags: list[str]
+    description: str
+    jump_host: str | None
+    identity: IdentityRecord
+    host_key: HostKeyRecord
+    source: HostSource
+    enabled: bool
+    status: HostHealth = Field(description="As it was when it was last looked at.")
+    last_checked_at: Time | None
+
+
+class SshGroup(ResponseModel):
+    """A group of hosts."""
+
+    name: str
+    hosts: list[str]
+    host_count: int
+
+
+class PingRecord(ResponseModel):
+    """Whether the machine answers."""
+
+    ok: bool
+    method: str | None = Field(description="`icmp` or `tcp`; null where it was not asked.")
+    rtt_ms: float | None
+    error: str | None
+
+
+class LoginRecord(ResponseModel):
+    """Whether a login works."""
+
+    ok: bool
+    latency_ms: int | None
+    error: str | None
+
+
+class HostHealthRecord(ResponseModel):
+    """How a host is."""
+
+    host: str
+    status: HostHealth
+    ping: PingRecord
+    ssh: LoginRecord
+    host_key: HostKeyRecord
+    checked_at: Time
+
+
+class SshHealth(ResponseModel):
+    """How hosts are."""
+
+    checked_at: Time
+    summary: dict[HostHealth, int]
+    items: list[HostHealthRecord]
+
+
+class NewSshRun(RequestModel):
+    """A command, and the hosts that get it."""
+
+    command: str = Field(min_length=1, max_length=MAX_COMMAND, examples=["uptime"])
+    hosts: list[str] = Field(default=[], max_length=1000)
+    groups: list[str] = Field(default=[], max_length=100)
+    timeout_seconds: int = Field(default=60, ge=1, le=MAX_TIMEOUT_S, description="For each host.")
+    max_parallel: int = Field(default=5, ge=1, le=MAX_PARALLEL, description="Hosts at a time.")
+    stop_on_failure: bool = Field(default=False, description="Begin on no further host after a failure.")
+    env: dict[str, str] = Field(default={}, description="Variables to set there.")
+    working_dir: str = Field(default="", max_length=4096, description="Where it starts there.")
+    dry_run: bool = Field(default=False, description="Only tell the hosts.")
+    output: str | None = Field(default=None, max_length=500, description="`<channel>:<target>` or a profile.")
+
+    def request(self) -> SshRequest:
+        """Return it as the service takes it."""
+        return SshRequest(
+            self.command,
+            tuple(self.hosts),
+            tuple(self.groups),
+            float(self.timeout_seconds),
+            self.max_parallel,
+            self.stop_on_failure,
+            self.env,
+            self.working_dir,
+            output=self.output or "",
+        )
+
+
+class SshPlan(ResponseModel):
+    """What a command would do."""
+
+    dry_run: bool
+    hosts: list[str]
+    command: str = Field(description="What the shell of each host would get.")
+
+
+_STARTED: dict[int | str, dict[str, Any]] = {
+    **RUN_STARTED,
+    200: {
+        "model": RunRecord | SshPlan,
+        "description": "The run, which ended within `Prefer: wait=N`; or the hosts, with `dry_run`.",
+    },
+}
+
+
+class SshRoutes:
+    """The operations on hosts."""
+
+    def __init__(self, ssh: Ssh) -> None:
+        self._ssh = ssh
+
+    @operation("GET", "/api/ssh/hosts", problems=("not-found", "validation-failed"), answer=Page[SshHost])
+    async def list_ssh_hosts(
+        self,
+        paging: PagingOf,
+        group: Annotated[str, Query(max_length=128, description="Only the hosts of this group.")] = "",
+        q: Annotated[str, Query(max_length=200, description="Only with this in name, address, tags, text.")] = "",
+    ) -> Any:
+        """List the hosts by name."""
+        found = sorted(await self._ssh.hosts(group, q), key=_name)
+        page, following = paging.cut(found, _name)
+        return paging.page(page, following, len(found))
+
+    @operation("GET", "/api/ssh/groups", problems=("validation-failed",), answer=Page[SshGroup])
+    async def list_ssh_groups(self, paging: PagingOf) -> Any:
+        """List the groups of hosts by name."""
+        found = self._ssh.groups()
+        page, following = paging.cut(found, _name)
+        return paging.page(page, following, len(found))
+
+    @operation(
+        "POST",
+        "/api/ssh/run",
+        scope="run",
+        once=True,
+        problems=("command-denied", "not-found", "validation-failed"),
+        status=202,
+        answer=RunRecord,
+        responses=_STARTED,
+    )
+    async def run_ssh_command(self, request: Request, body: NewSshRun, caller: CallerOf) -> Any:
+        """Run a command on hosts."""
+        wanted = body.request()
+        if body.dry_run:
+            hosts = [host.name for host in self._ssh.plan(wanted)]
+            return JSONResponse({"dry_run": True, "hosts": hosts, "command": remote_command(wanted)})
+        running = await self._ssh.start(wanted, source=caller.source, trigger=RunTrigger.API, actor=actor_of(caller))
+        return await answer_run(request, running)
+
+    @operation("GET", "/api/ssh/health", problems=("not-found", "validation-failed"), answer=SshHealth)
+    async def get_ssh_health(
+        self,
+        host: Annotated[list[str] | None, Query(description="Only this host; may be repeated.")] = None,
+        group: Annotated[list[str] | None, Query(description="Only this group; may be repeated.")] = None,
+        refresh: Annotated[bool, Query(description="Ask again, also what was asked within 30 seconds.")] = False,
+    ) -> Any:
+        """Tell whether hosts answer and let us in; all that are enabled, where none is named."""
+        return await self._ssh.health(host or (), group or (), refresh=refresh)
+
+
+def ssh_operations(ssh: Ssh) -> Operations:
+    """Return the operations."""
+    return Operations("ssh", SshRoutes(ssh))
+
+
+def _name(document: dict[str, Any]) -> str:
+    return str(document["name"])
