@@ -27,6 +27,7 @@ FEATURE = Feature(
         BotCommand("forget", "forget one of these: /forget key", "tocsin.features.memory.chats:forget_command"),
         BotCommand("memory", "show what is kept in mind for this chat", "tocsin.features.memory.chats:show_command"),
     ),
+    dashboard_routes="tocsin.features.memory.routes:memory_operations",
     provides={
         "recall": "tocsin.features.memory.chats:recall_of",
         "remember": "tocsin.features.memory.chats:remember_of",

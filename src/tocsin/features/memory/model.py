@@ -50,6 +50,12 @@ class EntryExistsError(TocsinError):
     code = "conflict"
 
 
+class EntryChangedError(TocsinError):
+    """Somebody changed the entry since it was read."""
+
+    code = "precondition-failed"
+
+
 class EntryType(StrEnum):
     """What kind of thing an entry says."""
 

@@ -191,9 +191,14 @@ class Memories:
             await self._store.touch([entry.key for entry in entries], now)
         return entries
 
-    async def delete(self, key: str, caller: MemoryCaller, scope: str = "") -> MemoryEntry:
-        """Remove an entry; `restore` brings it back. With `scope`, one of another scope is unknown."""
-        entry = await self._store.remove(key, self._clock.now(), scope)
+    async def delete(
+        self, key: str, caller: MemoryCaller, scope: str = "", *, updated_at: float | None = None
+    ) -> MemoryEntry:
+        """Remove an entry; `restore` brings it back. With `scope`, one of another scope is unknown.
+
+        Raises UnknownEntryError, and EntryChangedError where it was not last changed at `updated_at`.
+        """
+        entry = await self._store.remove(key, self._clock.now(), scope, updated_at)
         self._record(MEMORY_DELETE, "deleted", entry, caller)
         return entry
 

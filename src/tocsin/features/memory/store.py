@@ -12,6 +12,7 @@ from tocsin.features.memory.model import (
     DAY_S,
     FADING_BELOW,
     UNDO_DAYS,
+    EntryChangedError,
     EntryExistsError,
     InvalidEntryError,
     MemoryEntry,
@@ -143,11 +144,16 @@ class MemoryStore:
 
         await self._database.write(work)
 
-    async def remove(self, key: str, now: float, scope: str = "") -> MemoryEntry:
-        """Remove an entry so that it can be restored; with `scope`, one of another scope is unknown."""
+    async def remove(self, key: str, now: float, scope: str = "", updated_at: float | None = None) -> MemoryEntry:
+        """Remove an entry so that it can be restored; with `scope`, one of another scope is unknown.
+
+        Raises EntryChangedError where it was not last changed at `updated_at`.
+        """
 
         def work(connection: sqlite3.Connection) -> MemoryEntry:
             entry = known(connection, key, now, scope)
+            if updated_at not in {None, entry.updated_at}:
+                raise EntryChangedError(f"the entry {key} was changed meanwhile", hint="read it again")
             connection.execute(
                 "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL", [now, key]
             )

@@ -1,0 +1,157 @@
+"""What operations on memory take and answer."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import AfterValidator, Field
+
+from tocsin.features.memory.model import (
+    FADED_BELOW,
+    HALF_LIFE_DAYS,
+    IMPORTANCE,
+    MAX_TAGS,
+    EntryDraft,
+    EntrySource,
+    EntryType,
+    read_half_life,
+    read_importance,
+    read_key,
+    read_scope,
+    read_tag,
+    read_value,
+)
+from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
+
+
+def _sentence(read: Callable[[Any], Any]) -> AfterValidator:
+    """Return what checks a value as memory does; its sentence begins as those of problems do."""
+
+    def check(value: Any) -> Any:
+        try:
+            return read(value)
+        except ValueError as error:
+            raise ValueError(f"{str(error)[:1].upper()}{str(error)[1:]}") from None
+
+    return AfterValidator(check)
+
+
+EntryKey = Annotated[str, _sentence(read_key)]
+EntryTag = Annotated[str, _sentence(read_tag)]
+EntryScope = Annotated[str, AfterValidator(lambda text: read_scope(text) if text else text)]
+HalfLife = Annotated[float, _sentence(read_half_life)]
+
+
+class EntryRecord(ResponseModel):
+    """An entry."""
+
+    key: str
+    value: str
+    type: EntryType
+    tags: list[str]
+    scope: str = Field(description="`global`, or `chat:` and the ID of a chat.")
+    source: EntrySource = Field(description="Who stored it.")
+    importance: float
+    pinned: bool
+    half_life_days: float | None = Field(description="Null does not fade.")
+    strength: float = Field(description="From 1 down to 0.")
+    access_count: int
+    last_accessed_at: Time
+    created_at: Time
+    updated_at: Time
+    expires_at: Time | None
+
+
+class LastDecay(ResponseModel):
+    """The last time that faded entries were removed."""
+
+    at: Time
+    removed: int
+
+
+class MemoryStats(ResponseModel):
+    """What there is, in numbers."""
+
+    count: int
+    bytes: int
+    pinned: int
+    by_type: dict[str, int]
+    by_tag: dict[str, int] = Field(description="The 20 most frequent.")
+    strength_histogram: list[int] = Field(description="Ten bins, from 0 to 1.")
+    fading: int
+    newest_at: Time | None
+    oldest_at: Time | None
+    last_decay: LastDecay | None
+
+
+class SnippetRecord(ResponseModel):
+    """A part of a value around what was found."""
+
+    text: str
+    matches: list[tuple[int, int]] = Field(description="Start and end of each match, in characters.")
+
+
+class MatchRecord(ResponseModel):
+    """An entry that was found."""
+
+    entry: EntryRecord
+    score: float = Field(description="1 is the best of this search.")
+    snippet: SnippetRecord
+
+
+class SearchRecord(ResponseModel):
+    """What a search found, the best first."""
+
+    items: list[MatchRecord]
+    took_ms: float
+
+
+class NewEntry(RequestModel):
+    """An entry to store."""
+
+    key: EntryKey = Field(examples=["wifi.guest"])
+    value: Annotated[str, _sentence(read_value)] = Field(description="At most 64 KiB.", examples=["The guest network"])
+    type: EntryType = Field(default=EntryType.FACT, strict=False)
+    tags: list[EntryTag] = Field(default=[], max_length=MAX_TAGS)
+    importance: Annotated[float, _sentence(read_importance)] = Field(
+        default=IMPORTANCE, description="0 to 1: what is important fades more slowly."
+    )
+    pinned: bool = Field(default=False, description="A pinned entry does not fade.")
+    half_life_days: HalfLife | None = Field(default=HALF_LIFE_DAYS, description="Null does not fade.")
+    expires_at: GivenTime | None = None
+    if_absent: bool = Field(default=False, description="Refuse to replace an entry of this key.")
+
+    def draft(self) -> EntryDraft:
+        """Return it as the service takes it."""
+        return EntryDraft(
+            key=self.key,
+            value=self.value,
+            type=self.type,
+            tags=tuple(dict.fromkeys(self.tags)),
+            importance=self.importance,
+            pinned=self.pinned,
+            half_life_days=self.half_life_days,
+            expires_at=self.expires_at,
+        )
+
+
+class Decay(RequestModel):
+    """Which entries to remove."""
+
+    dry_run: bool = Field(default=False, description="Only tell what would be removed.")
+    threshold: float = Field(default=FADED_BELOW, ge=0, le=1, description="What is weaker is removed.")
+    half_life_days: HalfLife | None = Field(default=None, description="In place of that of each entry.")
+
+
+class DecayRecord(ResponseModel):
+    """What was removed, or would be."""
+
+    dry_run: bool
+    evaluated: int
+    fading: int
+    removed: int
+    removed_keys: list[str] = Field(description="At most 200 of them.")
+
+
+TypeOf = Annotated[EntryType | None, Query(description="Only of this type.")]
+TagOf = Annotated[str, Query(max_length=50, description="Only with this tag.")]

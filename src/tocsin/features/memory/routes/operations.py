@@ -1,0 +1,156 @@
+"""The operations on memory."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path, Query, Request, Response
+
+from tocsin.features.memory.model import (
+    EntrySource,
+    MemoryEntry,
+)
+from tocsin.features.memory.query import MAX_QUERY_CHARS
+from tocsin.features.memory.routes.models import (
+    Decay,
+    DecayRecord,
+    EntryRecord,
+    EntryScope,
+    MemoryStats,
+    NewEntry,
+    SearchRecord,
+    TagOf,
+    TypeOf,
+)
+from tocsin.features.memory.service import Memories, MemoryCaller
+from tocsin.features.memory.tables.rows import EntryFilter
+from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import MAX_LIMIT, Page, PagingOf
+
+_US = MemoryCaller(EntrySource.DASHBOARD)  # who it is, each audit entry is told by the request
+# What changes without anybody changing the entry.
+_PASSING = frozenset({"strength", "access_count", "last_accessed_at"})
+
+
+class MemoryRoutes:
+    """The operations on memory."""
+
+    def __init__(self, memory: Memories) -> None:
+        self._memory = memory
+
+    @operation("GET", "/api/memory", problems=("validation-failed",), answer=Page[EntryRecord])
+    async def list_memory_entries(
+        self,
+        paging: PagingOf,
+        q: Annotated[str, Query(max_length=200, description="Only with this in key or value.")] = "",
+        tag: TagOf = "",
+        type: TypeOf = None,  # noqa: A002  # its name in the address
+        scope: Annotated[EntryScope, Query(description="Only of `global`, or of a chat: `chat:7`.")] = "",
+        sort: Annotated[
+            Literal["updated_at", "strength", "key"], Query(description="The newest, the strongest, or by key.")
+        ] = "updated_at",
+    ) -> Any:
+        """List the entries."""
+        wanted = EntryFilter((scope,) if scope else (), tag, type, q)
+        found = await self._memory.listing(wanted, sort=sort, limit=paging.limit, cursor=paging.start)
+        items = map(self._memory.document, found.items)
+        return paging.page(items, found.next_cursor, await self._memory.count(wanted))
+
+    @operation("GET", "/api/memory/stats", answer=MemoryStats)
+    async def get_memory_stats(self) -> Any:
+        """Return what there is, in numbers."""
+        return await self._memory.stats()
+
+    @operation("GET", "/api/memory/search", problems=("validation-failed",), answer=SearchRecord)
+    async def search_memory(
+        self,
+        query: Annotated[str, Query(min_length=1, max_length=MAX_QUERY_CHARS, description="Words, all of them.")],
+        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="At most that many.")] = 20,
+        tag: TagOf = "",
+        type: TypeOf = None,  # noqa: A002  # its name in the address
+    ) -> Any:
+        """Return the entries that have all words of `query`, the best first."""
+        found = await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
+        return self._memory.search_document(found)
+
+    @operation(
+        "POST",
+        "/api/memory",
+        scope="run",
+        once=True,
+        problems=("validation-failed", "conflict"),
+        status=201,
+        answer=EntryRecord,
+        responses={200: {"model": EntryRecord, "description": "It took the place of one, which can be restored."}},
+    )
+    async def set_memory_entry(self, body: NewEntry, response: Response) -> Any:
+        """Store an entry, in the place of any other of its key."""
+        entry, is_new = await self._memory.set(body.draft(), _US, if_absent=body.if_absent)
+        response.status_code = 201 if is_new else 200
+        response.headers["Location"] = f"/api/memory/{entry.key}"
+        return self._answer(response, entry)
+
+    @operation(
+        "POST",
+        "/api/memory/decay",
+        scope="run",
+        problems=("validation-failed",),
+        answer=DecayRecord,
+    )
+    async def decay_memory(self, body: Decay | None = None) -> Any:
+        """Remove entries that are weaker than the threshold, and expired ones; they can be restored."""
+        wish = body or Decay()
+        report = await self._memory.decay(
+            DASHBOARD.name, dry_run=wish.dry_run, threshold=wish.threshold, half_life_days=wish.half_life_days
+        )
+        return report.document()
+
+    @operation("GET", "/api/memory/{key}", problems=("not-found", "validation-failed"), answer=EntryRecord)
+    async def get_memory_entry(
+        self,
+        key: str,
+        response: Response,
+        touch: Annotated[bool, Query(description="Make it as strong as new.")] = False,
+    ) -> Any:
+        """Return one entry."""
+        return self._answer(response, await self._memory.get(key, touch=touch))
+
+    @operation(
+        "DELETE",
+        "/api/memory/{key}",
+        scope="run",
+        problems=("not-found", "precondition-failed"),
+        status=204,
+        answer=None,
+    )
+    async def delete_memory_entry(self, request: Request, key: str) -> Response:
+        """Remove an entry, which can be restored for 30 days; `If-Match` is honoured."""
+        entry = await self._memory.get(key)
+        check_unchanged(request, self._version(entry))
+        await self._memory.delete(key, _US, updated_at=entry.updated_at)
+        return Response(status_code=204)
+
+    @operation(
+        "POST",
+        "/api/memory/{key}/restore",
+        scope="run",
+        extension=True,
+        problems=("not-found",),
+        answer=EntryRecord,
+    )
+    async def restore_memory_entry(
+        self, key: Annotated[str, Path(description="Of what was removed or replaced.")], response: Response
+    ) -> Any:
+        """Bring back what was removed or replaced last under a key."""
+        return self._answer(response, await self._memory.restore(key, _US))
+
+    def _answer(self, response: Response, entry: MemoryEntry) -> Any:
+        return tag(response, self._memory.document(entry), self._version(entry))
+
+    def _version(self, entry: MemoryEntry) -> object:
+        return {name: value for name, value in self._memory.document(entry).items() if name not in _PASSING}
+
+
+def memory_operations(memory: Memories) -> Operations:
+    """Return the operations."""
+    return Operations("memory", MemoryRoutes(memory))
