@@ -47,11 +47,13 @@ def dashboard_of(
 
 def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdates") -> "list[Operations]":
     from tocsin.assembly.abilities import run_control_of
+    from tocsin.assembly.access import tokens_of
     from tocsin.web.dashboard.operations.access import access_operations
     from tocsin.web.dashboard.operations.audit import audit_operations
     from tocsin.web.dashboard.operations.deliveries import delivery_operations
     from tocsin.web.dashboard.operations.runs import run_operations
     from tocsin.web.dashboard.operations.stream import stream_operations
+    from tocsin.web.dashboard.operations.tokens import token_operations
 
     return [
         _health(app, draining),
@@ -61,6 +63,7 @@ def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdate
         audit_operations(app.audit, lambda: _verify(app)),
         _settings(app),
         access_operations(BotDoor(app)),
+        token_operations(tokens_of(app)),
         stream_operations(live),
     ]
 

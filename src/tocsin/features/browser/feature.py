@@ -20,5 +20,6 @@ FEATURE = Feature(
     open="tocsin.features.browser.opening:open_browser",
     checks=(FeatureCheck("tocsin.features.browser.checks:check_browser", at_start=True),),
     subsystems={"browser": "tocsin.features.browser.opening:subsystem_of"},
+    dashboard_routes="tocsin.features.browser.routes:browser_operations",
     hourly="tocsin.features.browser.opening:look_hourly",
 )

@@ -26,6 +26,7 @@ FEATURE = Feature(
     checks=(FeatureCheck(f"{_FOLDER}.checks:check_jobs"),),
     status=f"{_FOLDER}.opening:status_of",
     services=(f"{_FOLDER}.opening:watch_of",),
+    dashboard_routes=f"{_FOLDER}.routes:job_operations",
     hourly=f"{_FOLDER}.opening:prune",
     starts={"job": f"{_FOLDER}.opening:start_job_of"},
     subjects={"job": f"{_FOLDER}.opening:startable_jobs"},

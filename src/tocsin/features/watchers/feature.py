@@ -28,6 +28,7 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.watchers.checks:check_watchers", at_start=True),),
     subsystems={"watchers": "tocsin.features.watchers.opening:subsystem_of"},
     schedulers=("tocsin.features.watchers.opening:service_of",),
+    dashboard_routes="tocsin.features.watchers.routes:watcher_operations",
     hourly="tocsin.features.watchers.opening:prune",
     starts={"watcher": "tocsin.features.watchers.opening:start_watcher_of"},
     subjects={"watcher": "tocsin.features.watchers.opening:list_watchers"},

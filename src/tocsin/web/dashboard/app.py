@@ -90,7 +90,7 @@ async def _answer_problem(request: Request, error: Any) -> Response:
 
 
 async def _answer_refusal(request: Request, error: Any) -> Response:
-    """ResponseModel what the router refuses."""
+    """Answer what the router refuses."""
     refusal: HTTPException = error
     headers: Mapping[str, str] = refusal.headers or {}
     if refusal.status_code == 405:

@@ -1,0 +1,5 @@
+"""The operations on browser profiles."""
+
+from tocsin.features.browser.routes.operations import browser_operations
+
+__all__ = ["browser_operations"]

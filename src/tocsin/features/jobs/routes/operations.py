@@ -1,0 +1,164 @@
+"""The operations on task jobs."""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from tocsin.features.jobs.git.program import GitFailedError
+from tocsin.features.jobs.model import (
+    NewTaskJob,
+    TaskConflictError,
+    TaskJob,
+    TaskJobStatus,
+    TaskPriority,
+    TaskTransitionError,
+)
+from tocsin.features.jobs.routes.models import (
+    MAX_PATH,
+    BranchList,
+    BranchWithChanges,
+    JobOutcome,
+    NewJob,
+    StatusWord,
+    TaskJobRecord,
+)
+from tocsin.features.jobs.service import TaskJobs
+from tocsin.features.jobs.store import TaskJobFilter
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.problems import HttpProblemError
+from tocsin.runs.model import RunTrigger
+
+
+class JobRoutes:
+    """The operations on task jobs."""
+
+    def __init__(self, jobs: TaskJobs) -> None:
+        self._jobs = jobs
+
+    @operation("GET", "/api/jobs", problems=("validation-failed",), answer=Page[TaskJobRecord])
+    async def list_jobs(
+        self,
+        paging: PagingOf,
+        status: Annotated[list[StatusWord] | None, Query(description="Only in this state; may be repeated.")] = None,
+        label: Annotated[str, Query(max_length=50, description="Only with this label.")] = "",
+        q: Annotated[str, Query(max_length=200, description="Only with this in title, description or branch.")] = "",
+    ) -> Any:
+        """List the task jobs, the newest first."""
+        wanted = tuple(map(TaskJobStatus, status or ()))
+        found = await self._jobs.search(TaskJobFilter(wanted, label, q, paging.limit, paging.start))
+        return paging.page((job.document() for job in found.items), found.next_cursor, found.total)
+
+    @operation(
+        "POST",
+        "/api/jobs",
+        scope="run",
+        once=True,
+        problems=("validation-failed", "not-found", "conflict"),
+        status=201,
+        answer=TaskJobRecord,
+    )
+    async def create_job(self, body: NewJob, response: Response, caller: CallerOf) -> Any:
+        """Create a task job, and its branch where it has a repository."""
+        wish = NewTaskJob(**{**body.model_dump(), "priority": TaskPriority(body.priority)})
+        job = await self._jobs.create(wish, caller)
+        response.headers["Location"] = f"/api/jobs/{job.id}"
+        return _tagged(response, job)
+
+    @operation("GET", "/api/jobs/branches", problems=("not-found", "conflict"), answer=BranchList)
+    async def list_job_branches(
+        self,
+        repo: Annotated[str, Query(max_length=MAX_PATH, description="All of this repository, the newest first.")] = "",
+    ) -> Any:
+        """List the branches of all task jobs, or of one repository."""
+        return {"items": [branch.document() for branch in await self._jobs.branches.all(repo)]}
+
+    @operation("GET", "/api/jobs/branches/{job_id}", problems=("not-found", "conflict"), answer=BranchWithChanges)
+    async def get_job_branch(
+        self, job_id: str, patch: Annotated[bool, Query(description="Add the changes themselves.")] = False
+    ) -> Any:
+        """Return the branch of a task job, with its commits and files."""
+        job = await self._jobs.get(job_id)
+        try:
+            return (await self._jobs.branches.details(job, patch=patch)).document()
+        except TaskConflictError as error:  # it has no branch, or has it no more
+            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+
+    @operation("GET", "/api/jobs/{jid}", problems=("not-found",), answer=TaskJobRecord)
+    async def get_job(self, jid: str, response: Response) -> Any:
+        """Return one task job."""
+        return _tagged(response, await self._jobs.get(jid))
+
+    @operation(
+        "POST",
+        "/api/jobs/{jid}/start",
+        scope="run",
+        once=True,
+        problems=("not-found", "invalid-transition", "conflict"),
+        answer=TaskJobRecord,
+    )
+    async def start_job(self, jid: str, response: Response, caller: CallerOf) -> Any:
+        """Start a queued task job: its command or skill, or else its work tree for people to work in."""
+        try:
+            started = await self._jobs.start(jid, caller, cause=RunTrigger.API)
+        except TaskTransitionError as error:
+            raise _not_allowed(error) from None
+        return _tagged(response, started.job)
+
+    @operation(
+        "POST",
+        "/api/jobs/{jid}/complete",
+        scope="run",
+        problems=("not-found", "invalid-transition", "validation-failed"),
+        answer=TaskJobRecord,
+    )
+    async def complete_job(self, jid: str, response: Response, caller: CallerOf, body: JobOutcome | None = None) -> Any:
+        """End a task job by hand; what its run still does is ended."""
+        wish = body or JobOutcome()
+        outcome = TaskJobStatus(wish.outcome)
+        try:
+            job = await self._jobs.complete(jid, outcome, caller, summary=wish.summary, exit_code=wish.exit_code)
+        except TaskTransitionError as error:
+            raise _not_allowed(error) from None
+        return _tagged(response, job)
+
+    @operation(
+        "DELETE",
+        "/api/jobs/{jid}",
+        scope="run",
+        problems=("not-found", "conflict", "precondition-failed"),
+        status=204,
+        answer=None,
+    )
+    async def delete_job(
+        self,
+        request: Request,
+        jid: str,
+        caller: CallerOf,
+        delete_branch: Annotated[bool, Query(description="Delete its branch, too.")] = False,
+        force: Annotated[bool, Query(description="Even if changes are lost.")] = False,
+    ) -> Response:
+        """Delete a task job with its work tree; `If-Match` is honoured."""
+        job = await self._jobs.get(jid)
+        check_unchanged(request, _version(job))
+        await self._jobs.delete(job.id, caller, delete_branch=delete_branch, force=force)
+        return Response(status_code=204)
+
+
+def job_operations(jobs: TaskJobs) -> Operations:
+    """Return the operations."""
+    return Operations("jobs", JobRoutes(jobs), {GitFailedError: "conflict"})
+
+
+def _tagged(response: Response, job: TaskJob) -> Any:
+    return tag(response, job.document(), _version(job))
+
+
+def _version(job: TaskJob) -> object:
+    return job.id, job.version
+
+
+def _not_allowed(error: TaskTransitionError) -> HttpProblemError:
+    return HttpProblemError("invalid-transition", f"{error.sentence()}.", facts={"allowed": list(error.allowed)})

@@ -1,0 +1,84 @@
+"""The operations on watchers."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tocsin.features.watchers.service import Watchers
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.runs import RunSummary
+
+EventWord = Literal["created", "modified", "deleted", "moved"]
+
+
+class FileEvent(ResponseModel):
+    """A change of a file."""
+
+    at: Time
+    type: EventWord
+    path: str
+
+
+class WatcherEvent(FileEvent):
+    """A change of a file, and what was done about it."""
+
+    run_id: str | None
+
+
+class WatcherRecord(ResponseModel):
+    """A rule that acts when files in a folder change, and how it is."""
+
+    name: str
+    path: str
+    recursive: bool
+    patterns: list[str]
+    exclude_patterns: list[str]
+    events: list[EventWord]
+    action: Literal["shell", "skill", "workflow", "notify"]
+    command: str
+    debounce_ms: int
+    cooldown_seconds: int
+    enabled: bool
+    output: str | None
+    state: Literal["watching", "paused", "error"]
+    error: str | None
+    backend: str | None = Field(description="How changes are seen: `inotify`, `fsevents` or `polling`.")
+    last_event: FileEvent | None
+    last_run: RunSummary | None
+    events_24h: int
+
+
+class WatcherWithEvents(WatcherRecord):
+    """A rule, and what it saw last."""
+
+    recent: list[WatcherEvent] = Field(description="The newest 50 changes.")
+
+
+class WatcherRoutes:
+    """The operations on watchers."""
+
+    def __init__(self, watchers: Watchers) -> None:
+        self._watchers = watchers
+
+    @operation("GET", "/api/watchers/rules", problems=("validation-failed",), answer=Page[WatcherRecord])
+    async def list_watchers(self, paging: PagingOf) -> Any:
+        """List the rules by name."""
+        found = sorted(await self._watchers.list_rules(), key=_name)
+        page, following = paging.cut(found, _name)
+        return paging.page(page, following, len(found))
+
+    @operation("GET", "/api/watchers/rules/{name}", problems=("not-found",), answer=WatcherWithEvents)
+    async def get_watcher(self, name: str) -> Any:
+        """Return one rule, and what it saw last."""
+        return await self._watchers.find_rule(name)
+
+
+def watcher_operations(watchers: Watchers) -> Operations:
+    """Return the operations."""
+    return Operations("watchers", WatcherRoutes(watchers))
+
+
+def _name(record: dict[str, Any]) -> str:
+    return str(record["name"])

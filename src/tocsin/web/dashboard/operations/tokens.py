@@ -1,0 +1,106 @@
+"""The operations on the tokens of scripts and agents."""
+
+from typing import Any, Literal
+
+from fastapi import Response
+from pydantic import Field
+
+from tocsin.delivery.document import timestamp
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.web.access.tokens import ApiToken, ApiTokens
+
+ScopeWord = Literal["read", "send", "run", "admin"]
+
+
+class NewToken(RequestModel):
+    """A token to make."""
+
+    name: str = Field(pattern=NAME_PATTERN, max_length=MAX_NAME, examples=["backup-script"])
+    scopes: list[ScopeWord] = Field(
+        min_length=1, max_length=4, description="What it may be used for; `admin` includes the others."
+    )
+
+
+class TokenRecord(ResponseModel):
+    """What is known of a token; not the token itself."""
+
+    id: str
+    name: str
+    scopes: list[ScopeWord]
+    created_at: Time
+    last_used_at: Time | None
+
+
+class CreatedToken(TokenRecord):
+    """A token that was made just now."""
+
+    token: str = Field(description="The token itself, which is shown this once.")
+
+
+class TokenRoutes:
+    """The operations on tokens."""
+
+    def __init__(self, tokens: ApiTokens) -> None:
+        self._tokens = tokens
+
+    @operation(
+        "GET",
+        "/api/tokens",
+        scope="admin",
+        extension=True,
+        problems=("validation-failed",),
+        answer=Page[TokenRecord],
+    )
+    async def list_tokens(self, paging: PagingOf) -> Any:
+        """List the tokens by name: what each may be used for, and when it last was."""
+        found = await self._tokens.list()
+        page, following = paging.cut(found, lambda token: token.name)
+        return paging.page(map(_record, page), following, len(found))
+
+    # An Idempotency-Key would keep the token in the database: a repeated request is refused, as the name is taken.
+    @operation(
+        "POST",
+        "/api/tokens",
+        scope="admin",
+        extension=True,
+        problems=("validation-failed", "name-taken"),
+        status=201,
+        answer=CreatedToken,
+    )
+    async def create_token(self, body: NewToken, response: Response, caller: CallerOf) -> Any:
+        """Make a token; the answer shows it this once."""
+        token, text = await self._tokens.create(body.name, body.scopes, caller)
+        response.headers["Location"] = f"/api/tokens/{token.name}"
+        return {**_record(token), "token": text}
+
+    @operation(
+        "DELETE",
+        "/api/tokens/{name}",
+        scope="admin",
+        extension=True,
+        problems=("not-found",),
+        status=204,
+        answer=None,
+    )
+    async def revoke_token(self, name: str, caller: CallerOf) -> Response:
+        """Make a token useless at once."""
+        await self._tokens.revoke(name, caller)
+        return Response(status_code=204)
+
+
+def token_operations(tokens: ApiTokens) -> Operations:
+    """Return the operations."""
+    return Operations("tokens", TokenRoutes(tokens))
+
+
+def _record(token: ApiToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scopes": list(token.scopes),
+        "created_at": timestamp(token.created_at),
+        "last_used_at": timestamp(token.last_used_at),
+    }
