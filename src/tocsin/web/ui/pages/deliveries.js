@@ -1,0 +1,66 @@
+// Deliveries: every message and what became of it.
+import { html } from "../vendor/preact.js";
+import { api } from "../lib/api.js";
+import { nextPage, withRecord } from "../lib/list.js";
+import { definePage } from "../lib/page.js";
+import { link } from "../lib/router.js";
+import { PageHead } from "../parts/page_head.js";
+import { Empty } from "../parts/states.js";
+import { Table } from "../parts/table.js";
+import { Time } from "../parts/time.js";
+import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
+import { Actions, State } from "../pages/deliveries_actions.js";
+import { DELIVERIES } from "../strings/deliveries.js";
+
+/** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
+/** @typedef {import("../types/records.js").List<Delivery>} Deliveries */
+
+const PATH = "/api/deliveries";
+const CHANNELS = ["teamchat", "botchat", "guildchat", "email", "devicemsg"];
+
+export const page = definePage({
+  title: DELIVERIES.title,
+  reloadOn: ["q", "status", "channel"],
+  /** @returns {Promise<Deliveries>} */
+  load: ({ query, signal }) => api.get(PATH, asked(query), { signal }),
+  View: List,
+});
+
+/** @param {Record<string, string>} query */
+function asked({ q, status, channel }) {
+  return { q, status, channel };
+}
+
+/** @param {import("../lib/page.js").PageProps<Deliveries>} props */
+function List({ data, query, change }) {
+  const filtered = Boolean(query.q || query.status || query.channel);
+  const send = html`<a class="button button--primary" href="#/msg">${DELIVERIES.send}</a>`;
+  const empty = html`<${Empty} icon="deliveries" text=${DELIVERIES.empty} action=${send} command=${DELIVERIES.command} />`;
+  const states = Object.entries(DELIVERIES.states).map(([state, [, word]]) => [state, word]);
+  /** @param {Delivery} after */
+  const show = (after) => change((now) => withRecord(now, after, "id"));
+  return html`<${PageHead} title=${DELIVERIES.title} note=${DELIVERIES.note} actions=${send} />
+    <${Toolbar}>
+      <${FilterBox} value=${query.q} label=${DELIVERIES.search} />
+      <${Choice} name="status" label=${DELIVERIES.state} value=${query.status} options=${[["", DELIVERIES.all], ...states]} />
+      <${Choice} name="channel" label=${DELIVERIES.channel} value=${query.channel} options=${[["", DELIVERIES.all], ...CHANNELS.map((name) => [name, name])]} />
+    <//>
+    <${Table} label=${DELIVERIES.title} rows=${data.items} columns=${columns(show)} rowKey=${(/** @type {Delivery} */ one) => one.id}
+      href=${(/** @type {Delivery} */ one) => link("deliveries", one.id)} empty=${filtered ? undefined : empty} more=${nextPage(data, change, PATH, asked(query))} />`;
+}
+
+/**
+ * @param {(after: Delivery) => void} show
+ * @returns {import("../parts/table.js").Column<Delivery>[]}
+ */
+function columns(show) {
+  return [
+    { name: "state", title: DELIVERIES.state, value: (one) => one.status, cell: (one) => html`<${State} delivery=${one} />` },
+    { name: "message", title: DELIVERIES.message, primary: true, value: (one) => one.message, cell: (one) => html`<span class="delivery__text">${one.message.slice(0, 160)}</span>` },
+    { name: "target", title: DELIVERIES.target, value: (one) => `${one.channel} ${one.target}`, cell: (one) => html`<span dir="auto">${one.channel} ${one.target}</span>` },
+    { name: "error", title: DELIVERIES.error, value: (one) => one.error, cell: (one) => html`<span class="muted" dir="auto">${one.error.slice(0, 120) || "–"}</span>`, hideSmall: true },
+    { name: "next", title: DELIVERIES.next, value: (one) => one.next_attempt_at, cell: (one) => html`<${Time} at=${one.next_attempt_at} none="–" />` },
+    { name: "created", title: DELIVERIES.created, value: (one) => one.created_at, cell: (one) => html`<${Time} at=${one.created_at} />` },
+    { name: "do", title: "", sort: false, bare: true, cell: (one) => html`<${Actions} delivery=${one} show=${show} small />` },
+  ];
+}

@@ -1,0 +1,64 @@
+// What can be done with a delivery, in the list and on its own page.
+import { html } from "../vendor/preact.js";
+import { api, url } from "../lib/api.js";
+import { ActionButton } from "../parts/action.js";
+import { confirm } from "../parts/dialog.js";
+import { Status } from "../parts/status.js";
+import { toast } from "../parts/toast.js";
+import { DELIVERIES } from "../strings/deliveries.js";
+
+/**
+ * @typedef {object} Delivery
+ * @property {string} id
+ * @property {string} channel
+ * @property {string} target
+ * @property {string} message
+ * @property {string} source
+ * @property {"queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired"} status
+ * @property {string} policy
+ * @property {number} attempts
+ * @property {string | null} next_attempt_at
+ * @property {string | null} not_before
+ * @property {string | null} expires_at
+ * @property {number} parts_sent
+ * @property {number} parts_total
+ * @property {string} provider_id
+ * @property {string} error
+ * @property {string} created_at
+ * @property {string | null} finished_at
+ * @property {number | null} duration_ms
+ */
+
+const WAITING = ["queued", "retry_wait"];
+const REPLAYABLE = ["dead", "uncertain", "cancelled", "expired"];
+
+/** @param {{delivery: Delivery}} props */
+export function State({ delivery }) {
+  const [state, word] = DELIVERIES.states[delivery.status] ?? [delivery.status, delivery.status];
+  return html`<${Status} state=${state} label=${word} title=${delivery.error || undefined} />`;
+}
+
+/** @param {{delivery: Delivery, show: (after: Delivery) => void, small?: boolean}} props */
+export function Actions({ delivery, show, small = false }) {
+  const replay = async () => {
+    const sure = delivery.status !== "uncertain" && !delivery.parts_sent;
+    const question = { title: DELIVERIES.replayTitle(delivery.target), text: DELIVERIES.replayText, action: DELIVERIES.replay };
+    if (!sure && !(await confirm(question))) return;
+    show(await api.post(url`/api/deliveries/${delivery.id}/replay`));
+    toast.ok(DELIVERIES.replayed);
+  };
+  const retry = async () => {
+    show(await api.post(url`/api/deliveries/${delivery.id}/retry`));
+    toast.ok(DELIVERIES.retried);
+  };
+  const cancel = async () => {
+    if (!(await confirm({ title: DELIVERIES.cancelTitle, text: DELIVERIES.cancelText, action: DELIVERIES.cancel, danger: true }))) return;
+    show(await api.post(url`/api/deliveries/${delivery.id}/cancel`));
+    toast.undo(DELIVERIES.cancelled, async () => show(await api.post(url`/api/deliveries/${delivery.id}/replay`)));
+  };
+  return html`<span class="row">
+    ${REPLAYABLE.includes(delivery.status) && html`<${ActionButton} small=${small} icon="retry" run=${replay}>${DELIVERIES.replay}<//>`}
+    ${delivery.status === "retry_wait" && html`<${ActionButton} small=${small} icon="play" run=${retry}>${DELIVERIES.retry}<//>`}
+    ${WAITING.includes(delivery.status) && html`<${ActionButton} small=${small} run=${cancel}>${DELIVERIES.cancel}<//>`}
+  </span>`;
+}

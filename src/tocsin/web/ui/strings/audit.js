@@ -1,0 +1,30 @@
+// What the page of the audit log says.
+export const AUDIT = {
+  title: "Audit",
+  note: "Everything that changed something, by whom, from where.",
+  empty: "Nothing has been recorded yet.",
+  command: "tocsin audit tail",
+  search: "Search",
+  action: "Family",
+  source: "Source",
+  all: "All",
+  when: "When",
+  what: "Action",
+  detail: "What happened",
+  actor: "Who",
+  from: "From",
+  outcome: "Outcome",
+  outcomes: /** @type {Record<string, string>} */ ({ ok: "OK", denied: "Denied", error: "Failed" }),
+  verify: "Verify the chain",
+  /** @param {number} lines @param {number} files */
+  verified: (lines, files) => `Nothing was edited, removed or inserted: ${lines} lines in ${files === 1 ? "1 file" : `${files} files`}.`,
+  broken: "The chain is broken",
+  brokenText: "Compare the log with a backup; these are the places:",
+  /** @param {string} file @param {number} line @param {string} reason */
+  place: (file, line, reason) => `${file}${line ? `, line ${line}` : ""}: ${reason}`,
+  exportAs: "Export",
+  more: "Details",
+  /** @param {string} id */
+  entry: (id) => `Entry ${id}`,
+  follow: "New entries come by themselves",
+};

@@ -1,0 +1,28 @@
+// What the page of trigger rules says.
+export const TRIGGERS = {
+  title: "Triggers",
+  note: "The first rule whose pattern is found in a received message runs its command.",
+  empty: "There are no rules yet: write triggers.yaml in the data directory.",
+  command: "tocsin triggers --help",
+  broken: "The present file is not in force; the last good one is.",
+  rule: "Rule",
+  pattern: "Pattern",
+  action: "Runs",
+  actions: /** @type {Record<string, string>} */ ({ shell: "A command", claude: "A question to the chat model", skill: "A skill" }),
+  text: "Command",
+  reply: "Replies",
+  yes: "yes",
+  no: "no",
+  notes: "Doubts",
+  tryIt: "Try a message",
+  tryHint: "Nothing is run.",
+  placeholder: "deploy web to production",
+  /** @param {number} number */
+  fires: (number) => `Rule ${number} fires`,
+  none: "No rule fires",
+  captures: "Captures",
+  wouldRun: "Would run",
+  outcomes: /** @type {Record<string, [state: string, word: string]>} */ ({
+    fires: ["ok", "Fires"], covered: ["warning", "Matches, an earlier rule fires"], "no-match": ["none", "Does not match"],
+  }),
+};
