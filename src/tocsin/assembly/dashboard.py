@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.caller import Caller
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
+    from tocsin.web.dashboard.app import DashboardDependencies
 
 
 def dashboard_of(
@@ -24,13 +25,28 @@ def dashboard_of(
 
     `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages are told of nothing.
     """
+    from tocsin.web.dashboard.app import build_dashboard
+
+    return build_dashboard(_parts(app, draining, guard, live))
+
+
+def dashboard_document(app: "App") -> dict[str, Any]:
+    """Return the OpenAPI document of the dashboard."""
+    from tocsin.web.dashboard.app import document_of
+
+    return document_of(_parts(app, lambda: False, None, None))
+
+
+def _parts(
+    app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any] | None, live: "LiveUpdates | None"
+) -> "DashboardDependencies":
     from tocsin.assembly.access import guard_of, sign_ins_of
     from tocsin.assembly.live import event_hub
-    from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard
+    from tocsin.web.dashboard.app import DashboardDependencies
     from tocsin.web.dashboard.operations.login import login_operations
 
     live, sign_ins = live or event_hub(app), sign_ins_of(app)
-    parts = DashboardDependencies(
+    return DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
         keys=app.keys,
@@ -42,7 +58,6 @@ def dashboard_of(
             *app.features.dashboard_routes(),
         ],
     )
-    return build_dashboard(parts)
 
 
 def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdates") -> "list[Operations]":

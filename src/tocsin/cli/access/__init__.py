@@ -1,1 +1,1 @@
-"""Commands about who may use the dashboard and the gateway."""
+"""Commands for who may use the dashboard and the gateway, and for what they can call there."""

@@ -44,6 +44,15 @@ class DashboardDependencies:
 
 def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
     """Return the dashboard as an ASGI application."""
+    return _guarded(_application(parts), parts)
+
+
+def document_of(parts: DashboardDependencies) -> dict[str, Any]:
+    """Return the OpenAPI document of the dashboard."""
+    return describe_dashboard(_application(parts))
+
+
+def _application(parts: DashboardDependencies) -> FastAPI:
     app = FastAPI(
         title="Tocsin",
         version=__version__,
@@ -60,7 +69,7 @@ def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
         *problem_pages(),
         *parts.pages,
     ]
-    return _guarded(app, parts)
+    return app
 
 
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:

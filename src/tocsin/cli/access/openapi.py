@@ -1,0 +1,25 @@
+"""openapi: the description of the REST API, from which clients are generated."""
+
+import argparse
+from typing import Any
+
+from tocsin.assembly.program import App
+from tocsin.cli.opening import with_app
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import DONE, Console
+
+
+def configure_openapi(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `tocsin openapi`."""
+    parser.epilog = "example: tocsin openapi > openapi.json"
+    parser.set_defaults(run=_openapi)
+
+
+def _openapi(_: argparse.Namespace, options: Options, out: Console) -> int:
+    async def work(app: App) -> dict[str, Any]:
+        from tocsin.assembly.dashboard import dashboard_document
+
+        return dashboard_document(app)
+
+    out.document(with_app(options, out, work))
+    return DONE
