@@ -18,6 +18,7 @@ PARTS = (
     "runs",
     "memory",
     "watching",
+    "watchers",
     "streams",
 )
 

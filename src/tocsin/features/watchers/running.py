@@ -79,7 +79,7 @@ class WatcherRunner:
         source: str = WATCHERS.name,
         watch: Callable[[Line], None] | None = None,
     ) -> Run:
-        """Do the work of a run and what follows; cancelling the caller ends it."""
+        """Do the work of a run and what follows, and return how it ended; cancelling the caller ends it."""
         running = await self.start(run, rule, change, source=source, watch=watch)
         try:
             ended = await running.wait()
@@ -90,7 +90,7 @@ class WatcherRunner:
             await self.settle(ended)
         except StoreUnavailableError as error:  # the process that watches settles it later
             log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
-        return await self._context.runs().get(run.id)
+        return ended
 
     async def settle(self, run: Run) -> None:
         """Queue the output of a run that has ended, and note that; by whichever process comes first.

@@ -104,7 +104,8 @@ class Watchers:
         rule = await self.get(name)
         run = self._runner.new_run(rule, change, RunTrigger.MANUAL)
         await self._begin(rule, change, run)
-        return await self._runner.carry_out(run, rule, change, source=source, watch=watch)
+        await self._runner.carry_out(run, rule, change, source=source, watch=watch)
+        return await self.context.runs().get(run.id)  # with what became of its output
 
     async def start(
         self,

@@ -32,8 +32,7 @@ from tocsin.runs.model import Run
 LEASE = "watchers"
 _COOLED_DOWN = "a later change within the cool-down was acted on"
 _WAITING = "SELECT * FROM watcher_events WHERE rule = ? AND path = ? AND due_at IS NOT NULL"
-# A time to come was noted before the clock was set back.
-_IS_DUE = "rule = :rule AND due_at IS NOT NULL AND (due_at <= :now OR changed_at > :now + 1)"
+_IS_DUE = "rule = :rule AND due_at <= :horizon"
 
 
 class TakenChange(NamedTuple):
@@ -63,16 +62,10 @@ class WatcherStore:
         def work(connection: sqlite3.Connection) -> dict[str, float]:
             found = {}
             for rule in rules:
-                row = connection.execute(
-                    "SELECT MIN(due_at) AS due, MAX(changed_at) AS changed FROM watcher_events"
-                    " WHERE rule = ? AND due_at IS NOT NULL",
-                    [rule.name],
-                ).fetchone()
-                if row["due"] is not None:
-                    set_back = row["changed"] > now + 1
-                    found[rule.name] = max(
-                        0.0 if set_back else row["due"] - now, _cooling_s(connection, rule, now), 0.0
-                    )
+                first = _first_due(connection, rule)
+                if first is not None:
+                    rests_s = first - now if _horizon(rule, first, now) == now else 0.0
+                    found[rule.name] = max(rests_s, _cooling_s(connection, rule, now), 0.0)
             return found
 
         return await self._database.read(work)
@@ -85,9 +78,12 @@ class WatcherStore:
         def work(connection: sqlite3.Connection) -> TakenChange | None:
             if _cooling_s(connection, rule, now) > 0:
                 return None
-            order = "DESC" if rule.cooldown_seconds else "ASC"
-            values = {"rule": rule.name, "now": now}
-            sql = f"SELECT * FROM watcher_events WHERE {_IS_DUE} ORDER BY id {order} LIMIT 1"  # noqa: S608  # our own
+            first = _first_due(connection, rule)
+            if first is None:
+                return None
+            values = {"rule": rule.name, "horizon": _horizon(rule, first, now)}
+            order = "due_at DESC, id DESC" if rule.cooldown_seconds else "due_at, id"
+            sql = f"SELECT * FROM watcher_events WHERE {_IS_DUE} ORDER BY {order} LIMIT 1"  # noqa: S608  # our own
             row = connection.execute(sql, values).fetchone()
             if row is None:
                 return None
@@ -201,9 +197,10 @@ class WatcherStore:
 
     async def unsettled(self) -> list[Run]:
         """Return runs that have ended, and about whose end something has still to be done."""
+        # CROSS JOIN: SQLite would go through all runs, and look each up in the short table.
         sql = """
-            SELECT runs.* FROM watcher_unsettled JOIN runs ON runs.id = run_id
-            WHERE runs.finished_at IS NOT NULL ORDER BY runs.id LIMIT 200
+            SELECT runs.* FROM watcher_unsettled CROSS JOIN runs ON runs.id = run_id
+            WHERE runs.finished_at IS NOT NULL ORDER BY run_id LIMIT 200
         """
         return await self._database.read(lambda c: [rows.run_of(row) for row in c.execute(sql)])
 
@@ -234,6 +231,18 @@ def _add_run(connection: sqlite3.Connection, rule: WatcherRule, run: Run, owner:
     connection.execute("INSERT INTO watcher_unsettled VALUES (?)", [run.id])
     sql = "INSERT INTO watcher_states (rule, acted_at) VALUES (?, ?) ON CONFLICT (rule) DO UPDATE SET acted_at = ?"
     connection.execute(sql, [rule.name, now, now])
+
+
+def _first_due(connection: sqlite3.Connection, rule: WatcherRule) -> float | None:
+    """Return when the first of the changes that wait is acted on."""
+    sql = "SELECT MIN(due_at) FROM watcher_events WHERE rule = ? AND due_at IS NOT NULL"
+    first: float | None = connection.execute(sql, [rule.name]).fetchone()[0]
+    return first
+
+
+def _horizon(rule: WatcherRule, first: float, now: float) -> float:
+    """Return up to when changes are due; all of them, where they were noted before the clock was set back."""
+    return now if first <= now + rule.debounce_ms / 1000 + 1 else float("inf")
 
 
 def _cooling_s(connection: sqlite3.Connection, rule: WatcherRule, now: float) -> float:
