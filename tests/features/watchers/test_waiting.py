@@ -169,9 +169,16 @@ def test_a_file_counts_by_its_patterns_and_renaming_it_brings_it_in_or_out(
     assert told == seen
 
 
-def test_what_tocsin_writes_itself_is_no_change_where_a_folder_above_is_watched():
-    above, below = WatcherRule("a", Path("/home/me")), WatcherRule("b", Path("/home/me/data/inbox"))
-    data_dir = Path("/home/me/data")
-    assert is_own("/home/me/data/tocsin.db", above, data_dir)
-    assert not is_own("/home/me/notes", above, data_dir)
-    assert not is_own("/home/me/data/inbox/x", below, data_dir)
+@pytest.mark.parametrize(
+    ("folder", "path", "own"),
+    [
+        ("/home/me", "data/tocsin.db", True),
+        ("/home/me", "notes", False),
+        ("/home/me", "database", False),
+        ("/home/me/data", "tocsin.db-wal", True),
+        ("/home/me/data/inbox", "x", False),
+        ("/home/me/data/runs", "2026-01/x.log", True),
+    ],
+)
+def test_what_tocsin_writes_itself_is_no_change(folder: str, path: str, own: bool):
+    assert is_own(FileChange(Path(folder), ChangeKind.CREATED, path), Path("/home/me/data")) is own

@@ -8,6 +8,7 @@ from tocsin.core.watching.inotify import user_limit
 from tocsin.core.watching.touched import WatchBackend
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.service import Watchers
+from tocsin.features.watchers.watching.matching import LOGS
 from tocsin.runs.model import RunKind
 from tocsin.terminal.findings import Finding, first_of, number_of
 
@@ -41,7 +42,7 @@ def _check_folder(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
     data_dir = watchers.context.data_dir
     if not rule.enabled:
         return
-    if rule.path == data_dir or rule.path.is_relative_to(data_dir / "runs"):
+    if rule.path == data_dir or rule.path.is_relative_to(data_dir / LOGS):
         detail = f"{rule.name} watches what Tocsin itself writes: {rule.path}"
         yield Finding("error", "watchers", detail, "watch a folder of its own")
     elif not rule.path.is_dir():

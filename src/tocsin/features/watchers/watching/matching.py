@@ -10,6 +10,8 @@ from tocsin.features.watchers.model import WatchedChange, WatcherRule, WatchEven
 if TYPE_CHECKING:
     import pathspec
 
+LOGS = "runs"  # in the data directory, the output of runs
+
 
 def change_for(rule: WatcherRule, change: FileChange) -> WatchedChange | None:
     """Return what a change is for a rule, None where it does not concern it.
@@ -38,9 +40,14 @@ def matches(rule: WatcherRule, path: str) -> bool:
     return not rule.exclude_patterns or not _spec(rule.exclude_patterns).match_file(path)
 
 
-def is_own(path: str, rule: WatcherRule, data_dir: Path) -> bool:
-    """Whether a file is one that Tocsin itself writes, while a folder above its data directory is watched."""
-    return path.startswith(f"{data_dir}/") and not f"{rule.path}/".startswith(f"{data_dir}/")
+def is_own(change: FileChange, data_dir: Path) -> bool:
+    """Whether Tocsin itself wrote the file; `data_dir` is without links, as the folder of a change.
+
+    Acting on these would write more of them. A folder of one's own in the data directory may be watched.
+    """
+    path, logs = change.folder / change.path, data_dir / LOGS
+    watches_below = change.folder.is_relative_to(data_dir) and change.folder != data_dir
+    return path.is_relative_to(logs) or (path.is_relative_to(data_dir) and not watches_below)
 
 
 @lru_cache(maxsize=256)

@@ -42,6 +42,7 @@ class WatcherService:
     ) -> None:
         self._context = context
         self._clock = context.clock
+        self._data_dir = context.data_dir.resolve()
         self._rules = rules
         self._store = store
         self._runner = runner
@@ -128,8 +129,8 @@ class WatcherService:
         self._loop.wake()
 
     def _concerning(self, rule: WatcherRule, batch: Sequence[FileChange]) -> list[WatchedChange]:
-        changes = [change_for(rule, change) for change in batch]
-        return [c for c in changes if c is not None and not is_own(c.path, rule, self._context.data_dir)]
+        changes = [change_for(rule, change) for change in batch if not is_own(change, self._data_dir)]
+        return [change for change in changes if change is not None]
 
     async def _start_due(self) -> float:
         """Start what is due, and return for how many seconds there is no more."""
