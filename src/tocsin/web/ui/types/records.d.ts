@@ -56,7 +56,8 @@ export interface CronJob {
   success_exit_codes: number[]; history_limit: number; history_days: number; log_max_bytes: number;
   start_at: Time | null; end_at: Time | null; paused_until: Time | null; auto_disable_after: number; tags: string[];
   state: "scheduled" | "running" | "paused" | "auto_disabled" | "completed" | "invalid";
-  schedule_text: string; next_run_at: Time | null; next_runs?: Time[]; last_run: Run | null; recent: RecentRun[];
+  schedule_text: string; next_run_at: Time | null; next_runs?: { at: Time; local: string; note: string | null }[];
+  source: "database" | "file"; file: string | null; problem: string | null; last_run: Run | null; recent: RecentRun[];
   consecutive_failures: number; success_rate_30d: number | null; duration_p50_ms: number | null;
   duration_p95_ms: number | null; paused_reason: string | null; created_at: Time; updated_at: Time; created_by: string | null;
 }
