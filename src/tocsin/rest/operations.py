@@ -100,8 +100,9 @@ class Operation(APIRoute):
                 raise refuse((next(iter(value)),), "unknown-key", "This operation takes no keys")
 
     def _keys(self) -> Sequence[str]:
-        model = getattr(getattr(self.body_field, "field_info", None), "annotation", None)
-        return list(getattr(model, "model_fields", {}))
+        annotation = getattr(getattr(self.body_field, "field_info", None), "annotation", None)
+        models = (annotation, *get_args(annotation))  # one that may be left out is a union with None
+        return [name for model in models for name in getattr(model, "model_fields", {})]
 
 
 class OperationSpec(NamedTuple):

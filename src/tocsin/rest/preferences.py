@@ -3,14 +3,14 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from tocsin.rest.problems import HttpProblemError
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document
+from tocsin.runs.model import Run
 
 MAX_WAIT_S = 30
 _WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,4})\"?", re.ASCII)
@@ -28,7 +28,21 @@ def wait_s_of(request: Request) -> int:
     return 0
 
 
-async def answer_run(request: Request, running: ActiveRun) -> JSONResponse:
+class BegunRun(Protocol):
+    """A run that was started, and the task that returns it once it has ended."""
+
+    @property
+    def run(self) -> Run:
+        """The run as it was when it was started."""
+        ...
+
+    @property
+    def task(self) -> "asyncio.Task[Run]":
+        """Returns the run once it has ended."""
+        ...
+
+
+async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
     """Return 202 with where the run can be read, or 200 with the run if it ends in time."""
     seconds, run = wait_s_of(request), running.run
     if seconds:

@@ -73,11 +73,11 @@ PROBLEMS = {
         415, "The media type is not supported", "Send JSON with `Content-Type: application/json`."
     ),
     "validation-failed": ProblemType(
-        422, "The request is not valid", "Correct what `errors` points at; each entry says what is expected."
+        422, "Request is not valid", "Correct what `errors` points at; each entry says what is expected."
     ),
     "workflow-invalid": ProblemType(
         422,
-        "The workflow is not valid",
+        "Workflow definition is invalid",
         "Correct the lines that `errors` names; so does `tocsin workflows validate`.",
     ),
     "idempotency-key-reused": ProblemType(

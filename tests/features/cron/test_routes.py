@@ -59,6 +59,7 @@ async def test_all_mistakes_are_told_at_once_in_the_order_of_the_body(client: Da
     answer = await client.post("/api/cron/jobs", {"name": "x", "schedule": "61 * * * *", "comand": "df"})
     found = answer.json()
     assert (answer.status, found["code"], found["detail"]) == (422, "validation-failed", "3 fields need attention")
+    assert (found["type"], found["title"]) == ("/problems/validation-failed", "Request is not valid")
     assert found["errors"] == [
         {"pointer": "#/schedule", "code": "bad-cron", "detail": "minute 61 is outside 0-59", "field": "minute"},
         {"pointer": "#/comand", "code": "unknown-key", "detail": "Unknown field", "suggestion": "command"},

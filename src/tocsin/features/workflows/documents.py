@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tocsin.core.reading.yaml_file import parse_yaml
+from tocsin.core.reading.yaml_node import Node
 from tocsin.delivery.document import timestamp
 from tocsin.features.workflows.engine.plan import graph_of
 from tocsin.features.workflows.store import WorkflowFile
-from tocsin.runs.document import as_document
+from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run
 
 
@@ -17,7 +19,12 @@ def list_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[s
     """
     workflow = file.read.workflow
     recent = [
-        {"status": str(run.status), "started_at": timestamp(run.started_at), "duration_ms": run.duration_ms}
+        {
+            "id": run.id,
+            "status": str(run.status),
+            "started_at": timestamp(run.started_at),
+            "duration_ms": run.duration_ms,
+        }
         for run in runs
     ]
     return {
@@ -30,7 +37,7 @@ def list_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[s
         "file": str(file.path),
         "updated_at": timestamp(file.modified_at),
         "schedules": list(schedules),
-        "last_run": as_document(runs[0]) if runs else None,
+        "last_run": summary_document(runs[0]) if runs else None,
         "recent": recent,
     }
 
@@ -41,9 +48,26 @@ def detail_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence
     return {
         **list_document(file, runs, schedules),
         "yaml": file.content.decode(errors="replace"),
+        "definition": definition_of(file),
         "params": {name: rule.as_schema() for name, rule in workflow.params.items()} if workflow else {},
         **validation_document(file),
     }
+
+
+def definition_of(file: WorkflowFile) -> Any:
+    """Return what a valid file says as plain values, else None."""
+    return parse_yaml(file.content, file.path, _plain) if file.valid else None
+
+
+def _plain(node: Node) -> Any:
+    if node.is_null or node.absent:
+        return None
+    if (items := node.as_items()) is not None:
+        return [_plain(item) for item in items]
+    if (members := node.as_members()) is not None:
+        return {name: _plain(member) for name, member in members}
+    found = (node.as_boolean(), node.as_whole(), node.as_number(), node.as_text())
+    return next((value for value in found if value is not None), None)
 
 
 def validation_document(file: WorkflowFile) -> dict[str, Any]:

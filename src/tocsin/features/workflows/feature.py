@@ -1,7 +1,7 @@
 """What workflows are to the rest of the program."""
 
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
-from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 
 FEATURE = Feature(
@@ -9,7 +9,7 @@ FEATURE = Feature(
     summary="steps in a YAML file, run in order or as a graph, each run one record",
     page="workflows.md",
     variables=(HTTP_ALLOW_PRIVATE,),
-    audit_actions=(WORKFLOW_RUN,),
+    audit_actions=(WORKFLOW_RUN, WORKFLOW_SAVE),
     commands=(
         FeatureCommand(
             "workflows",
@@ -21,6 +21,7 @@ FEATURE = Feature(
     subsystems={"workflows": "tocsin.features.workflows.opening:subsystem_of"},
     checks=(FeatureCheck("tocsin.features.workflows.checks:check_workflows", at_start=True),),
     handlers=("tocsin.features.workflows.opening:approval_buttons_of",),
+    dashboard_routes="tocsin.features.workflows.routes:workflow_operations",
     starts={"workflow": "tocsin.features.workflows.opening:start_workflow_of"},
     subjects={"workflow": "tocsin.features.workflows.opening:list_workflows"},
     profile_uses="tocsin.features.workflows.opening:profile_uses",

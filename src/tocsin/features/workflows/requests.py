@@ -1,5 +1,6 @@
 """How a workflow is asked to run, what its plan is, and why it cannot run."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -43,6 +44,13 @@ class WorkflowRequest:
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None
     on_end: Callable[[Run], None] | None = None
+
+
+class PendingRun(NamedTuple):
+    """A run that waits for earlier ones; `task` returns it once it has ended."""
+
+    run: Run
+    task: asyncio.Task[Run]
 
 
 class PlannedRun(NamedTuple):

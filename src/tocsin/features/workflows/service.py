@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
-from tocsin.features.workflows.admission import end_all, reason_to_skip, wait_for_turn
-from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.admission import Active, end_all, reason_to_skip, wait_for_turn
+from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.engine.plan import plan
 from tocsin.features.workflows.engine.step_call import Execute
@@ -18,7 +19,13 @@ from tocsin.features.workflows.language.model import MAX_DEPTH, Workflow
 from tocsin.features.workflows.language.params import take_params
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.features.workflows.preparing import PreparedRun, RunBuilder, left_out
-from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError, PlannedRun, WorkflowRequest
+from tocsin.features.workflows.requests import (
+    AlreadyRunningError,
+    InvalidRunError,
+    PendingRun,
+    PlannedRun,
+    WorkflowRequest,
+)
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import is_wanted, summary
 from tocsin.messaging.outbound.caller import Caller
@@ -34,9 +41,21 @@ from tocsin.runs.model import (
     RunResult,
     RunStatus,
 )
-from tocsin.runs.recorder import RunHandle
+from tocsin.runs.recorder import RunHandle, Work
+from tocsin.runs.store import RunEndedError
 
 RECENT = 30  # runs that the record of a workflow shows
+
+
+class _Waiting(NamedTuple):
+    """A queued run, and how it begins when no earlier one is `active`."""
+
+    run: Run
+    active: Active
+    work: Work
+    redact: Callable[[str], str]
+    watch: Callable[[Line], None] | None
+    note: Callable[[Run], None]
 
 
 class Workflows:
@@ -56,6 +75,8 @@ class Workflows:
         self._close = close
         self._builder = RunBuilder(context)
         self._runs = context.runs()
+        self._saving = asyncio.Lock()
+        self._queued: set[asyncio.Task[Run]] = set()
         self._starting = asyncio.Lock()  # nobody else looks what is at work until a run is recorded
 
     @property
@@ -86,6 +107,30 @@ class Workflows:
             return found
 
         return await asyncio.to_thread(read)
+
+    async def look(self, name: str) -> WorkflowFile:
+        """Return one workflow, also one whose file cannot be read; raises UnknownWorkflowError."""
+        around = await self.surroundings()
+        return await asyncio.to_thread(self._folder.look, name, around)
+
+    async def every(self) -> list[WorkflowFile]:
+        """Return every workflow by name, also those whose files cannot be read."""
+        around = await self.surroundings()
+        return await asyncio.to_thread(lambda: [self._folder.look(name, around) for name in self.names()])
+
+    async def save(
+        self, name: str, content: bytes, *, source: str, digest: str | None = None
+    ) -> tuple[WorkflowFile, bool]:
+        """Write the file of a workflow; return it, and whether it is new.
+
+        Raises InvalidWorkflowError, and WorkflowChangedError where the present file has another `digest`.
+        """
+        around = await self.surroundings()
+        async with self._saving:
+            file, created = await asyncio.to_thread(self._folder.save, name, content, around, digest=digest)
+        facts = {"workflow": name, "created": created}
+        self._context.audit.record(WORKFLOW_SAVE, name, source=source, metadata=facts)
+        return file, created
 
     async def read_text(self, name: str, content: bytes) -> WorkflowFile:
         """Return what a text would be as the file of a workflow."""
@@ -136,9 +181,27 @@ class Workflows:
     ) -> ActiveRun:
         """Start a workflow and return as soon as its run has begun, which may take long where `overlap` is `queue`.
 
+        Raises like `begin`.
+        """
+        begun = await self._begin(name, request, watch)
+        return begun if isinstance(begun, ActiveRun) else await self._take_turn(begun)
+
+    async def begin(self, name: str, request: WorkflowRequest) -> ActiveRun | PendingRun:
+        """Start a workflow and return at once: its run has begun, or waits for earlier ones.
+
         Each run writes one audit entry, when it ends. Raises UnknownWorkflowError, InvalidWorkflowError,
         InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is at work.
         """
+        begun = await self._begin(name, request)
+        if isinstance(begun, ActiveRun):
+            return begun
+        self._queued.add(task := asyncio.create_task(self._to_the_end(begun)))
+        task.add_done_callback(self._queued.discard)
+        return PendingRun(begun.run, task)
+
+    async def _begin(
+        self, name: str, request: WorkflowRequest, watch: Callable[[Line], None] | None = None
+    ) -> "ActiveRun | _Waiting":
         file = await self.get(name)
         workflow = file.workflow()
         if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
@@ -173,7 +236,10 @@ class Workflows:
         return ApprovalButtons(self._runs, control)
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections, and leave queued runs to the end of the program."""
+        for task in (queued := list(self._queued)):
+            task.cancel()
+        await asyncio.gather(*queued, return_exceptions=True)
         await self._close()
 
     async def _admit(
@@ -182,7 +248,7 @@ class Workflows:
         prepared: PreparedRun,
         request: WorkflowRequest,
         watch: Callable[[Line], None] | None,
-    ) -> ActiveRun:
+    ) -> "ActiveRun | _Waiting":
         """Begin a run as the `overlap` of its workflow says."""
 
         async def active() -> Sequence[Run]:
@@ -206,9 +272,20 @@ class Workflows:
             if workflow.overlap == "replace":
                 await end_all(self._runs, active)
                 return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
-            queued = await self._runs.queue(order)
-        await wait_for_turn(active, queued.id)
-        return await self._runs.begin(queued, work, redact=redact, watch=watch, on_end=note)
+            return _Waiting(await self._runs.queue(order), active, work, redact, watch, note)
+
+    async def _take_turn(self, waiting: "_Waiting") -> ActiveRun:
+        """Wait for the earlier runs, then begin; raises RunEndedError for a run that was cancelled meanwhile."""
+        run, active, work, redact, watch, note = waiting
+        await wait_for_turn(active, run.id)
+        return await self._runs.begin(run, work, redact=redact, watch=watch, on_end=note)
+
+    async def _to_the_end(self, waiting: "_Waiting") -> Run:
+        try:
+            running = await self._take_turn(waiting)
+        except RunEndedError:
+            return await self._runs.get(waiting.run.id)
+        return await running.wait()
 
     async def _tell(
         self, workflow: Workflow, request: WorkflowRequest, handle: RunHandle, result: RunResult, values: RunValues

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten, suggestion
-from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.core.storage.files import make_directory, read_limited, refuse_others, write_atomically
 from tocsin.features.workflows.language.model import Workflow, WorkflowProblem
 from tocsin.features.workflows.language.reading import ReadWorkflow, children_in, read_workflow
 from tocsin.features.workflows.language.surroundings import Surroundings
@@ -20,6 +20,12 @@ class UnknownWorkflowError(TocsinError):
     """There is no workflow of that name."""
 
     code = "not-found"
+
+
+class WorkflowChangedError(TocsinError):
+    """The file was changed since it was read."""
+
+    code = "precondition-failed"
 
 
 class InvalidWorkflowError(TocsinError):
@@ -46,6 +52,11 @@ class WorkflowFile:
     def valid(self) -> bool:
         """Whether it can be run."""
         return self.read.workflow is not None
+
+    def says(self, text: str) -> bool:
+        """Whether its name or description has a text, in whatever case."""
+        described = self.read.workflow.description if self.read.workflow else ""
+        return any(text.casefold() in each.casefold() for each in (self.name, described))
 
     @property
     def digest(self) -> str:
@@ -90,6 +101,33 @@ class WorkflowFolder:
         refuse_others(path)
         modified_at = path.stat().st_mtime
         return self.file(path, read_limited(path), modified_at, around)
+
+    def look(self, name: str, around: Surroundings) -> WorkflowFile:
+        """Return one workflow, also one whose file cannot be read: that is its mistake."""
+        try:
+            return self.get(name, around)
+        except ConfigError as error:
+            path = self.path / f"{name}{SUFFIX}"
+            problem = WorkflowProblem(1, 1, "", "#", "unreadable", error.sentence())
+            try:
+                modified_at = path.stat().st_mtime
+            except OSError:
+                modified_at = 0.0
+            return WorkflowFile(name, path, b"", modified_at, ReadWorkflow(None, (problem,)))
+
+    def save(self, name: str, content: bytes, around: Surroundings, *, digest: str | None) -> tuple[WorkflowFile, bool]:
+        """Write a workflow; return it, and whether there was none of that name.
+
+        Raises InvalidWorkflowError, WriteError, and WorkflowChangedError where the file has another `digest`.
+        """
+        path = self.path / f"{name}{SUFFIX}"
+        self.file(path, content, 0.0, around).workflow()
+        present = read_limited(path) if path.exists() else None
+        if digest is not None and (present is None or sha256(present).hexdigest() != digest):
+            raise WorkflowChangedError(f"{path.name} was changed meanwhile", hint="read it again")
+        make_directory(self.path)
+        write_atomically(path, content)
+        return self.get(name, around), present is None
 
     def file(self, path: Path, content: bytes, modified_at: float, around: Surroundings) -> WorkflowFile:
         """Return what a content would be as the file of a workflow."""

@@ -47,6 +47,7 @@ class PlannedStep:
             "when": self.when,
             "command": self.command,
             "depends_on": list(self.depends_on),
+            "host": ", ".join(self.hosts) or None,
             "hosts": list(self.hosts),
             "problems": list(self.problems),
         }

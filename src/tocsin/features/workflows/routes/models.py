@@ -1,0 +1,151 @@
+"""What operations on workflows take and answer."""
+
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import Field, model_validator
+
+from tocsin.features.workflows.language.schema import WORKFLOW_NAME
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.runs import RunSummary
+from tocsin.runs.model import RunStatus
+
+YAML = "application/yaml"  # RFC 9512
+# Both forms of a text: `{"yaml": "…"}`, and the text itself.
+TEXT_SCHEMA = {"requestBody": {"content": {YAML: {"schema": {"type": "string"}}}}}
+
+
+class RecentWorkflowRun(ResponseModel):
+    """One run, as a bar shows it."""
+
+    id: str
+    status: RunStatus
+    started_at: Time | None
+    duration_ms: int | None
+
+
+class WorkflowSummary(ResponseModel):
+    """A workflow, as lists show it."""
+
+    name: str
+    description: str
+    notify_profile: str | None
+    steps_count: int
+    valid: bool
+    error_count: int
+    file: str
+    updated_at: Time
+    schedules: list[str] = Field(description="The IDs of the cron jobs that start it.")
+    last_run: RunSummary | None
+    recent: list[RecentWorkflowRun] = Field(description="The newest 30.")
+
+
+class MistakeRecord(ResponseModel):
+    """A mistake in a file."""
+
+    line: int
+    column: int
+    key: str
+    pointer: str
+    code: str
+    detail: str
+    suggestion: str | None
+    severity: str
+
+
+class GraphNode(ResponseModel):
+    """A step in the graph; those of one wave may run at the same time."""
+
+    id: str
+    type: str
+    wave: int
+
+
+class GraphRecord(ResponseModel):
+    """The steps, and which waits for which."""
+
+    nodes: list[GraphNode]
+    edges: list[tuple[str, str]]
+
+
+class ValidationRecord(ResponseModel):
+    """What is wrong with a workflow, and its graph where nothing is."""
+
+    valid: bool
+    errors: list[MistakeRecord]
+    warnings: list[MistakeRecord]
+    graph: GraphRecord
+
+
+class WorkflowRecord(WorkflowSummary, ValidationRecord):
+    """A workflow, with what is in its file."""
+
+    yaml: str
+    definition: dict[str, Any] | None = Field(description="The same as plain values; null where it has mistakes.")
+    params: dict[str, Any] = Field(description="The schema of each parameter.")
+
+
+class _OfText(RequestModel):
+    """A body that may be the text itself."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        """Take the body itself where it is YAML."""
+        if not isinstance(value, bytes):
+            return value
+        try:
+            return {"yaml": value.decode()}
+        except UnicodeDecodeError:
+            raise ValueError("The text must be UTF-8") from None
+
+
+class WorkflowText(_OfText):
+    """The text of a workflow."""
+
+    yaml: str = Field(min_length=1)
+
+
+class WorkflowCheck(_OfText):
+    """The text to look at; without it, the stored file."""
+
+    yaml: str | None = None
+
+
+class RunWorkflow(RequestModel):
+    """How to run a workflow."""
+
+    params: dict[str, Any] = Field(default={}, description="Its parameters.")
+    dry_run: bool = Field(default=False, description="Only tell what would be done.")
+    from_step: str = Field(default="", max_length=200, description="Run this step, and those after it.")
+    only: list[str] = Field(default=[], max_length=1000, description="Run these steps alone.")
+    env: dict[str, str] = Field(default={}, description="Variables of this run.")
+
+
+class PlannedStepRecord(ResponseModel):
+    """What would become of a step."""
+
+    step: str
+    type: str
+    wave: int
+    group: str
+    would_run: bool | None = Field(description="Null where that depends on other steps.")
+    when: str | None
+    command: str
+    depends_on: list[str]
+    host: str | None
+    hosts: list[str]
+    problems: list[str]
+
+
+class PlanRecord(ResponseModel):
+    """What a run would do."""
+
+    dry_run: bool
+    workflow: str
+    plan: list[PlannedStepRecord]
+    problems: list[str] = Field(description="About its parameters.")
+    warnings: list[str]
+
+
+WorkflowNameOf = Annotated[str, Path(alias="name", pattern=f"^(?:{WORKFLOW_NAME})$", description="Its name.")]

@@ -1,0 +1,174 @@
+"""The operations on workflows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from tocsin.features.workflows.documents import detail_document, list_document, validation_document
+from tocsin.features.workflows.requests import WorkflowRequest
+from tocsin.features.workflows.routes.models import (
+    TEXT_SCHEMA,
+    YAML,
+    PlanRecord,
+    RunWorkflow,
+    ValidationRecord,
+    WorkflowCheck,
+    WorkflowNameOf,
+    WorkflowRecord,
+    WorkflowSummary,
+    WorkflowText,
+)
+from tocsin.features.workflows.service import Workflows
+from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
+from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.reading import JSON
+from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.runs.model import RunTrigger
+
+_STARTED: dict[int | str, dict[str, Any]] = {
+    **RUN_STARTED,
+    200: {
+        "model": RunRecord | PlanRecord,
+        "description": "The run, which ended within `Prefer: wait=N`; or the plan, with `dry_run`.",
+    },
+}
+
+
+class WorkflowRoutes:
+    """The operations on workflows."""
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+
+    @operation("GET", "/api/workflows", problems=("validation-failed",), answer=Page[WorkflowSummary])
+    async def list_workflows(
+        self,
+        paging: PagingOf,
+        q: Annotated[str, Query(max_length=200, description="Only with this in name or description.")] = "",
+        valid: Annotated[bool | None, Query(description="Only with mistakes, or only without.")] = None,
+    ) -> Any:
+        """List the workflows by name, also those with mistakes."""
+        found = [each for each in await self._workflows.every() if each.says(q) and valid in {None, each.valid}]
+        page, following = paging.cut(sorted(found, key=_name), _name)
+        schedules = await self._workflows.schedules()
+        records = [
+            list_document(each, await self._workflows.recent(each.name), schedules.get(each.name, ())) for each in page
+        ]
+        return paging.page(records, following, len(found))
+
+    @operation("GET", "/api/workflows/{name}", problems=("not-found",), answer=WorkflowRecord)
+    async def get_workflow(self, name: str, response: Response) -> Any:
+        """Return one workflow, with the text of its file, its mistakes and its graph."""
+        return await self._answer(response, await self._workflows.look(name))
+
+    @operation(
+        "PUT",
+        "/api/workflows/{name}",
+        scope="admin",
+        extension=True,
+        problems=("workflow-invalid", "validation-failed", "precondition-failed"),
+        answer=WorkflowRecord,
+        responses={201: {"model": WorkflowRecord, "description": "There was none of that name."}},
+        media=(JSON, YAML),
+        openapi_extra=TEXT_SCHEMA,
+    )
+    async def save_workflow(
+        self, request: Request, name: WorkflowNameOf, body: WorkflowText, response: Response, caller: CallerOf
+    ) -> Any:
+        """Write the file of a workflow, unless it has mistakes; `If-Match` is honoured."""
+        digest = await self._digest_to_replace(request, name)
+        with _pointing_out(name):
+            content = body.yaml.encode()
+            file, created = await self._workflows.save(name, content, source=caller.source, digest=digest)
+        if created:
+            response.status_code = 201
+            response.headers["Location"] = f"/api/workflows/{name}"
+        return await self._answer(response, file)
+
+    async def _digest_to_replace(self, request: Request, name: str) -> str | None:
+        """Return which content is to be replaced, None where that was not said; raises the 412 answer."""
+        if not request.headers.getlist("if-match"):
+            return None
+        try:
+            file = await self._workflows.look(name)
+        except UnknownWorkflowError:
+            raise HttpProblemError("precondition-failed", f"There is no workflow {name} to replace.") from None
+        check_unchanged(request, file.digest)
+        return file.digest
+
+    @operation(
+        "POST",
+        "/api/workflows/{name}/validate",
+        problems=("not-found", "validation-failed"),
+        scope="read",
+        answer=ValidationRecord,
+        media=(JSON, YAML),
+        openapi_extra=TEXT_SCHEMA,
+    )
+    async def validate_workflow(self, name: WorkflowNameOf, body: WorkflowCheck | None = None) -> Any:
+        """Tell what is wrong with the stored file, or with a text; this is no error."""
+        if body is None or body.yaml is None:
+            return validation_document(await self._workflows.look(name))
+        return validation_document(await self._workflows.read_text(name, body.yaml.encode()))
+
+    @operation(
+        "POST",
+        "/api/workflows/{name}/run",
+        scope="run",
+        once=True,
+        problems=("not-found", "run-already-active", "workflow-invalid", "validation-failed"),
+        status=202,
+        answer=RunRecord,
+        responses=_STARTED,
+    )
+    async def run_workflow(self, request: Request, name: str, caller: CallerOf, body: RunWorkflow | None = None) -> Any:
+        """Run a workflow, or tell what a run would do."""
+        wish = body or RunWorkflow()
+        wanted = WorkflowRequest(
+            RunTrigger.API,
+            caller.source,
+            actor_of(caller),
+            params=wish.params,
+            env=wish.env,
+            only=tuple(wish.only),
+            from_step=wish.from_step,
+        )
+        with _pointing_out(name):
+            if wish.dry_run:
+                return JSONResponse((await self._workflows.plan(name, wanted)).as_record())
+            return await answer_run(request, await self._workflows.begin(name, wanted))
+
+    async def _answer(self, response: Response, file: WorkflowFile) -> Any:
+        schedules = (await self._workflows.schedules()).get(file.name, ())
+        return tag(response, detail_document(file, await self._workflows.recent(file.name), schedules), file.digest)
+
+
+def workflow_operations(workflows: Workflows) -> Operations:
+    """Return the operations."""
+    return Operations("workflows", WorkflowRoutes(workflows))
+
+
+@contextmanager
+def _pointing_out(name: str) -> Iterator[None]:
+    """Turn the mistakes of a file into a problem that lists them."""
+    try:
+        yield
+    except InvalidWorkflowError as error:
+        count = f"{len(error.problems)} problem{'s' if len(error.problems) != 1 else ''}"
+        errors = [
+            {key: value for key, value in problem.as_record().items() if value is not None}
+            for problem in error.problems
+        ]
+        raise HttpProblemError("workflow-invalid", f"{count} in {name}.yaml", errors) from None
+
+
+def _name(file: WorkflowFile) -> str:
+    return file.name
