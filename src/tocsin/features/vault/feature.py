@@ -25,6 +25,7 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.vault.checks:check_vault", at_start=True),),
     status="tocsin.features.vault.opening:status_lines",
     subsystems={"vault": "tocsin.features.vault.opening:subsystem_status"},
+    dashboard_routes="tocsin.features.vault.routes:vault_operations",
     hourly="tocsin.features.vault.opening:notify_of_age",
     provides={
         "reveal_secret": "tocsin.features.vault.opening:reveal_secret_of",

@@ -170,7 +170,7 @@ class Vault:
             "backend": self.store.cipher.name,
             "vault_mode": vault,
             "identity_mode": identity,
-            "permissions_ok": {vault, identity} <= {"0600", "0400"},
+            "permissions_ok": not status.initialized or {vault, identity} <= {"0600", "0400"},
             "key_count": len(status.ages) if status.initialized and not status.problem else None,
             "updated_at": self._updated_at(),
             "problem": status.problem.sentence() if status.problem else None,

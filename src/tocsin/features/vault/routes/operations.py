@@ -1,0 +1,76 @@
+"""The operations on the vault: names and ages; none takes or gives a value."""
+
+from asyncio import to_thread
+from typing import Any
+
+from pydantic import Field
+
+from tocsin.features.vault.opening import OpenVault
+from tocsin.features.vault.rotation import RotationState
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+
+
+class VaultKeys(ResponseModel):
+    """The names of all secrets."""
+
+    keys: list[str]
+    count: int
+
+
+class SecretAgeRecord(ResponseModel):
+    """How old a secret is."""
+
+    name: str
+    status: RotationState
+    age_days: int
+    max_age_days: int
+    warn_at: Time
+    expires_at: Time
+
+
+class RotationRecord(ResponseModel):
+    """How many secrets are in each state, and how old each is."""
+
+    ok: int
+    warning: int
+    expired: int
+    items: list[SecretAgeRecord]
+
+
+class VaultStatusRecord(ResponseModel):
+    """The state of the vault."""
+
+    initialized: bool
+    locked: bool = Field(description="Whether it cannot be read; `problem` says why.")
+    backend: str
+    vault_mode: str | None
+    identity_mode: str | None
+    permissions_ok: bool
+    key_count: int | None
+    updated_at: Time | None
+    problem: str | None
+    rotation: RotationRecord
+
+
+class VaultRoutes:
+    """The operations on the vault."""
+
+    def __init__(self, opened: OpenVault) -> None:
+        self._vault = opened.vault
+
+    @operation("GET", "/api/vault/keys", answer=VaultKeys)
+    async def list_vault_keys(self) -> Any:
+        """List the names of the secrets, never a value."""
+        names = [age.name for age in await to_thread(self._vault.ages)]
+        return {"keys": names, "count": len(names)}
+
+    @operation("GET", "/api/vault/status", answer=VaultStatusRecord)
+    async def get_vault_status(self) -> Any:
+        """Tell whether the vault can be read, and how old its secrets are."""
+        return await to_thread(self._vault.document)
+
+
+def vault_operations(opened: OpenVault) -> Operations:
+    """Return the operations."""
+    return Operations("vault", VaultRoutes(opened))
