@@ -1,0 +1,35 @@
+// Messaging: the channels and how they fare, a composer that shows what will be sent, and the profiles.
+import { html } from "../vendor/preact.js";
+import { api } from "../lib/api.js";
+import { definePage } from "../lib/page.js";
+import { PageHead } from "../parts/page_head.js";
+import { Composer } from "../pages/msg_composer.js";
+import { ChannelCards } from "../pages/msg_channels.js";
+import { ProfileTable } from "../pages/msg_profiles.js";
+import { MSG } from "../strings/msg.js";
+
+/** @typedef {import("../types/records.js").Channel} Channel */
+/** @typedef {import("../types/records.js").Profile} Profile */
+/** @typedef {{channels: Channel[], profiles: Profile[]}} Messaging */
+
+export const page = definePage({
+  title: MSG.title,
+  /** @returns {Promise<Messaging>} */
+  load: async ({ signal }) => {
+    const [channels, profiles] = await Promise.all([
+      api.get("/api/msg/channels", {}, { signal }),
+      api.get("/api/msg/profiles", {}, { signal }),
+    ]);
+    return { channels: channels.items, profiles: profiles.items };
+  },
+  View: Messaging,
+  events: "status.changed",
+});
+
+/** @param {import("../lib/page.js").PageProps<Messaging>} props */
+function Messaging({ data, query, reload }) {
+  return html`<${PageHead} title=${MSG.title} note=${MSG.note} />
+    <${Composer} channels=${data.channels} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
+    <${ChannelCards} channels=${data.channels} reload=${reload} />
+    <${ProfileTable} profiles=${data.profiles} />`;
+}

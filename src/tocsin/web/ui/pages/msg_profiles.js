@@ -1,0 +1,44 @@
+// The notification profiles: their targets, what is wrong with them, and who sends to them.
+import { html } from "../vendor/preact.js";
+import { link } from "../lib/router.js";
+import { Empty } from "../parts/states.js";
+import { Shape, Status } from "../parts/status.js";
+import { Table } from "../parts/table.js";
+import { MSG } from "../strings/msg.js";
+
+/** @typedef {import("../types/records.js").Profile} Profile */
+
+/** @param {{profiles: Profile[]}} props */
+export function ProfileTable({ profiles }) {
+  const empty = html`<${Empty} icon="msg" text=${MSG.profilesEmpty} command=${MSG.profilesCommand} />`;
+  return html`<section aria-labelledby="profiles"><h2 id="profiles">${MSG.profiles}</h2>
+    <${Table} label=${MSG.profiles} rows=${profiles} columns=${COLUMNS} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} /></section>`;
+}
+
+/** @type {import("../parts/table.js").Column<Profile>[]} */
+const COLUMNS = [
+  { name: "name", title: MSG.name, primary: true, value: (profile) => profile.name },
+  { name: "state", title: MSG.state, value: (profile) => profile.valid, cell: (profile) => html`<${Status} state=${profile.valid ? "valid" : "invalid"} />` },
+  {
+    name: "targets",
+    title: MSG.targets,
+    value: (profile) => profile.entries.length,
+    cell: (profile) => html`<ul class="targets">${profile.entries.map((entry) => html`<li><${Shape} tone=${entry.usable ? "ok" : "bad"} />
+      <span dir="auto">${entry.channel} ${entry.target}</span>${entry.problem && html` <span class="muted" dir="auto">${entry.problem}</span>`}</li>`)}</ul>`,
+  },
+  {
+    name: "used",
+    title: MSG.usedBy,
+    value: (profile) => profile.used_by.length,
+    cell: (profile) => (profile.used_by.length
+      ? html`<ul class="targets">${profile.used_by.map(({ kind, name }) => html`<li><a href=${kind === "workflow" ? link("workflows", name) : `#/cron?q=${encodeURIComponent(name)}`} dir="auto">${name}</a></li>`)}</ul>`
+      : "–"),
+  },
+  {
+    name: "do",
+    title: "",
+    sort: false,
+    bare: true,
+    cell: (profile) => html`<a class="button button--small" href=${`#/msg?to=${encodeURIComponent(`profile:${profile.name}`)}`}>${MSG.sendTo}</a>`,
+  },
+];

@@ -1,0 +1,23 @@
+// What the page of browser profiles says.
+export const BROWSER = {
+  title: "Browser",
+  note: "Profiles of browsers with data of their own.",
+  empty: "There are no profiles: write browser_profiles.yaml in the data directory.",
+  command: "tocsin browser profiles",
+  name: "Name",
+  state: "State",
+  browser: "Browser",
+  driver: "Driver",
+  drivers: /** @type {Record<string, string>} */ ({ managed: "Started here", existing_session: "A running browser", remote: "Another machine" }),
+  size: "Size",
+  used: "Last used",
+  endpoint: "Debugging",
+  headless: "without a window",
+  default: "default",
+  start: "Start",
+  stop: "Stop",
+  /** @param {string} name */
+  started: (name) => `${name} is running`,
+  /** @param {string} name */
+  stopped: (name) => `${name} is stopped`,
+};
