@@ -2,7 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { singleKeys } from "../lib/keys.js";
 import { useSignal } from "../lib/store.js";
-import { chooseTheme, theme } from "../shell/theme.js";
+import { chooseTheme, theme } from "../lib/theme.js";
 import { SETTINGS } from "../strings/settings.js";
 import { SHELL } from "../strings/shell.js";
 

@@ -10,7 +10,7 @@ import { Mark } from "../parts/mark.js";
 import { Popover } from "../parts/popover.js";
 import { Bell } from "../shell/bell.js";
 import { overlay } from "../shell/overlays.js";
-import { chooseTheme, theme } from "../shell/theme.js";
+import { chooseTheme, theme } from "../lib/theme.js";
 import { toast } from "../parts/toast.js";
 import { SHELL } from "../strings/shell.js";
 

@@ -10,7 +10,7 @@ import { overlay, Overlays } from "../shell/overlays.js";
 import { PageHost } from "../shell/page_host.js";
 import { AREAS } from "../shell/routes.js";
 import { BottomBar, collapsed, Sidebar } from "../shell/sidebar.js";
-import { chooseTheme } from "../shell/theme.js";
+import { chooseTheme } from "../lib/theme.js";
 import { Toasts } from "../parts/toast.js";
 import { SHELL } from "../strings/shell.js";
 
