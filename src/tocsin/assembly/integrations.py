@@ -90,8 +90,8 @@ def _tells(problem: str) -> Callable[[], Awaitable[str]]:
 
 def _speech(app: "App") -> "Integration":
     from tocsin.assembly.receiving import MODELS_FOLDER
-    from tocsin.bot.files.reading import read_in_child
-    from tocsin.bot.files.speech import Speech
+    from tocsin.providers.files.reading import read_in_child
+    from tocsin.providers.files.speech import Speech
     from tocsin.web.dashboard.operations.settings import Integration
 
     try:

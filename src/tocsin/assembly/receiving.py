@@ -141,10 +141,10 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     from tocsin.bot.commands import CommandDependencies
     from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
-    from tocsin.bot.files.reading import read_in_child
-    from tocsin.bot.files.speech import Speech
     from tocsin.bot.skill_mode.plans import Plans
     from tocsin.bot.skill_mode.skill_planner import SkillPlanner
+    from tocsin.providers.files.reading import read_in_child
+    from tocsin.providers.files.speech import Speech
 
     can, models = app.features.can, app.models()
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tocsin.bot.files.attachments import Attachments
-from tocsin.bot.files.reading import read_in_child
-from tocsin.bot.files.speech import BASE_EN, Speech, SpeechModel, digest_of
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ChannelError
+from tocsin.providers.files.reading import read_in_child
+from tocsin.providers.files.speech import BASE_EN, Speech, SpeechModel, digest_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 DATA = Path(__file__).resolve().parents[3].parent / "shared" / "peers-data"

@@ -9,10 +9,10 @@ from tests.bot.files.office_files import MIME, archive, docx, odt, paragraph, pp
 
 from tocsin.bot.contract import Prepared
 from tocsin.bot.files.attachments import Attachments
-from tocsin.bot.files.file_reader import MAX_CHARS, MAX_PAGES, READERS, ExtractedText
-from tocsin.bot.files.reading import read_in_child
-from tocsin.bot.files.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.providers.files.file_reader import MAX_CHARS, MAX_PAGES, READERS, ExtractedText
+from tocsin.providers.files.reading import read_in_child
+from tocsin.providers.files.speech import Speech
 
 HUGE = 80 * 1024 * 1024  # more than is unpacked
 

@@ -11,11 +11,11 @@ import pytest
 
 from tocsin.bot.contract import Prepared
 from tocsin.bot.files.attachments import Attachments
-from tocsin.bot.files.picture_reader import MAX_BYTES, SCALED_BYTES, fitted
-from tocsin.bot.files.pictures import fit
-from tocsin.bot.files.reading import UnreadableFileError, read_in_child
-from tocsin.bot.files.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
+from tocsin.providers.files.picture_reader import MAX_BYTES, SCALED_BYTES, fitted
+from tocsin.providers.files.pictures import fit
+from tocsin.providers.files.reading import UnreadableFileError, read_in_child
+from tocsin.providers.files.speech import Speech
 
 pytest.importorskip("PIL")  # of the extra `chat`
 

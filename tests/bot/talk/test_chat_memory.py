@@ -13,11 +13,12 @@ from tests.bot.bench import ADMIN, Bench, ScriptedProvider, text_of
 
 from tocsin.bot.commands import DESCRIPTIONS, CommandDependencies, FurtherCommand
 from tocsin.bot.settings import BotSettings
-from tocsin.bot.talk.chat_memory import MARK, RECALLED, STORING, ChatMemory, NoteFilter
+from tocsin.bot.talk.chat_memory import MARK, STORING, ChatMemory, NoteFilter
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.context import RecalledEntry
 from tocsin.messaging.inbound.handling import HandlingStatus
+from tocsin.providers.recalled_notes import RECALLED
 
 
 @dataclass

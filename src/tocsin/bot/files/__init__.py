@@ -1,1 +1,1 @@
-"""Attachments: what files of strangers say, read in child processes."""
+"""Attachments: what the files of a message say."""

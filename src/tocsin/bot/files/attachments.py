@@ -1,46 +1,24 @@
 """What a message says once its files are read: text, pictures for the model, and remarks for the person.
 
-Every file is opened in a child process of its own (`file_reader`, `picture_reader`, `speech_reader`).
+Every file is opened in a child process of its own (`providers/files/`).
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tocsin.bot.contract import Prepared
-from tocsin.bot.files.pictures import PICTURE_TYPES, fit
-from tocsin.bot.files.reading import UnreadableFileError, read_in_child
-from tocsin.bot.files.speech import Speech
 from tocsin.channels.inbound import Attachment, InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.attribution import name_of
 from tocsin.providers.contract import Image
+from tocsin.providers.files.documents import PICTURE, kind_of, read_document
+from tocsin.providers.files.pictures import fit
+from tocsin.providers.files.reading import UnreadableFileError
+from tocsin.providers.files.speech import Speech
 
 Fetch = Callable[[Attachment], Awaitable[bytes]]
 
-TEXT_TYPES = frozenset(
-    {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
-)
-PICTURE = "picture"
-# What each type is: a picture, or what `file_reader` calls that kind of document.
-KINDS = {
-    **dict.fromkeys(PICTURE_TYPES, PICTURE),
-    **dict.fromkeys(TEXT_TYPES, "text"),
-    "application/pdf": "pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-    "application/vnd.oasis.opendocument.text": "odt",
-}
-# Where the product does not know the type either, the end of the name says it.
-UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "application/x-zip-compressed"})
-BY_SUFFIX = {
-    **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},
-    **dict.fromkeys((".txt", ".csv", ".html", ".md", ".json", ".xml"), "text"),
-    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp"), PICTURE),
-}
 MAX_IMAGES = 10
-READ_TIMEOUT_S = 30.0
 ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), pictures and voice messages"
 
 
@@ -76,7 +54,7 @@ class Attachments:
 
     async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
         mime = attachment.mime.partition(";")[0].strip().lower()
-        kind = _kind(attachment.name, mime)
+        kind = kind_of(attachment.name, mime)
         if not attachment.file_id:
             raise UnreadableFileError("its content is not shown to bots", hint=ACCEPTED)
         if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
@@ -90,7 +68,8 @@ class Attachments:
             # Photos were re-encoded and scaled down by the product.
             taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
         elif kind:
-            taken.texts.append(await _document(attachment, kind, await self._fetch(attachment)))
+            document = await read_document(kind, await self._fetch(attachment))
+            taken.texts.append(document.titled(name_of(attachment)))
         elif attachment.kind == "video" or mime.startswith("video/"):
             raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
         else:
@@ -112,15 +91,3 @@ class _Taken:
         name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
         self.notes.append(f"I could not read {name}: {error}.{hint}")
         self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")
-
-
-def _kind(name: str, mime: str) -> str | None:
-    return BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else KINDS.get(mime)
-
-
-async def _document(attachment: Attachment, kind: str, data: bytes) -> str:
-    reading = await read_in_child("tocsin.bot.files.file_reader", [kind], data, READ_TIMEOUT_S)
-    if refused := reading.get("refused"):
-        raise UnreadableFileError(str(refused))
-    cut = "\n[The file goes on; only its beginning is shown.]" if reading.get("cut") else ""
-    return f"[File {name_of(attachment)}]\n{reading.get('text', '')}{cut}"

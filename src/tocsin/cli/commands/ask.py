@@ -141,7 +141,7 @@ class _Flow:
 
 async def _image(path: Path) -> "Image":
     """Return the picture in a file, made small enough for models; its content says what type it is, not its name."""
-    from tocsin.bot.files.pictures import fit, type_of
+    from tocsin.providers.files.pictures import fit, type_of
 
     try:
         with path.open("rb") as stream:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from tocsin.assembly.receiving import MODELS_FOLDER
-from tocsin.bot.files.speech import BASE_EN, PACKAGES, SpeechModel, digest_of
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.variables import VOICE_MODEL_URL
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.download import download
+from tocsin.providers.files.speech import BASE_EN, PACKAGES, SpeechModel, digest_of
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.packages import how_to_install

@@ -47,8 +47,8 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
 def check_speech(app: App) -> Iterator[Finding]:
     """Check what transcription needs; without it the bot answers voice messages with how to install it."""
     from tocsin.assembly.receiving import MODELS_FOLDER
-    from tocsin.bot.files.reading import read_in_child
-    from tocsin.bot.files.speech import Speech
+    from tocsin.providers.files.reading import read_in_child
+    from tocsin.providers.files.speech import Speech
 
     speech = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
     problem = speech.problem()

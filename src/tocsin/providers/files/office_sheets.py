@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from typing import NamedTuple
 
-from tocsin.bot.files.office_package import Attributes, EnoughError, Package, Scanner, Words, relation_id
+from tocsin.providers.files.office_package import Attributes, EnoughError, Package, Scanner, Words, relation_id
 
 MAX_GAP = 50  # empty cells that are shown; further ones would only fill the text
 # Formats of dates and times that need no definition. Source: ECMA-376, part 1, 18.8.30.

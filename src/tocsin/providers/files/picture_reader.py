@@ -1,4 +1,4 @@
-"""A program that makes a picture of a stranger fit for chat models: `python -m tocsin.bot.files.picture_reader <path>`.
+"""Make a picture of a stranger fit for chat models: `python -m tocsin.providers.files.picture_reader <path>`.
 
 It runs as a child with limited memory and time, as `file_reader` does. What it prints is JSON: `{"fits": true}` for a
 picture that can go as it is, `{"jpeg": …}` in base64 for one that was scaled down, or `{"refused": …}`.

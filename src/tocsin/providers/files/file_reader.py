@@ -1,4 +1,4 @@
-"""Print the text of one untrusted file: `python -m tocsin.bot.files.file_reader <kind> <path>`.
+"""Print the text of one untrusted file: `python -m tocsin.providers.files.file_reader <kind> <path>`.
 
 It runs as a child with limited memory and time, so that a hostile file can end only this process. What it
 prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
@@ -84,8 +84,8 @@ def _cut(text: str) -> ExtractedText:
 
 def read_office(kind: str, path: Path) -> ExtractedText:
     """Return the text of a document of an office program."""
-    from tocsin.bot.files import office_reader
-    from tocsin.bot.files.office_package import RefusedError
+    from tocsin.providers.files import office_reader
+    from tocsin.providers.files.office_package import RefusedError
 
     try:
         text, more = office_reader.read_office(path, kind, MAX_CHARS, MAX_PAGES)

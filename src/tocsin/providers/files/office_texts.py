@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tocsin.bot.files.office_package import Attributes, Package, RefusedError, Scanner, Words, relation_id
+from tocsin.providers.files.office_package import Attributes, Package, RefusedError, Scanner, Words, relation_id
 
 MAX_BLANKS = 100  # that one element of an OpenDocument text may stand for
 

@@ -2,9 +2,9 @@
 
 import base64
 
-from tocsin.bot.files.picture_reader import MAX_BYTES
-from tocsin.bot.files.reading import UnreadableFileError, read_in_child
 from tocsin.providers.contract import Image
+from tocsin.providers.files.picture_reader import MAX_BYTES
+from tocsin.providers.files.reading import UnreadableFileError, read_in_child
 
 # How each picture begins: what a product says of a file is not proof.
 PICTURE_TYPES = {
@@ -26,7 +26,7 @@ async def fit(data: bytes, *, is_checked: bool = False) -> Image:
         raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
     if is_checked and len(data) <= MAX_BYTES:
         return Image(media_type, data)
-    result = await read_in_child("tocsin.bot.files.picture_reader", [], data, FIT_TIMEOUT_S)
+    result = await read_in_child("tocsin.providers.files.picture_reader", [], data, FIT_TIMEOUT_S)
     if refused := result.get("refused"):
         raise UnreadableFileError(str(refused))
     scaled = result.get("jpeg")

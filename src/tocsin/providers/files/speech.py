@@ -76,7 +76,7 @@ class Speech:
             raise SpeechError(f"voice messages cannot be read here: {sentence}", hint=fix)
         async with self._turn:
             reading = await self._read_in_child(
-                "tocsin.bot.files.speech_reader", [str(self.path)], sound, TRANSCRIBE_TIMEOUT_S
+                "tocsin.providers.files.speech_reader", [str(self.path)], sound, TRANSCRIBE_TIMEOUT_S
             )
         if refused := reading.get("refused"):
             raise SpeechError(str(refused))

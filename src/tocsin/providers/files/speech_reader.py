@@ -1,4 +1,4 @@
-"""A program that writes down the speech in a file: `python -m tocsin.bot.files.speech_reader <model> <path>`.
+"""A program that writes down the speech in a file: `python -m tocsin.providers.files.speech_reader <model> <path>`.
 
 It runs as a child with limited memory and time: neither a hostile file nor a broken model may end the bot.
 What it prints is JSON: `{"text": …}`, or `{"refused": …}`.

@@ -6,8 +6,8 @@ from pathlib import Path
 from xml.parsers import expat  # DTDs are refused, which is all that a hardened parser adds
 from zipfile import BadZipFile, ZipFile
 
-from tocsin.bot.files import office_sheets, office_texts
-from tocsin.bot.files.office_package import EnoughError, Package, RefusedError, Words
+from tocsin.providers.files import office_sheets, office_texts
+from tocsin.providers.files.office_package import EnoughError, Package, RefusedError, Words
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # begins what is encrypted, and the formats of before 2007
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
