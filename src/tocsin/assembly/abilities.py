@@ -1,31 +1,41 @@
 """What features are handed by the program itself: shared parts, and abilities that are no feature's."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.operator import notify_operator, tell_operator_once
 from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import TocsinError
 from tocsin.features.context import (
     Abilities,
     AbilityMissingError,
     AssistantRequest,
     AssistantRun,
+    BotWindow,
+    BotWindowList,
     FeatureContext,
     RecalledEntry,
     SkillInfo,
 )
 from tocsin.messaging.inbound.indicator import indicating
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.providers.contract import ModelTool, Question, WorkLimits, WorkReport
+from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import RunControl
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
+    from tocsin.bot.talk.sessions import Sessions
 
 T = TypeVar("T")
+
+MAX_SHOWN = 200
+ELSEWHERE = (
+    "Conversations of the bot are kept in the memory of the process that runs it, and are not shown by others. With "
+    "REDIS_URL they are kept in Redis, and every process shows them."
+)
 
 
 def context_of(app: "App") -> FeatureContext:
@@ -60,6 +70,9 @@ def _own_abilities(app: "App") -> Abilities:
     ) -> WorkReport[T]:
         return await app.models().use_tools(question, tools, shape, limits, model=model)
 
+    def open_model(model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
+        return app.models().lent(model)
+
     def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
         return indicating(app.registry.receiver(message.channel), app.clock, message)
 
@@ -68,6 +81,7 @@ def _own_abilities(app: "App") -> Abilities:
 
     return Abilities(
         ask=ask,
+        open_model=open_model,
         use_tools=use_tools,
         list_skills=_no_skills,
         run_skill=_no_skill_runs,
@@ -84,9 +98,52 @@ def _own_abilities(app: "App") -> Abilities:
         remember=_no_memory,
         list_subjects=_no_subjects,
         list_schedules=_no_schedules,
+        bot_windows=lambda: app.histories().chats(app),
         indicate=indicate,
         cause_of=cause_of,
     )
+
+
+class BotHistories:
+    """Shows what this process can see of the bot's conversations."""
+
+    def __init__(self, is_redis_there: "Callable[[App], Awaitable[bool]]") -> None:
+        self._is_redis_there = is_redis_there
+        self._sessions: Sessions | None = None
+
+    def use(self, sessions: "Sessions") -> None:
+        """Show these: the bot runs in this process."""
+        self._sessions = sessions
+
+    async def chats(self, app: "App") -> BotWindowList:
+        """Return the windows of the chats that have one."""
+        if not any(state.spec.conversation and state.configured for state in app.registry.states()):
+            return BotWindowList()
+        chosen = app.registry.bot_channel()
+        try:
+            sessions = self._sessions or await self._shared(app)
+            if sessions is None:
+                return BotWindowList(notice=ELSEWHERE)
+            chats = []
+            for key in (await sessions.chats())[:MAX_SHOWN]:
+                turns = [(entry.role, entry.content) for entry in await sessions.get(key)]
+                if turns:
+                    chats.append(BotWindow(key, chosen.spec.kind, turns))
+        except TocsinError as error:
+            return BotWindowList(notice=f"Conversations of the bot cannot be shown: {error.sentence()}")
+        return BotWindowList(chats)
+
+    async def _shared(self, app: "App") -> "Sessions | None":
+        """Return what all processes share, where there is a Redis."""
+        from tocsin.assembly.bot import build_sessions, conversation_of, use_redis
+        from tocsin.bot.settings import BotSettings
+
+        if not await self._is_redis_there(app):
+            return None
+        settings = BotSettings.of(app.settings, conversation_of(app.registry).variables)
+        sessions = build_sessions(settings, app.clock)
+        use_redis(sessions, settings, app.redis)
+        return sessions
 
 
 async def _no_notices() -> int:

@@ -1,6 +1,7 @@
 """The chat model of the program: made when it is first asked, and watched for failures that the operator mends."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from tocsin.core.config.settings import Settings
@@ -76,11 +77,18 @@ class ChatModels:
         """Return the answer to a prompt, with the message behind it unless the prompt quotes it."""
         text = prompt if message in prompt else f"{prompt}\n\n{message}"
         question = Question((Turn("user", text),), system, max_tokens, temperature)
+        async with self.lent(model) as lent:
+            return (await lent.ask(question)).text
+
+    @asynccontextmanager
+    async def lent(self, model: str = "") -> AsyncIterator[ChatProvider]:
+        """Lend the model, or another one of the provider; raises ProviderError, ConfigError."""
         if not model:
-            return (await _configured(await self.find()).ask(question)).text
+            yield _configured(await self.find())
+            return
         other = _configured(open_chat(self._settings, self._clock, self._redact, model=model))
         try:
-            return (await other.ask(question)).text
+            yield other
         finally:
             await other.aclose()
 

@@ -23,6 +23,7 @@ from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.registry import find_features
 
 if TYPE_CHECKING:
+    from tocsin.assembly.abilities import BotHistories
     from tocsin.assembly.chat_models import ChatModels
     from tocsin.assembly.features import OpenFeatures
     from tocsin.core.audit.trail import AuditTrail
@@ -79,6 +80,7 @@ class App:
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
     monitoring: "Monitoring"
+    histories: "Callable[[], BotHistories]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -205,6 +207,7 @@ def assemble(
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
         monitoring=monitoring,
+        histories=cache(_histories),
     )
     return app
 
@@ -243,6 +246,12 @@ def _models(app: App) -> "ChatModels":
     from tocsin.assembly.operator import tell_operator
 
     return ChatModels(app.settings, app.clock, app.redact, tell_operator(app))
+
+
+def _histories() -> "BotHistories":
+    from tocsin.assembly.abilities import BotHistories
+
+    return BotHistories(is_redis_there)
 
 
 def _context_of(app: App) -> "FeatureContext":

@@ -81,6 +81,7 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     channel = conversation_of(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     sessions = build_sessions(settings, app.clock)
+    app.histories().use(sessions)
 
     def share_sessions() -> None:
         use_redis(sessions, settings, app.redis)

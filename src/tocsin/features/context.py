@@ -21,7 +21,7 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.providers.contract import ModelTool, Question, WorkLimits, WorkReport
+from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.control import StartRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
@@ -163,6 +163,17 @@ class Ask(Protocol):
         ...
 
 
+class OpenModel(Protocol):
+    """Lends a chat model to those who show its answer while it is written."""
+
+    def __call__(self, model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
+        """Enter with another model of the provider than CHAT_MODEL where one is named.
+
+        Raises ProviderError where no model is configured, ConfigError for one that cannot be used.
+        """
+        ...
+
+
 class UseTools(Protocol):
     """Has the chat model call tools until it fills in a pydantic model; raises TocsinError where none answers."""
 
@@ -277,6 +288,23 @@ class SecretNames(Protocol):
         ...
 
 
+class BotWindow(NamedTuple):
+    """The window of one chat of the bot; turns are roles, `user` and `assistant`, and texts, the oldest first."""
+
+    id: str
+    channel: str
+    turns: Sequence[tuple[str, str]]
+    title: str = ""
+
+
+class BotWindowList(NamedTuple):
+    """The chats of the bot that this process can show; `notice` says why there may be others."""
+
+    chats: Sequence[BotWindow] = ()
+    notice: str = ""
+
+
+ListBotWindows = Callable[[], Awaitable[BotWindowList]]
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 UnreadNotices = Callable[[], Awaitable[int]]
 ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
@@ -292,6 +320,7 @@ class Abilities:
     """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
 
     ask: Ask
+    open_model: OpenModel
     use_tools: UseTools
     list_skills: ListSkills
     run_skill: RunSkill
@@ -309,6 +338,7 @@ class Abilities:
     indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
     recall: Recall
     remember: Remember
+    bot_windows: ListBotWindows
     cause_of: CauseOf  # what a run that a message starts is triggered by
 
 

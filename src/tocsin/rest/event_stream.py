@@ -5,8 +5,8 @@ The form is that of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import NamedTuple, Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -43,6 +43,35 @@ def last_event_id(request: Request) -> str:
     return request.headers.get("last-event-id", "")
 
 
+class FeedPage(NamedTuple):
+    """Events after a number, in their order, and the number of the last one there is.
+
+    Where `complete` is false, some are missing. `is_over` says that what they were about is gone.
+    """
+
+    events: Sequence[tuple[int, bytes]]
+    end: int
+    complete: bool = True
+    is_over: bool = False
+
+
+class EventFeed(Protocol):
+    """A numbered list of events that any process may add to."""
+
+    @property
+    def key(self) -> str:
+        """What names it among all feeds; ids of its events are `<key>:<number>`."""
+        ...
+
+    async def end(self) -> int:
+        """Return the number of the last event."""
+        ...
+
+    async def after(self, number: int) -> FeedPage:
+        """Return the events after one."""
+        ...
+
+
 class LiveUpdates(Protocol):
     """What tells of changes of all records; the dashboard has one, in `request.app.state.live`."""
 
@@ -53,6 +82,14 @@ class LiveUpdates(Protocol):
 
     async def open(self, topics: Collection[str], last_event_id: str = "") -> "EventStreamResponse":
         """Return a stream of the changes of these topics, after the event that the client saw last."""
+        ...
+
+    async def follow(self, feed: EventFeed, last_event_id: str = "") -> "EventStreamResponse":
+        """Return a stream of one feed, after the event that the client saw last."""
+        ...
+
+    def wake(self) -> None:
+        """Look for news of feeds now: this process has some."""
         ...
 
 

@@ -76,6 +76,16 @@ async def contents(sessions: Sessions | SessionStore, chat: str) -> list[str]:
 # The operations, on either store
 
 
+async def test_the_chats_that_have_a_window_are_listed(sessions: Sessions, chat: str):
+    other = f"{chat}1"
+    await sessions.add_exchange(chat, "Hello", "Hi", "e1")
+    await sessions.add(other, "user", "Hello")
+    assert {chat, other} <= set(await sessions.chats())
+    await sessions.clear(other)
+    assert other not in await sessions.chats()
+    assert not [name for name in await sessions.chats() if name.endswith(":ids")]
+
+
 async def test_what_is_added_is_got_in_order_with_chat_and_role(sessions, chat):
     await sessions.add(chat, "user", "Hello")
     await sessions.add(chat, "assistant", "Hi")

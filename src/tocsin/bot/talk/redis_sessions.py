@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tocsin.bot.talk.sessions import MAX_IDS, SessionEntry
+from tocsin.bot.talk.sessions import MAX_CHATS, MAX_IDS, SessionEntry
 from tocsin.core.storage.redis_client import RedisClient, load_script
 
 # A repeat may come after a restart, when the window has long ended.
@@ -43,6 +43,19 @@ class RedisSessions:
     async def clear(self, chat_id: str) -> None:
         """Delete the window; its IDs stay until they expire."""
         await self._client.command("DEL", _key(chat_id))
+
+    async def chats(self) -> tuple[str, ...]:
+        """Find the keys of windows, a few at a time."""
+        found: dict[str, None] = {}
+        cursor = 0
+        while len(found) < MAX_CHATS:
+            at, keys = await self._client.command("SCAN", cursor, "MATCH", _key("*"), "COUNT", 500)
+            named = (bytes(key).decode(errors="replace") for key in keys)
+            found |= dict.fromkeys(name.removeprefix(_key("")) for name in named if not name.endswith(":ids"))
+            cursor = int(at)
+            if not cursor:
+                break
+        return tuple(found)[:MAX_CHATS]
 
 
 def _key(chat_id: str) -> str:

@@ -60,6 +60,10 @@ class SessionStore(Protocol):
         """Forget the window; ids stay known, so that a late repeat does not bring an exchange back."""
         ...
 
+    async def chats(self) -> tuple[str, ...]:
+        """Return the chats that have a window, at most `MAX_CHATS` of them."""
+        ...
+
 
 @dataclass(slots=True)
 class _Chat:
@@ -123,6 +127,10 @@ class MemorySessions:
         """Return the window of every chat that has one."""
         found = ((chat_id, self._of(chat_id)) for chat_id in tuple(self._chats))
         return {chat_id: tuple(chat.window) for chat_id, chat in found if chat and chat.window}
+
+    async def chats(self) -> tuple[str, ...]:
+        """Return the chats that have a window in memory."""
+        return tuple(self.windows())
 
     def __len__(self) -> int:
         return len(self._chats)
@@ -226,6 +234,15 @@ class Sessions:
                     self._memory.replace(chat_id, entries)
                     return entries
             return await self._memory.get(chat_id)
+
+    async def chats(self) -> tuple[str, ...]:
+        """Return the chats that have a window."""
+        if self._redis is not None and self._clock.monotonic() >= self._away_until:
+            try:
+                return await self._redis.chats()
+            except StoreUnavailableError as error:
+                self._lost(error)
+        return await self._memory.chats()
 
     async def clear(self, chat_id: str) -> None:
         """Forget the window."""

@@ -16,11 +16,13 @@ from tocsin.rest.event_stream import (
     PING,
     PING_S,
     RESYNC,
+    EventFeed,
     EventStreamResponse,
     OpenStream,
     encode_event,
     encode_greeting,
 )
+from tocsin.web.dashboard.live.feeds import FeedStreams
 from tocsin.web.dashboard.live.run_events import RUNS, RunEvents
 from tocsin.web.dashboard.live.status_events import STATUS, StatusEvents
 
@@ -57,10 +59,12 @@ class EventHub:
         self._streams: dict[frozenset[str], set[OpenStream]] = {}
         self._end = 0  # everything up to this change was sent to all who listen
         self._lock = asyncio.Lock()  # a reader joins between two looks
-        self._next_ping = 0.0
+        self._next_ping = self._next_feed_ping = 0.0
         self._stop = StopEvent()
         self._looking = ServiceLoop("the live updates", self._step, clock, stop=self._stop)
         self._watching = ServiceLoop("the live status", self._watch_status, clock, stop=self._stop)
+        self._feeds = FeedStreams()
+        self._following = ServiceLoop("the live feeds", self._look_at_feeds, clock, stop=self._stop)
 
     @property
     def topics(self) -> Collection[str]:
@@ -70,7 +74,7 @@ class EventHub:
     @property
     def readers(self) -> int:
         """How many streams are open."""
-        return sum(len(streams) for streams in self._streams.values())
+        return len(self._all())
 
     async def open(self, topics: Collection[str], last_event_id: str = "") -> EventStreamResponse:
         """Return a stream of what changes in these topics, after the event that the client saw last."""
@@ -89,23 +93,37 @@ class EventHub:
         self._watching.wake()
         return EventStreamResponse(stream, lambda: self._close(wanted, stream))
 
+    async def follow(self, feed: EventFeed, last_event_id: str = "") -> EventStreamResponse:
+        """Return a stream of one feed, after the event that the client saw last."""
+        if not list(self._feeds):
+            self._next_feed_ping = self._clock.monotonic() + PING_S
+        stream = await self._feeds.open(feed, last_event_id)
+        if self._stop.is_set():
+            stream.end()
+        self.wake()
+        return EventStreamResponse(stream, lambda: self._feeds.close(feed, stream))
+
+    def wake(self) -> None:
+        """Look for news of feeds now: this process has some."""
+        self._following.wake()
+
     async def run(self) -> None:
         """Send events until `stop`, then let readers take what was sent."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._looking.run())
             group.create_task(self._watching.run())
+            group.create_task(self._following.run())
         give_up_at = self._clock.monotonic() + LEAVE_S
-        while self._streams and self._clock.monotonic() < give_up_at:
+        while self.readers and self._clock.monotonic() < give_up_at:
             await self._clock.sleep(LEAVE_S / 20)
-        for stream in [stream for streams in self._streams.values() for stream in streams]:
+        for stream in self._all():
             stream.drop()
 
     def stop(self) -> None:
         """End all streams."""
         self._stop.set()
-        for streams in self._streams.values():
-            for stream in streams:
-                stream.end()
+        for stream in self._all():
+            stream.end()
 
     async def look(self) -> None:
         """Send what has changed since the last look."""
@@ -138,6 +156,17 @@ class EventHub:
             self._next_ping = self._clock.monotonic() + PING_S
             self._send_to_all(PING)
         return LOOK_EVERY_S
+
+    async def _look_at_feeds(self) -> float:
+        await self._feeds.look()
+        followed = list(self._feeds)
+        if followed and self._clock.monotonic() >= self._next_feed_ping:
+            self._next_feed_ping = self._clock.monotonic() + PING_S
+            _send_each(followed, PING)
+        return LOOK_EVERY_S if followed else IDLE_S
+
+    def _all(self) -> list[OpenStream]:
+        return [*(stream for streams in self._streams.values() for stream in streams), *self._feeds]
 
     async def _watch_status(self) -> float:
         if not any(STATUS in topics for topics in self._streams):

@@ -1,0 +1,1 @@
+"""Conversations with the chat model in the dashboard."""

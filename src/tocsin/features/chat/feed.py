@@ -1,0 +1,29 @@
+"""The events of one conversation, for whoever has it open."""
+
+import json
+
+from tocsin.features.chat.service import Chats
+from tocsin.rest.event_stream import FeedPage, encode_event
+
+
+class ConversationFeed:
+    """The numbered events of a conversation."""
+
+    def __init__(self, chats: Chats, conversation_id: str) -> None:
+        self.key = conversation_id
+        self._chats = chats
+
+    async def end(self) -> int:
+        """Return the number of the last event; raises UnknownConversationError."""
+        return (await self._chats.transcript(self.key, limit=1)).conversation.seq
+
+    async def after(self, number: int) -> FeedPage:
+        """Return the events after one; of a conversation that was deleted, that it is over."""
+        await self._chats.settle()
+        found = await self._chats.store.events(self.key, number)
+        if found.end is None:
+            return FeedPage((), number, is_over=True)
+        events = [
+            (seq, encode_event(event, json.loads(data), f"{self.key}:{seq}")) for seq, event, data in found.events
+        ]
+        return FeedPage(events, found.end, found.complete)

@@ -1,0 +1,22 @@
+"""Chat as the rest of the program uses it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tocsin.features.chat.service import Chats
+from tocsin.features.context import FeatureContext
+
+
+def open_chats(context: FeatureContext) -> Chats:
+    """Return the conversations of the data directory."""
+    return Chats(context)
+
+
+async def live_records(chats: Chats, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by ID the records of those conversations that there are."""
+    return {found.id: found.as_document() for found in await chats.store.several(ids)}
+
+
+async def prune(chats: Chats) -> None:
+    """End what dead processes left, and delete what is old."""
+    await chats.prune()

@@ -1,0 +1,130 @@
+"""Conversations, messages and events as rows; these functions are for use inside a transaction."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.features.chat.model import (
+    AttachmentInfo,
+    ChatConversation,
+    ChatMessage,
+    MessageStatus,
+    UnknownConversationError,
+    unknown_conversation,
+)
+
+KEEP_EVENTS, KEEP_EVENTS_S = 1_000, 300.0
+_TIDY_EVERY = 50  # events
+
+CONVERSATIONS = """
+    SELECT c.*, l.role AS last_role, l.content AS last_text, l.created_at AS last_at,
+        a.model AS answered_by, a.provider AS provider,
+        (SELECT COUNT(*) FROM chat_messages WHERE conversation_id = c.id) AS message_count,
+        (SELECT COUNT(*) FROM chat_messages
+            WHERE conversation_id = c.id AND status IN ('pending', 'streaming')) AS is_generating,
+        (SELECT COALESCE(SUM(input_tokens), 0) FROM chat_messages WHERE conversation_id = c.id) AS input_tokens,
+        (SELECT COALESCE(SUM(output_tokens), 0) FROM chat_messages WHERE conversation_id = c.id) AS output_tokens
+    FROM chat_conversations c
+    LEFT JOIN chat_messages l ON l.conversation_id = c.id
+        AND l.place = (SELECT MAX(place) FROM chat_messages WHERE conversation_id = c.id)
+    LEFT JOIN chat_messages a ON a.conversation_id = c.id
+        AND a.place = (SELECT MAX(place) FROM chat_messages WHERE conversation_id = c.id AND model <> '')
+"""
+
+
+def conversation_of(row: sqlite3.Row) -> ChatConversation:
+    """Return the conversation of a row of `CONVERSATIONS`."""
+    return ChatConversation(
+        id=row["id"],
+        title=row["title"],
+        system_prompt=row["system_prompt"],
+        model=row["model"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        seq=row["seq"],
+        message_count=row["message_count"],
+        is_generating=bool(row["is_generating"]),
+        last_role=row["last_role"] or "",
+        last_text=row["last_text"] or "",
+        last_at=row["last_at"],
+        answered_by=row["answered_by"] or "",
+        provider=row["provider"] or "",
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+    )
+
+
+def find_conversation(connection: sqlite3.Connection, conversation_id: str) -> ChatConversation:
+    """Return a conversation; raises UnknownConversationError."""
+    row = connection.execute(f"{CONVERSATIONS} WHERE c.id = ?", [conversation_id]).fetchone()
+    if row is None:
+        raise unknown_conversation(conversation_id)
+    return conversation_of(row)
+
+
+def message_of(row: sqlite3.Row) -> ChatMessage:
+    """Return the message of a row."""
+    return ChatMessage(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        role=row["role"],
+        content=row["content"],
+        status=MessageStatus(row["status"]),
+        seq=row["seq"],
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+        model=row["model"],
+        provider=row["provider"],
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        truncated=bool(row["truncated"]),
+        error=None if row["error"] is None else json.loads(row["error"]),
+        attachments=tuple(AttachmentInfo(**each) for each in json.loads(row["attachments"])),
+        client_message_id=row["client_message_id"],
+    )
+
+
+def find_message(connection: sqlite3.Connection, message_id: str) -> ChatMessage:
+    """Return a message; raises UnknownConversationError."""
+    row = connection.execute("SELECT * FROM chat_messages WHERE id = ?", [message_id]).fetchone()
+    if row is None:
+        raise UnknownConversationError(f"there is no message {message_id[:60]!r}", hint="read the conversation again")
+    return message_of(row)
+
+
+def tell_of_message(connection: sqlite3.Connection, event: str, message_id: str, now: float) -> ChatMessage:
+    """Add an event that carries a message as it is now, and return it."""
+    message = find_message(connection, message_id)
+    seq = next_number(connection, message.conversation_id)
+    connection.execute("UPDATE chat_messages SET seq = ? WHERE id = ?", [seq, message_id])
+    message = find_message(connection, message_id)
+    add_event(connection, message.conversation_id, seq, event, {"message": message.as_document()}, now)
+    return message
+
+
+def tell_of_conversation(connection: sqlite3.Connection, conversation_id: str, now: float) -> None:
+    """Add an event that carries a conversation as it is now."""
+    seq = next_number(connection, conversation_id)
+    data = {"conversation": find_conversation(connection, conversation_id).as_document()}
+    add_event(connection, conversation_id, seq, "conversation.updated", data, now)
+
+
+def next_number(connection: sqlite3.Connection, conversation_id: str) -> int:
+    """Return the number of the next event of a conversation; raises UnknownConversationError."""
+    sql = "UPDATE chat_conversations SET seq = seq + 1 WHERE id = ? RETURNING seq"
+    found = connection.execute(sql, [conversation_id]).fetchall()
+    if not found:
+        raise unknown_conversation(conversation_id)
+    return int(found[0]["seq"])
+
+
+def add_event(
+    connection: sqlite3.Connection, conversation_id: str, seq: int, event: str, data: Mapping[str, Any], now: float
+) -> None:
+    """Add an event, and delete those that are too far behind it."""
+    row = [conversation_id, seq, event, json.dumps(data), now]
+    connection.execute("INSERT INTO chat_events VALUES (?, ?, ?, ?, ?)", row)
+    if seq % _TIDY_EVERY == 0:
+        sql = "DELETE FROM chat_events WHERE conversation_id = ? AND seq <= ?"
+        connection.execute(sql, [conversation_id, seq - KEEP_EVENTS])

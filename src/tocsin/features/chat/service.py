@@ -1,0 +1,274 @@
+"""Conversations with the chat model: what people see, send, stop and delete."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from tocsin.core.audit.actions import AuditAction
+from tocsin.core.config.variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST, CHAT_PROVIDER
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.process.identity import is_alive, is_dead, own_identity
+from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
+from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
+from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
+from tocsin.features.chat.bot_conversations import (
+    PREFIX,
+    BotConversations,
+    bot_conversations,
+    bot_transcript,
+    refuse_bot,
+)
+from tocsin.features.chat.model import (
+    MAX_ATTACHMENTS,
+    AttachmentContent,
+    AttachmentInfo,
+    ChatConversation,
+    ChatMessage,
+    InvalidMessageError,
+    ModelMissingError,
+    TooManyAnswersError,
+)
+from tocsin.features.chat.question import ids_of_files, question_of
+from tocsin.features.chat.store import BegunAnswer, ChatStore, ConversationPage, MessageDraft, Transcript
+from tocsin.features.context import FeatureContext, RecalledEntry
+from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
+from tocsin.providers.contract import Completion, ProviderError
+from tocsin.providers.files.documents import PICTURE, kind_of, read_document
+from tocsin.providers.files.pictures import fit
+
+log = logging.getLogger(__name__)
+
+MAX_ANSWERS = 8  # that one process writes at the same time
+ALL_MESSAGES = 1_000
+SETTLE_EVERY_S = 2.0
+MEMORY_OF = "dashboard"  # whose memory it is that conversations recall
+
+
+class ChatModelInfo(NamedTuple):
+    """A model that can be asked, and the setting that names it."""
+
+    model: str
+    provider: str
+    setting: str
+    is_default: bool
+
+
+class Chats:
+    """The conversations of a data directory."""
+
+    def __init__(self, context: FeatureContext, owner: str = "") -> None:
+        self.store = ChatStore(context.database)
+        self._answers_store = AnswerStore(context.database)
+        self._context = context
+        self._clock = context.clock
+        self._owner = owner or own_identity()
+        self._answers: dict[str, AnswerWriter] = {}  # by message
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._beginning = 0  # answers that are recorded, and not yet among `_answers`
+        self._settled_at = float("-inf")
+        self._wakers: list[Callable[[], None]] = []
+
+    def on_events(self, wake: Callable[[], None]) -> None:
+        """Call `wake` whenever this process has added events."""
+        if wake not in self._wakers:
+            self._wakers.append(wake)
+
+    def models(self) -> list[ChatModelInfo]:
+        """Return the models that the settings name, the usual one first."""
+        settings = self._context.settings
+        provider = settings[CHAT_PROVIDER]
+        named = [(settings[each], each.name) for each in (CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST)]
+        found = {model: setting for model, setting in reversed(named) if provider and model}
+        usual = settings[CHAT_MODEL]
+        return [ChatModelInfo(model, provider, found[model], model == usual) for model in reversed(found)]
+
+    async def search(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ConversationPage:
+        """Return conversations, the last changed first."""
+        await self.settle()
+        return await self.store.search(text, limit, cursor)
+
+    async def of_bot(self, text: str = "") -> BotConversations:
+        """Return the conversations of the bot that this process can see."""
+        return await bot_conversations(self._context.can.bot_windows, text)
+
+    async def transcript(self, conversation_id: str, *, limit: int = 100, before: str = "") -> Transcript:
+        """Return a conversation with its last messages; raises UnknownConversationError."""
+        if conversation_id.startswith(PREFIX):
+            return await bot_transcript(self._context.can.bot_windows, conversation_id)
+        await self.settle()
+        return await self.store.transcript(conversation_id, limit, before)
+
+    async def create(
+        self, source: str, *, title: str = "", system_prompt: str = "", model: str = ""
+    ) -> ChatConversation:
+        """Begin a conversation."""
+        made = await self.store.create(title.strip(), system_prompt.strip(), model.strip(), self._clock.now())
+        self._record(CHAT_CREATE, source, conversation=made.id)
+        return made
+
+    async def delete(self, conversation_id: str, source: str) -> None:
+        """Delete a conversation; an answer that is being written is stopped. Raises UnknownConversationError."""
+        refuse_bot(conversation_id)
+        written = await self._answers_store.ask_to_stop(conversation_id)
+        await self.store.delete(conversation_id)
+        self._stop(written)
+        self._tell()
+        self._record(CHAT_DELETE, source, conversation=conversation_id)
+
+    async def send(self, draft: MessageDraft, source: str) -> BegunAnswer:
+        """Record a question, and have the model answer it in the background.
+
+        Raises UnknownConversationError, ConversationBusyError, MessageReusedError, ModelMissingError,
+        TooManyAnswersError, InvalidMessageError.
+        """
+        if not draft.content.strip() and not draft.attachments:
+            raise InvalidMessageError("there is nothing to answer", hint="write something")
+        if len(draft.attachments) > MAX_ATTACHMENTS:
+            raise InvalidMessageError(f"a message has at most {MAX_ATTACHMENTS} files", hint="send fewer at once")
+        refuse_bot(draft.conversation_id)
+        await self.settle()
+        await self._check_model(draft.model)
+        if len(self._answers) + self._beginning >= MAX_ANSWERS:
+            raise TooManyAnswersError(f"{MAX_ANSWERS} answers are being written", hint="wait for the end of one")
+        self._beginning += 1
+        try:
+            begun = await self.store.begin(draft, self._owner, self._clock.now())
+            if begun.is_new:
+                self._start(begun)
+        finally:
+            self._beginning -= 1
+        if begun.is_new:
+            self._tell()
+            self._record(
+                CHAT_SEND,
+                source,
+                conversation=begun.question.conversation_id,
+                message=begun.question.id,
+                chars=len(draft.content),
+                attachments=len(draft.attachments),
+                replaced=begun.replaced,
+            )
+        return begun
+
+    async def stop(self, conversation_id: str, source: str) -> ChatMessage | None:
+        """Stop the answer that is being written in any process; return it, None where there is none.
+
+        What was written stays. Raises UnknownConversationError.
+        """
+        refuse_bot(conversation_id)
+        await self.settle()
+        written = await self._answers_store.ask_to_stop(conversation_id)
+        if written is None:
+            return None
+        self._stop(written)
+        self._record(CHAT_STOP, source, conversation=conversation_id, message=written.id)
+        return written
+
+    async def attach(self, name: str, media_type: str, data: bytes, source: str) -> AttachmentInfo:
+        """Read a file and keep it for a message to come; raises InvalidMessageError, UnreadableFileError."""
+        if not data:
+            raise InvalidMessageError("the file is empty", hint="send its bytes as the body")
+        content = await _read(name, media_type, data)
+        await self.store.add_attachment(content, self._clock.now())
+        self._record(CHAT_ATTACH, source, bytes=len(data), media_type=content.info.media_type)
+        return content.info
+
+    async def settle(self) -> None:
+        """End the answers whose process has ended; at most every few seconds."""
+        now = self._clock.monotonic()
+        if now - self._settled_at < SETTLE_EVERY_S:
+            return
+        self._settled_at = now
+        if await self._answers_store.interrupt(self._is_left, self._clock.now()):
+            self._tell()
+
+    async def prune(self) -> None:
+        """End what dead processes left, and delete what is old."""
+        await self.settle()
+        await self.store.prune(self._clock.now())
+
+    async def aclose(self) -> None:
+        """End all answers of this process, and wait until that is recorded."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _check_model(self, model: str) -> None:
+        """Raise ModelMissingError where there is no model to ask."""
+        if not self._context.settings[CHAT_PROVIDER]:
+            raise ModelMissingError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+        try:
+            async with self._context.can.open_model(model):
+                pass
+        except (ConfigError, ProviderError) as error:
+            raise ModelMissingError(str(error), hint=error.hint) from None
+
+    def _start(self, begun: BegunAnswer) -> None:
+        ask = partial(self._ask, begun)
+        writer = AnswerWriter(begun.answer.id, self._owner, ask, self._answers_store, self._clock, self._tell)
+        self._answers[begun.answer.id] = writer
+        task = asyncio.create_task(writer.write(), name=f"answer {begun.answer.id}")
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._ended, begun.answer.id))
+
+    def _ended(self, message_id: str, task: asyncio.Task[None]) -> None:
+        self._answers.pop(message_id, None)
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            raise error  # a bug, for the log of the event loop
+
+    async def _ask(self, begun: BegunAnswer, on_text: OnText, on_restart: OnRestart) -> Completion:
+        found = await self.store.transcript(begun.answer.conversation_id, ALL_MESSAGES)
+        messages = [message for message in found.messages if message.id != begun.answer.id]
+        recalled = await self._recalled(begun.question.content)
+        files = await self.store.attachments(ids_of_files(messages))
+        question = question_of(found.conversation, messages, files, recalled)
+        async with self._context.can.open_model(found.conversation.model) as model:
+            return await model.ask(question, on_text, on_restart)
+
+    async def _recalled(self, question: str) -> Sequence[RecalledEntry]:
+        """Return what memory has for a question; a failure costs no answer."""
+        try:
+            return await self._context.can.recall(MEMORY_OF, question) if question.strip() else ()
+        except TocsinError as error:
+            log.warning("memory is not used for an answer", extra={"reason": error.sentence()})
+            return ()
+
+    def _stop(self, message: ChatMessage | None) -> None:
+        if message is not None and (writer := self._answers.get(message.id)):
+            writer.stop()
+
+    def _is_left(self, message_id: str, owner: str, silent_s: float) -> bool:
+        """Whether nobody writes an answer any more."""
+        if owner == self._owner:
+            return message_id not in self._answers and not self._beginning
+        return is_dead(owner) or (silent_s > SILENCE_S and not is_alive(owner))
+
+    def _tell(self) -> None:
+        for wake in self._wakers:
+            wake()
+
+    def _record(self, action: AuditAction, source: str, **facts: object) -> None:
+        self._context.audit.record(action, action.doc.rstrip("."), source=source, metadata=facts)
+
+
+async def _read(name: str, media_type: str, data: bytes) -> AttachmentContent:
+    """Return what a model is shown of a file."""
+    mime = media_type.partition(";")[0].strip().lower()
+    kind = kind_of(name, mime)
+    if not kind:
+        raise InvalidMessageError(
+            f"files of the type {mime[:60] or 'unknown'} cannot be read",
+            hint="send a picture (JPEG, PNG, GIF, WebP), a text, a PDF or an Office document",
+        )
+    shown = name.strip()[:200] or "file"
+    if kind == PICTURE:
+        picture = await fit(data)
+        info = AttachmentInfo(new_id(), shown, PICTURE, picture.media_type, len(data))
+        return AttachmentContent(info, data=picture.data)
+    document = await read_document(kind, data)
+    info = AttachmentInfo(new_id(), shown, "document", mime, len(data), document.cut)
+    return AttachmentContent(info, document.text)

@@ -1,0 +1,319 @@
+"""The tables of chat, shared with other processes."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.features.chat import rows
+from tocsin.features.chat.model import (
+    ASSISTANT,
+    USER,
+    AttachmentContent,
+    AttachmentInfo,
+    ChatConversation,
+    ChatMessage,
+    ConversationBusyError,
+    MessageReusedError,
+    MessageStatus,
+    UnknownConversationError,
+    title_of,
+)
+
+MAX_PAGE = 200
+_UNUSED_S = 24 * 3600.0  # a file that no message has
+
+
+class ConversationPage(NamedTuple):
+    """A page of conversations, the last changed first, and where the next one begins."""
+
+    items: Sequence[ChatConversation]
+    next_cursor: str | None
+    total: int
+
+
+class Transcript(NamedTuple):
+    """A conversation and its messages, the oldest first; `has_earlier` where there are more before them."""
+
+    conversation: ChatConversation
+    messages: Sequence[ChatMessage]
+    has_earlier: bool = False
+
+
+class ChatEvents(NamedTuple):
+    """Events of a conversation by number: name and data in JSON. `end` is the last number, None where it is gone."""
+
+    events: Sequence[tuple[int, str, str]]
+    end: int | None
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDraft:
+    """What a person wants to be answered."""
+
+    content: str
+    conversation_id: str = ""  # empty: it begins a new one
+    client_message_id: str = ""
+    model: str = ""
+    replaces: str = ""  # the message of the person in whose place it comes; all after that are deleted
+    attachments: Sequence[str] = ()
+
+
+class BegunAnswer(NamedTuple):
+    """A question and its answer to come; `is_new` is false where the client had sent it before."""
+
+    question: ChatMessage
+    answer: ChatMessage
+    is_new: bool
+    replaced: int = 0
+
+
+class ChatStore:
+    """The conversations of a data directory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, title: str, system_prompt: str, model: str, now: float) -> ChatConversation:
+        """Begin a conversation."""
+
+        def work(connection: sqlite3.Connection) -> ChatConversation:
+            id_ = _create(connection, title, system_prompt, model, now)
+            return rows.find_conversation(connection, id_)
+
+        return await self._database.write(work)
+
+    async def search(self, text: str, limit: int, cursor: str) -> ConversationPage:
+        """Return the conversations in whose title or messages a text stands; `cursor` is that of the page before."""
+        limit = max(1, min(limit, MAX_PAGE))
+        values = {"text": text.lower(), "limit": limit + 1, "at": 2.0**62, "id": ""}
+        if found := re.fullmatch(r"([0-9.e+]{1,30}) ([0-9a-f-]{36})", cursor):
+            values |= {"at": float(found[1]), "id": found[2]}
+
+        def work(connection: sqlite3.Connection) -> ConversationPage:
+            page = connection.execute(_SEARCH, values).fetchall()
+            total = connection.execute(_COUNT, values).fetchone()[0]
+            items = [rows.conversation_of(row) for row in page[:limit]]
+            last = items[-1] if len(page) > limit else None
+            return ConversationPage(items, f"{last.updated_at!r} {last.id}" if last else None, total)
+
+        return await self._database.read(work)
+
+    async def several(self, ids: Sequence[str]) -> list[ChatConversation]:
+        """Return those of these conversations that there are."""
+        sql = f"{rows.CONVERSATIONS} WHERE c.id IN ({', '.join('?' * len(ids))})"
+
+        def work(connection: sqlite3.Connection) -> list[ChatConversation]:
+            return [rows.conversation_of(row) for row in connection.execute(sql, ids)]
+
+        return await self._database.read(work)
+
+    async def transcript(self, conversation_id: str, limit: int, before: str = "") -> Transcript:
+        """Return a conversation with its last messages, or the last before one; raises UnknownConversationError."""
+
+        def work(connection: sqlite3.Connection) -> Transcript:
+            connection.execute("BEGIN")  # what is read belongs to one number
+            try:
+                conversation = rows.find_conversation(connection, conversation_id)
+                place = _place(connection, conversation_id, before) if before else 2**62
+                found = connection.execute(_MESSAGES, [conversation_id, place, limit + 1]).fetchall()
+            finally:
+                connection.execute("COMMIT")
+            messages = [rows.message_of(row) for row in reversed(found[:limit])]
+            return Transcript(conversation, messages, len(found) > limit)
+
+        return await self._database.read(work)
+
+    async def delete(self, conversation_id: str) -> None:
+        """Delete a conversation and all that belongs to it; raises UnknownConversationError."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            rows.find_conversation(connection, conversation_id)
+            for sql in _DELETE:
+                connection.execute(sql, [conversation_id])
+
+        await self._database.write(work)
+
+    async def begin(self, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
+        """Record a question and its answer to come, which `owner` writes.
+
+        Raises UnknownConversationError, ConversationBusyError, MessageReusedError.
+        """
+        return await self._database.write(lambda connection: _begin(connection, draft, owner, now))
+
+    async def add_attachment(self, content: AttachmentContent, now: float) -> None:
+        """Keep a file for a message to come."""
+        info = content.info
+        row = [info.id, info.name, info.kind, info.media_type, info.bytes, content.text, info.is_cut, content.data, now]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT INTO chat_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')", row)
+
+        await self._database.write(work)
+
+    async def attachments(self, ids: Collection[str]) -> dict[str, AttachmentContent]:
+        """Return by ID what files say."""
+        sql = f"SELECT * FROM chat_attachments WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+
+        def work(connection: sqlite3.Connection) -> dict[str, AttachmentContent]:
+            found = connection.execute(sql, list(ids))
+            return {row["id"]: AttachmentContent(_info(row), row["text"], row["data"]) for row in found}
+
+        return await self._database.read(work)
+
+    async def events(self, conversation_id: str, after: int) -> ChatEvents:
+        """Return the events of a conversation after a number."""
+
+        def work(connection: sqlite3.Connection) -> ChatEvents:
+            connection.execute("BEGIN")  # both statements see the same rows
+            try:
+                found = connection.execute(_EVENTS, [conversation_id, after]).fetchall()
+                row = connection.execute(_END, [conversation_id]).fetchone()
+            finally:
+                connection.execute("COMMIT")
+            if row is None:
+                return ChatEvents((), None)
+            complete = found[0]["seq"] == after + 1 if found else row["seq"] == after
+            return ChatEvents([(each["seq"], each["event"], each["data"]) for each in found], row["seq"], complete)
+
+        return await self._database.read(work)
+
+    async def prune(self, now: float) -> None:
+        """Delete old events, and files that no message has."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM chat_events WHERE at < ?", [now - rows.KEEP_EVENTS_S])
+            sql = "DELETE FROM chat_attachments WHERE message_id = '' AND created_at < ?"
+            connection.execute(sql, [now - _UNUSED_S])
+
+        await self._database.write(work)
+
+
+_MATCHES = """
+    (:text = '' OR instr(lower(c.title), :text) OR EXISTS (
+        SELECT 1 FROM chat_messages WHERE conversation_id = c.id AND instr(lower(content), :text)))
+"""
+_SEARCH = f"""
+    {rows.CONVERSATIONS} WHERE {_MATCHES} AND (c.updated_at, c.id) < (:at, :id)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit
+"""
+_COUNT = f"SELECT COUNT(*) FROM chat_conversations c WHERE {_MATCHES}"  # noqa: S608  # our own words
+_AFTER = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place > ? ORDER BY place LIMIT 1"
+_MESSAGES = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place < ? ORDER BY place DESC LIMIT ?"
+_END = "SELECT seq FROM chat_conversations WHERE id = ?"
+_EVENTS = "SELECT seq, event, data FROM chat_events WHERE conversation_id = ? AND seq > ? ORDER BY seq"
+_DELETE = (
+    "DELETE FROM chat_attachments WHERE message_id IN (SELECT id FROM chat_messages WHERE conversation_id = ?)",
+    "DELETE FROM chat_messages WHERE conversation_id = ?",
+    "DELETE FROM chat_events WHERE conversation_id = ?",
+    "DELETE FROM chat_conversations WHERE id = ?",
+)
+_DELETE_FILES_AFTER = """
+    DELETE FROM chat_attachments
+    WHERE message_id IN (SELECT id FROM chat_messages WHERE conversation_id = ? AND place > ?)
+"""
+_ADD_MESSAGE = """
+    INSERT INTO chat_messages (id, conversation_id, place, role, content, status, seq, created_at, finished_at,
+        attachments, client_message_id, owner, beat_at)
+    VALUES (:id, :conversation, (SELECT COALESCE(MAX(place), 0) + 1 FROM chat_messages
+        WHERE conversation_id = :conversation), :role, :content, :status, 0, :now, :finished, :attachments,
+        :client_message_id, :owner, :now)
+"""
+
+
+def _create(connection: sqlite3.Connection, title: str, system_prompt: str, model: str, now: float) -> str:
+    id_ = new_id()
+    sql = "INSERT INTO chat_conversations VALUES (?, ?, ?, ?, ?, ?, 0)"
+    connection.execute(sql, [id_, title, system_prompt, model, now, now])
+    return id_
+
+
+def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
+    if draft.client_message_id and (known := _sent_before(connection, draft)):
+        return known
+    conversation_id = draft.conversation_id or _create(connection, title_of(draft.content), "", draft.model, now)
+    conversation = rows.find_conversation(connection, conversation_id)
+    if conversation.is_generating:
+        raise ConversationBusyError("an answer is being written in this conversation", hint="wait, or stop it")
+    replaced = _remove_from(connection, conversation_id, draft.replaces, now) if draft.replaces else 0
+    if not conversation.title:
+        sql = "UPDATE chat_conversations SET title = ? WHERE id = ?"
+        connection.execute(sql, [title_of(draft.content), conversation_id])
+    sql = "UPDATE chat_conversations SET updated_at = ?, model = CASE ? WHEN '' THEN model ELSE ? END WHERE id = ?"
+    connection.execute(sql, [now, draft.model, draft.model, conversation_id])
+    question_id, answer_id = new_id(), new_id()
+    values = {"conversation": conversation_id, "now": now}
+    attachments = json.dumps([asdict(_take(connection, each, question_id)) for each in draft.attachments])
+    question = {"id": question_id, "role": USER, "content": draft.content, "status": MessageStatus.COMPLETE}
+    written = {"finished": now, "attachments": attachments, "client_message_id": draft.client_message_id, "owner": ""}
+    connection.execute(_ADD_MESSAGE, {**values, **question, **written})
+    answer = {"id": answer_id, "role": ASSISTANT, "content": "", "status": MessageStatus.PENDING}
+    to_come = {"finished": None, "attachments": "[]", "client_message_id": "", "owner": owner}
+    connection.execute(_ADD_MESSAGE, {**values, **answer, **to_come})
+    told = [rows.tell_of_message(connection, "message.created", each, now) for each in (question_id, answer_id)]
+    rows.tell_of_conversation(connection, conversation_id, now)
+    return BegunAnswer(told[0], told[1], True, replaced)
+
+
+def _sent_before(connection: sqlite3.Connection, draft: MessageDraft) -> BegunAnswer | None:
+    """Return the question that the client has sent before, with its answer."""
+    sql = "SELECT * FROM chat_messages WHERE client_message_id = ?"
+    row = connection.execute(sql, [draft.client_message_id]).fetchone()
+    if row is None:
+        return None
+    question = rows.message_of(row)
+    same = draft.conversation_id in {"", question.conversation_id} and draft.content == question.content
+    answer = connection.execute(_AFTER, [question.conversation_id, row["place"]]).fetchone()
+    if not same or answer is None:
+        raise MessageReusedError(
+            "this client_message_id belongs to another message", hint="make a new one for each message"
+        )
+    return BegunAnswer(question, rows.message_of(answer), False)
+
+
+def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_id: str, now: float) -> int:
+    """Delete a message of the person and all that follow; return how many."""
+    place = _place(connection, conversation_id, message_id)
+    if rows.find_message(connection, message_id).role != USER:
+        raise UnknownConversationError(f"{message_id} is an answer", hint="name the question before it")
+    # Its files may be sent again with what comes in its place.
+    connection.execute("UPDATE chat_attachments SET message_id = '' WHERE message_id = ?", [message_id])
+    connection.execute(_DELETE_FILES_AFTER, [conversation_id, place])
+    sql = "DELETE FROM chat_messages WHERE conversation_id = ? AND place >= ?"
+    removed = connection.execute(sql, [conversation_id, place]).rowcount
+    # Whoever shows them fetches the conversation anew.
+    rows.add_event(connection, conversation_id, rows.next_number(connection, conversation_id), "resync", {}, now)
+    return removed
+
+
+def _take(connection: sqlite3.Connection, attachment_id: str, message_id: str) -> AttachmentInfo:
+    """Make a file part of a message."""
+    sql = "SELECT * FROM chat_attachments WHERE id = ? AND message_id = ''"
+    row = connection.execute(sql, [attachment_id]).fetchone()
+    if row is None:
+        raise UnknownConversationError(
+            f"there is no file {attachment_id[:60]!r} for a message", hint="it was sent, or is too old: give it again"
+        )
+    connection.execute("UPDATE chat_attachments SET message_id = ? WHERE id = ?", [message_id, attachment_id])
+    return _info(row)
+
+
+def _info(row: sqlite3.Row) -> AttachmentInfo:
+    names = ("id", "name", "kind", "media_type", "bytes")
+    return AttachmentInfo(**{name: row[name] for name in names}, is_cut=bool(row["is_cut"]))
+
+
+def _place(connection: sqlite3.Connection, conversation_id: str, message_id: str) -> int:
+    """Return where a message of a conversation stands; raises UnknownConversationError."""
+    sql = "SELECT place FROM chat_messages WHERE id = ? AND conversation_id = ?"
+    row = connection.execute(sql, [message_id, conversation_id]).fetchone()
+    if row is None:
+        raise UnknownConversationError(
+            f"there is no message {message_id[:60]!r} in this conversation", hint="read the conversation again"
+        )
+    return int(row["place"])
