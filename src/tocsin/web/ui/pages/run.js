@@ -1,0 +1,110 @@
+// One run: how it went, what it printed while it runs, and what can be done about it.
+import { html } from "../vendor/preact.js";
+import { api, url } from "../lib/api.js";
+import { absolute, duration } from "../lib/format.js";
+import { useKeys } from "../lib/keys.js";
+import { definePage } from "../lib/page.js";
+import { link } from "../lib/router.js";
+import { useRunLog } from "../lib/run_log.js";
+import { ActionButton } from "../parts/action.js";
+import { CopyButton } from "../parts/copy.js";
+import { Icon } from "../parts/icon.js";
+import { LogView } from "../parts/log_view.js";
+import { PageHead } from "../parts/page_head.js";
+import { Status } from "../parts/status.js";
+import { Duration, Time } from "../parts/time.js";
+import { toast } from "../parts/toast.js";
+import { cancelRun, decide, retryRun } from "../pages/run_actions.js";
+import { Deliveries } from "../pages/run_delivery.js";
+import { Hosts } from "../pages/run_hosts.js";
+import { Steps } from "../pages/run_steps.js";
+import { RUN, RUNS } from "../strings/runs.js";
+
+/** @typedef {import("../types/records.js").Run} Run */
+
+const FEW_LINES = 12;
+
+export const page = definePage({
+  title: ({ data }) => (data ? RUN.title(data.subject_name) : RUNS.run),
+  /** @returns {Promise<Run>} */
+  load: ({ params, signal }) => api.get(url`/api/runs/${params.id}`, {}, { signal }),
+  View: RunPage,
+  events: "run.updated run.deleted",
+  onEvent: (data, { data: record }) => (record.id === data.id ? undefined : data), // the event has no steps and no hosts
+});
+
+/** @param {import("../lib/page.js").PageProps<Run>} props */
+function RunPage({ data: run, change }) {
+  const ended = run.finished_at !== null;
+  const take = (/** @type {Run} */ next) => change((now) => ({ ...now, ...next }));
+  useKeys([ended ? { keys: "r", label: RUN.retry, run: () => void retryRun(run).catch((error) => toast.problem(error)) } : { keys: "c", label: RUN.cancel, run: () => void cancelRun(run, take) }]);
+  const waiting = (run.steps ?? []).filter((step) => step.status === "waiting");
+  const actions = html`${!ended && html`<button type="button" class="button button--danger" onClick=${() => cancelRun(run, take)} disabled=${run.status === "cancelling"}><${Icon} name="stop" size=${15} />${RUN.cancel}</button>`}
+    ${ended && html`<${ActionButton} icon="retry" run=${() => retryRun(run)}>${RUN.retry}<//>`}
+    <button type="button" class="button" onClick=${() => print()}>${RUN.print}</button>`;
+  const note = html`<span class="row"><${Status} state=${run.status} /><span>${RUNS.kinds[run.kind] ?? run.kind}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
+    <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span>`;
+  return html`<div class="run"><${PageHead} title=${html`<${Subject} run=${run} />`} note=${note} back=${{ href: "#/runs", label: RUNS.title }} actions=${actions} />
+    ${waiting.map((step) => html`<${Waiting} key=${step.name} run=${run} step=${step.name} take=${take} />`)}
+    ${run.status === "waiting" && !waiting.length && html`<${Waiting} run=${run} step="" take=${take} />`}
+    <${Reason} run=${run} />
+    <${Facts} run=${run} />
+    ${run.kind === "workflow" && html`<${Steps} run=${run} />`}
+    ${(run.hosts ?? []).length > 0 && html`<${Hosts} hosts=${run.hosts} />`}
+    <${Output} run=${run} key=${run.id} />
+    <${Deliveries} run=${run} /></div>`;
+}
+
+/** @param {{run: Run}} props */
+function Subject({ run }) {
+  const page = { cron: "cron", workflow: "workflows", skill: "skills", watcher: "watchers", job: "jobs" }[/** @type {string} */ (run.kind)];
+  return page ? html`<a class="run__subject" href=${link(page, run.kind === "cron" || run.kind === "job" ? run.subject_id : run.subject_name)} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
+}
+
+/** @param {{run: Run, step: string, take: (run: Run) => void}} props */
+function Waiting({ run, step, take }) {
+  return html`<div class="notice notice--warn"><span dir="auto">${RUN.waits(step || run.subject_name)}</span>
+    <button type="button" class="button button--primary button--small" onClick=${() => decide(run, step, true, take)}>${RUN.approve}</button>
+    <button type="button" class="button button--small" onClick=${() => decide(run, step, false, take)}>${RUN.reject}</button></div>`;
+}
+
+/** @param {{run: Run}} props */
+function Reason({ run }) {
+  const reason = run.reason ?? run.error?.message;
+  if (!reason) return null;
+  const bad = ["failed", "timed_out", "interrupted"].includes(run.status);
+  return html`<p class=${`notice notice--${bad ? "bad" : "warn"}`} dir="auto">${reason}</p>`;
+}
+
+/** @param {{run: Run}} props */
+function Facts({ run }) {
+  const time = (/** @type {string | null} */ at) => at && html`<time class="time" datetime=${at}>${absolute(at)}</time>`;
+  const params = Object.entries(run.params ?? {});
+  /** @type {[string, unknown][]} */
+  const facts = [
+    [RUN.because, [RUNS.causes[run.trigger] ?? run.trigger, run.actor && run.trigger !== "schedule" && `${RUN.by} ${run.actor}`].filter(Boolean).join(" ")],
+    [RUN.scheduled, time(run.scheduled_for)],
+    [RUN.started, time(run.started_at) ?? (run.queued_at && html`${RUN.queued} ${time(run.queued_at)}`)],
+    [RUN.finished, time(run.finished_at)],
+    [RUN.took, run.finished_at && duration(run.duration_ms)],
+    [RUN.delay, run.delay_ms ? duration(run.delay_ms) : null],
+    [RUN.exit, run.exit_code],
+    [RUN.signal, run.signal],
+    [RUN.attempt, run.max_attempts > 1 ? `${run.attempt} ${RUN.of} ${run.max_attempts}` : null],
+    [RUN.retryOf, run.retry_of && html`<a href=${link("runs", run.retry_of)}>${run.retry_of.slice(0, 8)}</a>`],
+    [RUN.parent, run.parent_run_id && html`<a href=${link("runs", run.parent_run_id)}>${run.parent_run_id.slice(0, 8)}</a>`],
+    [RUN.dry, run.dry_run ? RUN.yes : null],
+    [RUN.params, params.length ? html`<code dir="auto">${params.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(" ")}</code>` : null],
+    [RUN.env, run.env_keys.join(", ")],
+    [RUN.id, html`<code>${run.id}</code> <${CopyButton} text=${run.id} />`],
+  ];
+  const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return html`<section class="panel" aria-label=${RUN.facts}><div class="panel__body run__facts"><dl class="facts">${told.map(([label, value]) => html`<div><dt>${label}</dt><dd dir="auto">${value}</dd></div>`)}</dl></div></section>`;
+}
+
+/** @param {{run: Run}} props */
+function Output({ run }) {
+  const log = useRunLog(run.id, { lines: run.output.lines, failed: (error) => toast.problem(error) });
+  return html`<div><${LogView} log=${log} name=${`${run.subject_name}-${run.id}.log`} running=${!run.finished_at} height=${run.finished_at && run.output.lines <= FEW_LINES ? "short" : "page"} />
+    <pre class="run__print">${run.output.tail}</pre></div>`;
+}

@@ -1,0 +1,93 @@
+// The text of a workflow: looked at while it is typed, saved only if nobody else changed it.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { api, ApiProblem, call, url } from "../lib/api.js";
+import { draftOf, dropDraft, keepDraft } from "../lib/drafts.js";
+import { useKeys } from "../lib/keys.js";
+import { ActionButton } from "../parts/action.js";
+import { CodeEditor } from "../parts/code.js";
+import { Failure } from "../parts/states.js";
+import { Status } from "../parts/status.js";
+import { toast } from "../parts/toast.js";
+import { Graph } from "../pages/workflow_graph.js";
+import { WORKFLOW } from "../strings/workflows.js";
+
+/** @typedef {import("../types/records.js").Workflow} Workflow */
+/** @typedef {{line?: number, detail: string, suggestion?: string | null}} Mistake */
+/** @typedef {{valid: boolean, errors: Mistake[], warnings: Mistake[], graph?: Workflow["graph"]}} Validation */
+
+const PAUSE_MS = 350;
+
+/** @param {{workflow: Workflow, version: string, saved: (next: Workflow, version: string) => void, reload: () => Promise<void>}} props */
+export function Editor({ workflow, version, saved, reload }) {
+  const draft = `workflow.${workflow.name}`;
+  const kept = /** @type {{text: string, version: string} | undefined} */ (draftOf(draft));
+  const stored = workflow.yaml ?? "";
+  const [text, setText] = useState(kept?.text ?? stored);
+  // What is typed relies on the file that it began with, also when that changes meanwhile.
+  const [base, setBase] = useState(kept?.version ?? version);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const changed = text !== stored;
+  const found = useValidation(workflow, text, changed);
+  useEffect(() => void (changed ? keepDraft(draft, { text, version: base }) : dropDraft(draft)), [text, stored]);
+  useEffect(() => void (!changed && setBase(version)), [version, changed]);
+  const save = async () => {
+    setError(null);
+    try {
+      const answer = await call("PUT", url`/api/workflows/${workflow.name}`, { yaml: text }, { ifMatch: base });
+      dropDraft(draft);
+      setBase(answer.etag);
+      saved(answer.data, answer.etag);
+      toast.ok(WORKFLOW.saved);
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  const start = async () => {
+    dropDraft(draft);
+    setError(null);
+    await reload();
+    const fresh = await api.get(url`/api/workflows/${workflow.name}`);
+    setText(fresh.yaml);
+    setBase(api.etagOf(url`/api/workflows/${workflow.name}`));
+  };
+  useKeys([{ keys: "mod+s", label: WORKFLOW.save, run: () => void (changed && save()) }]);
+  const stale = error instanceof ApiProblem && error.status === 412;
+  return html`<div class="stack">
+    <div class="row" role="status"><${Status} state=${found.valid ? "valid" : "invalid"} label=${found.valid ? WORKFLOW.valid : WORKFLOW.invalid(found.errors.length)} />
+      ${changed && html`<span class="muted">${kept ? WORKFLOW.kept : WORKFLOW.notSaved}</span>`}</div>
+    ${stale ? html`<p class="notice notice--bad" role="alert"><span>${WORKFLOW.newer}</span><${ActionButton} small run=${start}>${WORKFLOW.load}<//></p>` : error && html`<${Failure} error=${error} compact />`}
+    <${CodeEditor} value=${text} onInput=${setText} label=${WORKFLOW.editor} markers=${markersOf(found)} />
+    <div class="row"><${ActionButton} kind="primary" run=${save} disabled=${!changed}>${WORKFLOW.save}<//>
+      ${changed && html`<${ActionButton} run=${start}>${WORKFLOW.revert}<//>`}</div>
+    ${changed && (found.graph?.nodes.length ?? 0) > 0 && html`<${Graph} drawing=${found.graph} label=${WORKFLOW.graph} />`}
+  </div>`;
+}
+
+/** What the server's validator says about the text, shortly after each change. @param {Workflow} workflow @param {string} text @param {boolean} changed @returns {Validation} */
+function useValidation(workflow, text, changed) {
+  const known = { valid: workflow.valid, errors: workflow.errors ?? [], warnings: workflow.warnings ?? [], graph: workflow.graph };
+  const [found, setFound] = useState(/** @type {Validation} */ (known));
+  useEffect(() => {
+    if (!changed) return setFound(known);
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      api.post(url`/api/workflows/${workflow.name}/validate`, { yaml: text }, { signal: stop.signal })
+        .then(setFound, (error) => stop.signal.aborted || toast.problem(error));
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text, changed, workflow]);
+  return found;
+}
+
+/** @param {Validation} found @returns {import("../parts/code.js").Marker[]} */
+function markersOf({ errors, warnings }) {
+  /** @param {Mistake} one */
+  const words = ({ detail, suggestion }) => [detail, suggestion && !detail.includes(suggestion) && WORKFLOW.suggestion(suggestion)].filter(Boolean).join(" ");
+  return [
+    ...errors.map((one) => ({ line: one.line ?? 1, tone: /** @type {const} */ ("bad"), text: words(one) })),
+    ...warnings.map((one) => ({ line: one.line ?? 1, tone: /** @type {const} */ ("warn"), text: words(one) })),
+  ];
+}

@@ -1,0 +1,100 @@
+// Run a workflow, or see what a run would do: its parameters as a form, the plan as a table.
+import { html, render, useState } from "../vendor/preact.js";
+import { api, url } from "../lib/api.js";
+import { go, link } from "../lib/router.js";
+import { Dialog } from "../parts/dialog.js";
+import { Form } from "../parts/form.js";
+import { Status } from "../parts/status.js";
+import { Table } from "../parts/table.js";
+import { toast } from "../parts/toast.js";
+import { WORKFLOW } from "../strings/workflows.js";
+
+/** @typedef {import("../types/records.js").Workflow} Workflow */
+/** @typedef {{step: string, type: string, wave: number, would_run: boolean | null, when: string | null, command: string, depends_on: string[], host: string | null, hosts: string[], problems: string[]}} Planned */
+/** @typedef {{plan: Planned[], problems: string[], warnings: string[]}} Plan */
+
+/**
+ * Ask for the parameters, then start it, or show the plan.
+ * @param {string} name
+ * @param {boolean} dry
+ */
+export async function runWorkflow(name, dry) {
+  /** @type {Workflow} */
+  const workflow = await api.get(url`/api/workflows/${name}`);
+  const host = document.createElement("div");
+  document.body.append(host);
+  const close = () => {
+    render(null, host);
+    host.remove();
+  };
+  render(html`<${RunDialog} workflow=${workflow} dry=${dry} close=${close} />`, host);
+}
+
+/** @param {{workflow: Workflow, dry: boolean, close: () => void}} props */
+function RunDialog({ workflow, dry, close }) {
+  const [plan, setPlan] = useState(/** @type {Plan | null} */ (null));
+  const params = Object.entries(/** @type {Record<string, any>} */ (workflow.params ?? {}));
+  const { name } = workflow;
+  /** @param {Record<string, any>} wish */
+  const submit = async ({ params: given = {}, ...wish }) => {
+    // A parameter that is left empty keeps its default.
+    const filled = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
+    /** @type {Record<string, any>} */
+    const body = { ...wish, params: filled, from_step: wish.from_step ?? "", only: wish.only ?? [] };
+    const found = await api.post(url`/api/workflows/${name}/run`, body);
+    if (body.dry_run) return setPlan(found);
+    toast.ok(WORKFLOW.started, { label: WORKFLOW.open, run: () => go(link("runs", found.id)) });
+    return close();
+  };
+  const first = { params: Object.fromEntries(params.map(([key, rule]) => [key, rule.default ?? (rule.type === "boolean" ? false : "")])), only: [], from_step: "", env: {}, dry_run: dry };
+  return html`<${Dialog} title=${dry ? WORKFLOW.dryTitle(name) : WORKFLOW.runTitle(name)} close=${close} wide>
+    ${!params.length && html`<p class="muted">${WORKFLOW.noParams}</p>`}
+    <${Form} label=${WORKFLOW.runTitle(name)} fields=${[...params.map(fieldOf), ...further(workflow)]} values=${first} submit=${submit}
+      submitLabel=${dry ? WORKFLOW.show : WORKFLOW.runTitle(name)} cancel=${close} />
+    ${plan && html`<${PlanTable} plan=${plan} />`}
+  <//>`;
+}
+
+/** The control that fits the schema of a parameter. @param {[string, any]} entry @returns {import("../parts/field.js").FieldSpec} */
+function fieldOf([name, rule]) {
+  const limits = [rule.minimum !== undefined && `≥ ${rule.minimum}`, rule.maximum !== undefined && `≤ ${rule.maximum}`].filter(Boolean).join(", ");
+  const common = { name: `params/${name}`, label: name, hint: [rule.description, limits].filter(Boolean).join(" ") || undefined, required: rule.default === undefined && rule.type !== "boolean" };
+  if (rule.enum) return { ...common, type: "select", options: rule.enum.map((/** @type {unknown} */ one) => [String(one), String(one)]) };
+  switch (rule.type) {
+    case "boolean": return { ...common, type: "check" };
+    case "integer": return { ...common, type: "number", step: 1, min: rule.minimum, max: rule.maximum };
+    case "number": return { ...common, type: "number", min: rule.minimum, max: rule.maximum };
+    case "array": return { ...common, type: rule.items?.type === "string" ? "list" : "json" };
+    case "object": return { ...common, type: "json" };
+    default: return { ...common, type: "text" };
+  }
+}
+
+/** @param {Workflow} workflow @returns {import("../parts/field.js").FieldSpec[]} */
+function further({ graph }) {
+  const steps = (graph?.nodes ?? []).map(({ id }) => id);
+  return [
+    { name: "from_step", label: WORKFLOW.from, hint: WORKFLOW.fromHint, suggestions: steps },
+    { name: "only", label: WORKFLOW.only, hint: WORKFLOW.onlyHint, type: "list" },
+    { name: "env", label: WORKFLOW.env, type: "map" },
+    { name: "dry_run", label: WORKFLOW.dry, type: "check" },
+  ];
+}
+
+/** @param {{plan: Plan}} props */
+function PlanTable({ plan }) {
+  const word = (/** @type {boolean | null} */ would) => (would === null ? WORKFLOW.depends : would ? WORKFLOW.yes : WORKFLOW.no);
+  const columns = [
+    { name: "wave", title: WORKFLOW.wave, sort: false, align: "end", value: (/** @type {Planned} */ step) => step.wave },
+    { name: "step", title: WORKFLOW.step, sort: false, primary: true, value: (/** @type {Planned} */ step) => step.step },
+    { name: "type", title: WORKFLOW.type, sort: false, value: (/** @type {Planned} */ step) => step.type },
+    { name: "would", title: WORKFLOW.would, sort: false, cell: (/** @type {Planned} */ step) => html`<${Status} state=${step.problems.length ? "error" : step.would_run === null ? "info" : step.would_run ? "ok" : "skipped"} label=${word(step.would_run)} title=${step.when ?? undefined} />` },
+    { name: "command", title: WORKFLOW.command, sort: false, cell: (/** @type {Planned} */ step) => html`<code class="wraps" dir="auto">${step.command}</code>` },
+    { name: "needs", title: WORKFLOW.needs, sort: false, value: (/** @type {Planned} */ step) => step.depends_on.join(", ") },
+    { name: "where", title: WORKFLOW.where, sort: false, value: (/** @type {Planned} */ step) => (step.hosts.length ? step.hosts.join(", ") : (step.host ?? "")) },
+  ];
+  return html`<section class="stack" role="status"><h2>${WORKFLOW.plan}</h2>
+    ${plan.problems.map((text) => html`<p class="notice notice--bad" dir="auto">${text}</p>`)}${plan.warnings.map((text) => html`<p class="notice notice--warn" dir="auto">${text}</p>`)}
+    <${Table} label=${WORKFLOW.plan} rows=${plan.plan} rowKey=${(/** @type {Planned} */ step) => step.step} columns=${columns}
+      below=${(/** @type {Planned} */ step) => step.problems.length > 0 && html`<span class="run__wrong" dir="auto">${step.problems.join(" ")}</span>`} /></section>`;
+}
