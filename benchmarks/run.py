@@ -20,6 +20,7 @@ PARTS = (
     "watching",
     "watchers",
     "streams",
+    "logins",
 )
 
 
