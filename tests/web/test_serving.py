@@ -5,13 +5,21 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+import trustme
 import uvicorn
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 from tests.web.asgi_client import DOCUMENT
@@ -21,7 +29,7 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.errors import ConfigError
 from tocsin.web.http.asgi import RequestScope
 from tocsin.web.http.protocol import BoundedProtocol
-from tocsin.web.http.serving import Service, listen, serve
+from tocsin.web.http.serving import Service, check_tls, listen, serve
 from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault
 
@@ -347,3 +355,56 @@ async def test_off_loopback_it_starts_with_a_token_or_with_the_override_and_its_
         code, _, err = await gateway.ended()
     assert code == 0
     assert TOKEN not in err
+
+
+# TLS
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1 with its key."""
+    issued = trustme.CA().issue_cert("127.0.0.1")
+    chain, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    key.write_bytes(issued.private_key_pem.bytes())
+    return chain, key
+
+
+async def test_a_service_with_a_certificate_speaks_tls_alone(gateway: Gateway, certificate: tuple[Path, Path]):
+    addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    service = Service("it", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app, tls=certificate)
+    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(found[0])))
+    address = await addresses
+    assert address == f"https://127.0.0.1:{service.port}"
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection("127.0.0.1", service.port, ssl=trusting)
+    writer.write(request("GET", "/health"))
+    assert (await reader.read()).startswith(b"HTTP/1.1 200")
+    writer.close()
+    assert (await exchange(service.port, request("GET", "/health")))[0] == b""
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+
+
+def test_a_certificate_that_is_of_no_use_is_told_before_anything_is_started(
+    tmp_path: Path, certificate: tuple[Path, Path]
+):
+    chain, key = certificate
+    other = tmp_path / "other.pem"
+    other.write_bytes(trustme.CA().issue_cert("localhost").private_key_pem.bytes())
+    locked = tmp_path / "locked.pem"
+    loaded = load_pem_private_key(key.read_bytes(), None)
+    locked.write_bytes(
+        loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"a passphrase"))
+    )
+    for used, sentence in [
+        ((chain, other), "KEY_VALUES_MISMATCH"),
+        ((key, chain), "it cannot use the certificate"),
+        ((tmp_path / "none.pem", key), "No such file"),
+        ((chain, locked), "has a passphrase"),
+    ]:
+        with pytest.raises(ConfigError) as raised:
+            check_tls(Service("it", "127.0.0.1", 1, "A_PORT", lambda _: _, tls=used))
+        assert sentence in str(raised.value)
+        assert raised.value.hint

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -48,6 +49,12 @@ class Service:
     trusted_proxies: Sequence[Network] = ()
     max_connections: int = MAX_CONNECTIONS
     max_per_address: int = MAX_PER_ADDRESS
+    tls: tuple[Path, Path] | None = None  # certificate with its chain, and key
+
+    @property
+    def scheme(self) -> str:
+        """How its addresses begin."""
+        return "https" if self.tls else "http"
 
 
 class _Server(uvicorn.Server):
@@ -73,12 +80,14 @@ async def serve(
     `stopping` is called at the signal, so that what runs beside the services has the same time to finish as they.
     Without any service it only waits for the signal: work that listens nowhere goes on beside it.
     """
+    for service in services:
+        check_tls(service)
     with ExitStack() as stack:
         # All ports first: when one is taken, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
         stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
-        ready([f"http://{_authority(sock)}" for sock in sockets])
+        ready([f"{each.scheme}://{_authority(sock)}" for each, sock in zip(services, sockets, strict=True)])
         async with asyncio.TaskGroup() as group:
             group.create_task(stopped.wait())
             for server, sock in zip(servers, sockets, strict=True):
@@ -109,7 +118,27 @@ def listen(service: Service) -> Iterator[socket.socket]:
         yield sock
 
 
+def check_tls(service: Service) -> None:
+    """Raise ConfigError where certificate and key are of no use: nothing has been started then."""
+    if service.tls is None:
+        return
+    import ssl
+
+    certificate, key = service.tls
+
+    def no_passphrase() -> str:
+        raise ConfigError(f"the key {key} has a passphrase", hint="nobody is there to type it: store it without one")
+
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, no_passphrase)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "reason", None) or str(error)
+        sentence = f"{service.name} cannot use the certificate {certificate} with the key {key}: {reason}"
+        raise ConfigError(sentence, hint="both are PEM files, and the key is that of the first certificate") from None
+
+
 def _server(service: Service) -> _Server:
+    certificate, key = service.tls or (None, None)
     holder: list[_Server] = []
     limits = ConnectionLimits(
         service.trusted_proxies, total=service.max_connections, per_address=service.max_per_address
@@ -128,6 +157,8 @@ def _server(service: Service) -> _Server:
         proxy_headers=False,  # the client's address is ours to decide, by TRUSTED_PROXIES
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     holder.append(_Server(config))
     return holder[0]
