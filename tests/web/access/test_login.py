@@ -235,6 +235,28 @@ async def test_a_token_is_the_actor_of_what_it_does(dashboard: Dashboard):
     assert entry.metadata.items() >= {"actor": "token:run", "ip": "127.0.0.1", "request_id": "abc"}.items()
 
 
+async def test_an_administrator_makes_lists_and_revokes_tokens(dashboard: Dashboard):
+    admin = replace(dashboard.stranger, headers=basic("anna", PASSWORD))
+    made = await admin.post("/api/tokens", {"name": "backup", "scopes": ["send", "read"]}, x_request_id="one")
+    assert made.status == 201
+    record = made.json()
+    bearer = {"authorization": f"Bearer {record.pop('token')}"}
+    assert (await dashboard.stranger.get(SOMETHING, **bearer)).status == 200
+    (listed,) = (await admin.get("/api/tokens")).json()["items"]
+    assert listed == {**record, "last_used_at": record["created_at"]}
+    check_problem(await admin.post("/api/tokens", {"name": "backup", "scopes": ["run"]}), 409, "name-taken")
+    for body in ({"name": "a b", "scopes": ["run"]}, {"name": "x", "scopes": []}, {"name": "x", "scopes": ["all"]}):
+        check_problem(await admin.post("/api/tokens", body), 422, "validation-failed")
+    check_problem(await dashboard.stranger.get("/api/tokens", **bearer), 403, "forbidden")
+    assert (await admin.call("DELETE", made.headers["location"])).status == 204
+    check_problem(await admin.call("DELETE", made.headers["location"]), 404, "not-found")
+    assert (await dashboard.stranger.get(SOMETHING, **bearer)).status == 401
+    (created,) = dashboard.bench.audit("token.create")
+    facts = {"token": "backup", "actor": "anna", "ip": "127.0.0.1", "request_id": "one"}
+    assert (created.source, created.metadata.items() >= facts.items()) == ("dashboard", True)
+    assert len(dashboard.bench.audit("token.revoke")) == 1
+
+
 # Wrong passwords
 
 

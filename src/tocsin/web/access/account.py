@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import sqlite3
 from collections import OrderedDict
+from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import digest as hmac_digest
@@ -82,7 +83,7 @@ class DashboardAccount:
         """
         self.require_configured()
         self._refuse_blocked(name, address)
-        async with self._checks.turn(bucket_of(address)):
+        async with self._turn(address):
             self._refuse_blocked(name, address)  # while this one waited, others from there were wrong
             await self._check_now(name, password, address)
 
@@ -96,7 +97,7 @@ class DashboardAccount:
         pair = (bucket_of(address), self._digest(name, password))
         if self._is_known(pair, name, address):
             return
-        async with self._checks.turn(pair[0]):
+        async with self._turn(address):
             if self._is_known(pair, name, address):  # the same was checked while this one waited
                 return
             try:
@@ -105,6 +106,9 @@ class DashboardAccount:
                 _remember(self._wrong, pair)
                 raise
             _remember(self._right, pair)
+
+    def _turn(self, address: str) -> AbstractAsyncContextManager[None]:
+        return self._checks.turn(bucket_of(address), lambda: self._throttle.failures_of(address))
 
     def _is_known(self, pair: tuple[str, bytes], name: str, address: str) -> bool:
         """Whether the pair was right before; raises what refuses it, as far as that is known without hashing."""

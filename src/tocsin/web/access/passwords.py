@@ -3,8 +3,10 @@
 import asyncio
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import TocsinError
@@ -62,23 +64,60 @@ def _hasher(cost: PasswordCost) -> "PasswordHasher":
     return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=cost.lanes)
 
 
+class _Turns:
+    """A lock that those get first who have failed least, and among them who came last.
+
+    Whoever came first would be one of the guessers, and the one who waits for longest may have gone.
+    """
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+
+    async def take(self, failures: int) -> None:
+        if not self._taken:
+            self._taken = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (failures, -next(self._numbers), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was given just now
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        while self._waiting:
+            turn = heappop(self._waiting)[2]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._taken = False
+
+
 class PasswordChecks:
     """Lets one check at a time run, and each address wait with one: many guesses delay nobody else for long."""
 
     def __init__(self, cost: PasswordCost = USUAL_COST) -> None:
         self._cost = cost
-        self._free = asyncio.Lock()
+        self._turns = _Turns()
         self._of_address: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait until a check for this address may run."""
+    async def turn(self, address: str, failures: Callable[[], int]) -> AsyncIterator[None]:
+        """Wait until a check for this address may run; those with fewer `failures` go first."""
         own = self._of_address.setdefault(address, asyncio.Lock())
         self._waiting[address] += 1
         try:
-            async with own, self._free:
-                yield
+            async with own:
+                await self._turns.take(failures())
+                try:
+                    yield
+                finally:
+                    self._turns.give_back()
         finally:
             self._waiting[address] -= 1
             if not self._waiting[address]:

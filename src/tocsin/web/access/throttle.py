@@ -23,8 +23,12 @@ class _Failures:
 
     def reached(self, key: str) -> bool:
         """Whether the key has failed too often within the window."""
-        times = self._times.get(key)
-        return times is not None and len(times) == self._limit and self._monotonic() - times[0] < WINDOW_S
+        return self.count(key) == self._limit
+
+    def count(self, key: str) -> int:
+        """Return how often the key has failed within the window, up to the limit."""
+        since = self._monotonic() - WINDOW_S
+        return sum(at > since for at in self._times.get(key, ()))
 
     def add(self, key: str) -> None:
         """Remember that a try failed now."""
@@ -49,6 +53,10 @@ class LoginThrottle:
     def blocks_address(self, address: str) -> bool:
         """Whether too much from this address was wrong."""
         return self._addresses.reached(bucket_of(address))
+
+    def failures_of(self, address: str) -> int:
+        """Return how much from this address was wrong lately."""
+        return self._addresses.count(bucket_of(address))
 
     def blocks_account(self, name: str) -> bool:
         """Whether too much for this name was wrong, wherever it came from; also for names that do not exist."""
