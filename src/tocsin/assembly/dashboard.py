@@ -44,6 +44,7 @@ def _parts(
     from tocsin.assembly.live import event_hub
     from tocsin.web.dashboard.app import DashboardDependencies
     from tocsin.web.dashboard.operations.login import login_operations
+    from tocsin.web.ui.static import ui_routes
 
     live, sign_ins = live or event_hub(app), sign_ins_of(app)
     return DashboardDependencies(
@@ -57,6 +58,7 @@ def _parts(
             login_operations(sign_ins),
             *app.features.dashboard_routes(),
         ],
+        pages=ui_routes(),
     )
 
 

@@ -116,6 +116,23 @@ def test_what_a_page_needs_of_the_frame_it_takes_from_the_one_file():
     assert '"../lib/api.js"' not in served
 
 
+def test_a_page_is_served_with_what_is_its_own_and_not_with_what_others_use_too():
+    sources = {
+        "shell/main.js": "export const main = 1;\n",
+        "pages/one.js": 'import { ONE } from "../strings/one.js";\nimport { part } from "../parts/part.js";\n',
+        "pages/two.js": 'import { BOTH } from "../strings/both.js";\n',
+        "pages/three.js": 'import { BOTH } from "../strings/both.js";\nimport { main } from "../shell/main.js";\n',
+        "strings/one.js": "export const ONE = 1;\n",
+        "strings/both.js": "export const BOTH = 1;\n",
+        "parts/part.js": "export const part = 1;\n",
+    }
+    served = joined("shell/main.js", sources)
+    assert sorted(served) == sorted(sources.keys() - {"strings/one.js"})
+    assert "export const ONE" in served["pages/one.js"]
+    assert 'import { part } from "../parts/part.js";' in served["pages/one.js"]
+    assert 'import { BOTH } from "../strings/both.js";' in served["pages/two.js"]
+
+
 def test_joining_refuses_a_name_that_two_modules_declare():
     with pytest.raises(JoiningError, match="both declare same"):
         joined(

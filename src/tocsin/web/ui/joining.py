@@ -1,19 +1,22 @@
-"""Join the modules that every page needs into one answer, so that the first load takes few requests.
+"""Join modules that are needed together into one answer, so that a page takes few requests.
 
 Nothing is compiled: the text of the modules is put one after the other, without the imports between them. What a
-person reads in the browser's tools is what stands in the repository. Modules follow a few rules that make this
-safe: imports are `import { a, b } from "../folder/file.js";` at the start of a line, no name is given at the top
-level of two joined modules, and each lies in a folder directly below the root.
+person reads in the browser's tools is what stands in the repository. The frame is joined with all that it imports, and
+a page with the sentences and further modules of its own. Modules follow a few rules that make this safe: imports are
+`import { a, b } from "../folder/file.js";` at the start of a line, no name is given at the top level of two joined
+modules, and each lies in a folder directly below the root.
 """
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _IMPORT = re.compile(r'^import\s*(?:\{(?P<names>[^}]*)\}\s*from\s*)?"(?P<path>\.\.?/[^"]+)";\n', re.MULTILINE)
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) +(\w+)", re.MULTILINE)
 # It has a name for every letter: it stays a module of its own.
 _APART = "vendor/"
+# What lies here and only one page needs is joined with that page; parts are for all.
+_OF_ONE_PAGE = ("pages/", "strings/")
 
 
 class JoiningError(Exception):
@@ -42,23 +45,11 @@ def members_of(entry: str, sources: Mapping[str, str], common: Sequence[str] = (
 
 
 def joined(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> dict[str, str]:
-    """Return all modules as they are served: the members as one, and the others importing from that one."""
-    members = members_of(entry, sources, common)
-    _check_names(members, sources)
-    served = {name: _redirected(name, sources, members, entry) for name in sources if name not in members}
-    outside: dict[str, set[str]] = {}
-    bodies = []
-    for name in members:
-        for found in _IMPORT.finditer(sources[name]):
-            target = _resolved(name, found["path"])
-            if target not in members:
-                outside.setdefault(target, set()).update(_names(found["names"]))
-        bodies.append(f"// ---- {name}\n{_IMPORT.sub('', sources[name]).strip()}\n")
-    heads = [
-        f'import {{ {", ".join(sorted(names))} }} from "{_relative(entry, target)}";\n'
-        for target, names in sorted(outside.items())
-    ]
-    return {**served, entry: "".join(heads) + "\n" + "\n".join(bodies)}
+    """Return all modules as they are served: each group as one, under the name of its last member."""
+    groups = _groups(entry, sources, common)
+    apart = {name: text for name, text in sources.items() if name.startswith(_APART)}
+    holder = {**{name: name for name in apart}, **{name: group[-1] for group in groups for name in group}}
+    return {**apart, **{group[-1]: _text_of(group, sources, holder) for group in groups}}
 
 
 def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
@@ -70,23 +61,49 @@ def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
     return wanted
 
 
-def _check_names(members: list[str], sources: Mapping[str, str]) -> None:
+def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> list[list[str]]:
+    """Sort all modules into groups that are served as one, each in the order in which it has to run."""
+    frame = members_of(entry, sources, common)
+    others = [name for name in sources if name not in frame and not name.startswith(_APART)]
+    wanted = {target for name in others for target in imports_of(name, sources)}
+    roots = {name: members_of(name, sources) for name in others if name not in wanted}
+    users = {name: [root for root, needs in roots.items() if name in needs] for name in others}
+    groups, taken = [frame], set(frame)
+    for root, needs in roots.items():
+        own = [name for name in needs if name == root or (users.get(name) == [root] and name.startswith(_OF_ONE_PAGE))]
+        groups.append(own)
+        taken.update(own)
+    return [*groups, *([name] for name in others if name not in taken)]
+
+
+def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[str, str]) -> str:
+    """Return the modules of a group as one, which imports from the files that hold what it needs."""
+    _check_names(group, sources)
+    name = group[-1]
+    outside: dict[str, set[str]] = {}
+    for member in group:
+        for found in _IMPORT.finditer(sources[member]):
+            target = holder[_resolved(member, found["path"])]
+            if target != name:
+                outside.setdefault(target, set()).update(_names(found["names"]))
+    heads = [
+        f'import {{ {", ".join(sorted(names))} }} from "{_relative(name, target)}";\n'
+        if names
+        else f'import "{_relative(name, target)}";\n'
+        for target, names in sorted(outside.items())
+    ]
+    bodies = [f"// ---- {member}\n{_IMPORT.sub('', sources[member]).strip()}\n" for member in group]
+    return "".join(heads) + "\n" + "\n".join(bodies)
+
+
+def _check_names(group: Iterable[str], sources: Mapping[str, str]) -> None:
     owners: dict[str, str] = {}
-    for name in members:
+    for name in group:
         if posixpath.dirname(posixpath.dirname(name)) or not posixpath.dirname(name):
             raise JoiningError(f"{name} does not lie in a folder directly below the root")
         for declared in _DECLARED.findall(sources[name]):
             if owners.setdefault(declared, name) != name:
                 raise JoiningError(f"{name} and {owners[declared]} both declare {declared}: rename one")
-
-
-def _redirected(name: str, sources: Mapping[str, str], members: list[str], entry: str) -> str:
-    def redirect(found: re.Match[str]) -> str:
-        if _resolved(name, found["path"]) not in members:
-            return found[0]
-        return found[0].replace(found["path"], _relative(name, entry))
-
-    return _IMPORT.sub(redirect, sources[name])
 
 
 def _resolved(name: str, path: str) -> str:

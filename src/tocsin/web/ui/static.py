@@ -6,6 +6,7 @@ everybody and hold no data.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from starlette.requests import Request
@@ -44,7 +45,7 @@ _FILE_HEADERS = {**_COMMON, "Cache-Control": "public, max-age=31536000, immutabl
 
 def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
     """Return the routes of the page and its files."""
-    known = assets or load_assets()
+    known = assets or _installed()
 
     async def document(request: Request) -> Response:
         return _answer(request, known.document, _DOCUMENT_HEADERS)
@@ -60,6 +61,11 @@ def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
         Route("/", document, methods=["GET"]),
         Route(STATIC_PREFIX + "{version}/{name:path}", file, methods=["GET"]),
     )
+
+
+@cache
+def _installed() -> Assets:
+    return load_assets()  # once in a process: they do not change while it runs
 
 
 def _answer(request: Request, asset: Asset, headers: dict[str, str]) -> Response:

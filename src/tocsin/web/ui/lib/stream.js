@@ -11,7 +11,10 @@ import { signal } from "../lib/store.js";
  * @property {number} [retryAt]
  */
 
-const PATH = "/api/jobs/stream/updates?topics=jobs,branches,runs,cron,notifications,status";
+const PATH = "/api/jobs/stream/updates?topics=";
+/** Those that every installation has, and those of features that may be missing. */
+const CORE_TOPICS = "runs,cron,notifications,status";
+let topics = `${CORE_TOPICS},jobs,branches`;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 30_000;
 const POLL_MS = 30_000;
@@ -93,7 +96,7 @@ async function lead() {
 async function readOnce() {
   const had = lastId;
   try {
-    await readEvents(PATH, {
+    await readEvents(PATH + topics, {
       lastId,
       signal: new AbortController().signal,
       onOpen() {
@@ -111,6 +114,7 @@ async function readOnce() {
   } catch (error) {
     if (error instanceof StreamRefused) {
       if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // asks for the login
+      if (error.status === 422) topics = CORE_TOPICS;
       if (error.retryAfter) retryMs = error.retryAfter * 1000;
     }
   }

@@ -11,7 +11,7 @@ import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
 import { Shape, Status, toneOf } from "../parts/status.js";
-import { Strip } from "../parts/strip.js";
+import { Strip } from "../pages/home_strip.js";
 import { Time } from "../parts/time.js";
 import { HOME } from "../strings/home.js";
 

@@ -5,7 +5,7 @@ import { remembered, useSignal } from "../lib/store.js";
 import { ActionButton } from "../parts/action.js";
 import { Shape } from "../parts/status.js";
 import { toast } from "../parts/toast.js";
-import { CHECKLIST } from "../strings/home.js";
+import { CHECKLIST } from "../strings/home_steps.js";
 
 /** @typedef {import("../types/records.js").Channel} Channel */
 /** @typedef {import("../types/records.js").StatusReport} StatusReport */

@@ -51,7 +51,7 @@ export function Field({ spec, value, values, problem, change }) {
   }
   const wide = spec.wide || ["area", "code", "map", "json", "custom"].includes(spec.type ?? "");
   return html`<div class=${`field${wide ? " field--wide" : ""}`}>
-    <label class="field__label" for=${id}>${spec.label}${!spec.required && html` <span class="field__optional">${FORM.optional}</span>`}</label>
+    <label class="field__label" for=${id}>${spec.label}${spec.required && html`<span class="field__required" aria-hidden="true"> *</span>`}</label>
     ${spec.draw ? spec.draw(control) : html`<${Control} ...${control} />`}${below}
   </div>`;
 }

@@ -18,8 +18,8 @@ import { SHELL } from "../strings/shell.js";
 export function Header({ version }) {
   return html`<header class="header">
     <a class="brand brand--small" href="#/home" aria-label=${SHELL.toHome}><${Mark} /></a>
-    <button type="button" class="search-button" aria-label=${SHELL.searchLabel} onClick=${() => overlay.set("palette")}>
-      <${Icon} name="search" size=${16} /><span>${SHELL.search}</span><kbd>${isMac ? "⌘K" : "Ctrl K"}</kbd>
+    <button type="button" class="search-button" onClick=${() => overlay.set("palette")}>
+      <${Icon} name="search" size=${16} /><span>${SHELL.search}</span><kbd aria-hidden="true">${isMac ? "⌘K" : "Ctrl K"}</kbd>
     </button>
     <span class="header__space"></span>
     <${Live} /><${Bell} /><${Menu} version=${version} />

@@ -22,14 +22,14 @@ export function Sidebar() {
   const over = useSignal(unfolded);
   const groups = [...new Set(AREAS.map((area) => area.group))];
   const label = small ? SHELL.expand : SHELL.collapse;
-  return html`<div class=${`sidebar${over ? " sidebar--over" : ""}`}>
+  return html`<aside class=${`sidebar${over ? " sidebar--over" : ""}`} aria-label=${SHELL.product}>
     <a class="brand" href="#/home"><${Mark} /><span>${SHELL.product}</span></a>
     <nav aria-label=${SHELL.navigation}>
       ${groups.map((group) => html`<${Group} name=${group} />`)}
     </nav>
     <button type="button" class="nav-link sidebar__collapse" aria-label=${label} aria-expanded=${!small} title=${label}
       onClick=${() => collapsed.set(!small)}><${Icon} name=${small ? "expand" : "collapse"} /><span>${SHELL.collapse}</span></button>
-  </div>`;
+  </aside>`;
 }
 
 /** @param {{name: Area["group"]}} props */
@@ -45,7 +45,7 @@ function Entry({ area }) {
   const here = routeOf(useSignal(place).path)?.route.area === area.name;
   const known = useSignal(status);
   const word = wordFor(area);
-  return html`<a class="nav-link" href=${`#/${area.name}`} aria-current=${here ? "page" : undefined} title=${word}>
+  return html`<a class="nav-link" href=${`#/${area.name}`} aria-current=${here ? "page" : undefined} title=${word} onClick=${() => unfolded.set(false)}>
     <${Icon} name=${area.name} /><span>${word}</span><${Badge} area=${area} known=${known} />
   </a>`;
 }
@@ -65,7 +65,7 @@ export function BottomBar() {
   const here = routeOf(useSignal(place).path)?.route.area;
   const over = useSignal(unfolded);
   const areas = BOTTOM.map((name) => AREAS.find((area) => area.name === name)).filter((area) => area !== undefined);
-  return html`<nav class="bottom-bar" aria-label=${SHELL.navigation}>
+  return html`<nav class="bottom-bar" aria-label=${SHELL.often}>
     ${areas.map((area) => html`<a href=${`#/${area.name}`} aria-current=${here === area.name ? "page" : undefined}>
       <${Icon} name=${area.name} size=${22} />${wordFor(area)}</a>`)}
     <button type="button" aria-expanded=${over} onClick=${() => unfolded.set(!over)}><${Icon} name="more" size=${22} />${SHELL.more}</button>

@@ -106,7 +106,6 @@ export const TABLE = {
 export const FORM = {
   save: "Save",
   busy: "Saving …",
-  optional: "optional",
   required: "Fill this in.",
   notNumber: "This has to be a number.",
   notJson: "This is not JSON.",

@@ -1,0 +1,104 @@
+"""One browser for all tests of the dashboard, and pages that fail the test when something is wrong in them."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
+from tests.waiting import PATIENCE_S
+
+AXE = Path(__file__).parents[3] / ".cache" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+WIDE, NARROW = (1366, 900), (360, 740)
+LOOKS = [(theme, size) for theme in ("light", "dark") for size in (WIDE, NARROW)]
+AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# Operations that Home asks for and that come with the routes of their features.
+NOT_YET = tuple(
+    f"/api/{name}" for name in ("cron/", "msg/", "settings/", "workflows", "ssh/", "skills", "memory", "audit", "vault")
+)
+expect.set_options(timeout=PATIENCE_S * 1000)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Start the system's Chromium once."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program, "there is no Chromium; `sh tools/bootstrap.sh dev` installs it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboard]:
+    """Serve an installation with nothing in it, for the tests of one module."""
+    with serve_dashboard(tmp_path_factory.mktemp("dashboard")) as served:
+        yield served
+
+
+@dataclass
+class Visitor:
+    """A browser's window, and what went wrong in it."""
+
+    page: Page
+    address: str
+    problems: list[str] = field(default_factory=list)
+    expected: tuple[str, ...] = NOT_YET  # parts of messages that the test provokes
+
+    def open(self, hash_: str = "#/home") -> Page:
+        """Open a page of the dashboard and wait until it shows something."""
+        self.page.goto(self.address + hash_)
+        expect(self.page.locator("main h1, main .failure").first).to_be_visible()
+        return self.page
+
+    def violations(self) -> list[str]:
+        """Return what axe finds on what is shown."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        options = json.dumps({"runOnly": AXE_RULES})
+        found = self.page.evaluate(f"axe.run(document, {options})")
+        return [
+            f"{rule['id']}: {node['html'][:160]} {node['any'][0]['message'] if node['any'] else ''}"
+            for rule in found["violations"]
+            for node in rule["nodes"]
+        ]
+
+    def overflow(self) -> int:
+        """Return by how many pixels the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+@pytest.fixture
+def visit(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Callable[..., Visitor]]:
+    """Open windows; at the end, nothing may stand in their consoles."""
+    contexts: list[BrowserContext] = []
+    visitors: list[Visitor] = []
+
+    def start(size: tuple[int, int] = WIDE, theme: Any = "light", served: ServedDashboard = dashboard) -> Visitor:
+        context = chromium.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, reduced_motion="reduce"
+        )
+        context.set_default_timeout(PATIENCE_S * 1000)
+        contexts.append(context)
+        visitor = Visitor(context.new_page(), served.address)
+        visitor.page.on("console", lambda message: _note(visitor, message))
+        visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))
+        visitors.append(visitor)
+        return visitor
+
+    yield start
+    found = [
+        problem for one in visitors for problem in one.problems if not any(part in problem for part in one.expected)
+    ]
+    for context in contexts:
+        context.close()
+    assert found == []
+
+
+def _note(visitor: Visitor, message: Any) -> None:
+    if message.type in {"error", "warning"}:
+        visitor.problems.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")

@@ -1,0 +1,119 @@
+"""The whole dashboard on a port of this machine, with every feature, in a thread of its own."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from tests.ports import free_port
+from tests.waiting import eventually, until
+
+from tocsin.assembly.dashboard import dashboard_of
+from tocsin.assembly.live import event_hub
+from tocsin.assembly.program import App, load_settings, open_app
+from tocsin.testing.fakes import ScriptedTransport
+from tocsin.web.ui.assets import ROOT, load_assets
+from tocsin.web.ui.static import ui_routes
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class ServedDashboard:
+    """A dashboard that browsers can open."""
+
+    address: str  # ends with a slash
+    app: App
+    _loop: asyncio.AbstractEventLoop
+
+    def do(self, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
+        """Do something inside the service, such as to store what a page shall show."""
+        return asyncio.run_coroutine_threadsafe(work(self.app), self._loop).result()
+
+
+@contextmanager
+def serve_dashboard(
+    data_dir: Path, env: Mapping[str, str] | None = None, *, page: Path | None = None
+) -> Iterator[ServedDashboard]:
+    """Serve the dashboard of a data directory; `page` is one more page, at `#/parts`, for tests of parts."""
+    served: list[ServedDashboard] = []
+    stop = threading.Event()
+    broken: list[Exception] = []
+
+    def thread() -> None:
+        try:
+            asyncio.run(_serve(data_dir, env or {}, page, served.append, stop))
+        except Exception as error:  # noqa: BLE001  # the test tells it
+            broken.append(error)
+
+    worker = threading.Thread(target=thread, name="dashboard")
+    worker.start()
+    try:
+        until(lambda: served or broken, "the dashboard")
+        if broken:
+            raise broken[0]
+        yield served[0]
+    finally:
+        stop.set()
+        worker.join()
+    if broken:
+        raise broken[0]
+
+
+async def _serve(
+    data_dir: Path,
+    env: Mapping[str, str],
+    page: Path | None,
+    ready: Callable[[ServedDashboard], None],
+    stop: threading.Event,
+) -> None:
+    environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", "RATE_LIMIT_PER_USER": "100000", **env}
+    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    async with AsyncExitStack() as stack:
+        app = await stack.enter_async_context(open_app(settings, installed, ScriptedTransport))
+        hub = event_hub(app)
+        port = free_port()
+        site = dashboard_of(app, lambda: False, _trusting, hub)
+        if page:
+            site = _with_page(site, page, data_dir / "ui")
+        config = uvicorn.Config(site, port=port, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        listening = asyncio.create_task(server.serve())
+        telling = asyncio.create_task(hub.run())
+        await eventually(lambda: server.started, "the port")
+        ready(ServedDashboard(f"http://127.0.0.1:{port}/", app, asyncio.get_running_loop()))
+        await asyncio.to_thread(stop.wait)
+        hub.stop()
+        server.should_exit = True
+        await listening
+        with suppress(asyncio.CancelledError):
+            await telling
+
+
+def _with_page(site: Any, page: Path, copy: Path) -> Any:
+    """Serve the browser's files with one page more."""
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copy(page, copy / "pages" / "parts.js")
+    routes = copy / "shell" / "routes.js"
+    known = routes.read_text(encoding="utf-8")
+    routes.write_text(
+        known.replace("const DETAILS = [", 'const DETAILS = [\n  ["/parts", "parts"],', 1), encoding="utf-8"
+    )
+    return Starlette(routes=[*ui_routes(load_assets(copy)), Mount("/", site)])
+
+
+def _trusting(app: Any) -> Any:
+    """Take everybody for a person who is signed in."""
+
+    async def guarded(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        scope |= {"tocsin.user": "admin", "tocsin.scopes": frozenset({"admin"}), "tocsin.login": "session"}
+        await app(scope, receive, send)
+
+    return guarded
