@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
+from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
 from tests.waiting import PATIENCE_S
 
 AXE = Path(__file__).parents[3] / ".cache" / "node" / "node_modules" / "axe-core" / "axe.min.js"
@@ -78,12 +78,21 @@ def visit(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Callable[..
     contexts: list[BrowserContext] = []
     visitors: list[Visitor] = []
 
-    def start(size: tuple[int, int] = WIDE, theme: Any = "light", served: ServedDashboard = dashboard) -> Visitor:
+    def start(
+        size: tuple[int, int] = WIDE,
+        theme: Any = "light",
+        served: ServedDashboard = dashboard,
+        *,
+        signed_in: bool = True,
+    ) -> Visitor:
         context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=theme, reduced_motion="reduce"
         )
         context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)
+        if signed_in:
+            login = context.request.post(f"{served.address}login", data={"username": USER, "password": PASSWORD})
+            assert login.ok
         visitor = Visitor(context.new_page(), served.address)
         visitor.page.on("console", lambda message: _note(visitor, message))
         visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))

@@ -23,6 +23,8 @@ from tocsin.web.ui.assets import ROOT, load_assets
 from tocsin.web.ui.static import ui_routes
 
 T = TypeVar("T")
+USER, PASSWORD = "operator", "a-long-test-password"
+LOGIN = {"DASHBOARD_USER": USER, "DASHBOARD_PASS": PASSWORD}
 
 
 @dataclass(slots=True)
@@ -74,13 +76,13 @@ async def _serve(
     ready: Callable[[ServedDashboard], None],
     stop: threading.Event,
 ) -> None:
-    environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", "RATE_LIMIT_PER_USER": "100000", **env}
+    environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", "RATE_LIMIT_PER_USER": "100000", **LOGIN, **env}
     settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(settings, installed, ScriptedTransport))
         hub = event_hub(app)
         port = free_port()
-        site = dashboard_of(app, lambda: False, _trusting, hub)
+        site = dashboard_of(app, lambda: False, live=hub)
         if page:
             site = _with_page(site, page, data_dir / "ui")
         config = uvicorn.Config(site, port=port, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
@@ -107,13 +109,3 @@ def _with_page(site: Any, page: Path, copy: Path) -> Any:
         known.replace("const DETAILS = [", 'const DETAILS = [\n  ["/parts", "parts"],', 1), encoding="utf-8"
     )
     return Starlette(routes=[*ui_routes(load_assets(copy)), Mount("/", site)])
-
-
-def _trusting(app: Any) -> Any:
-    """Take everybody for a person who is signed in."""
-
-    async def guarded(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        scope |= {"tocsin.user": "admin", "tocsin.scopes": frozenset({"admin"}), "tocsin.login": "session"}
-        await app(scope, receive, send)
-
-    return guarded

@@ -30,6 +30,8 @@ const RESYNC = "resync";
 export const liveness = signal(/** @type {Liveness} */ ({ state: "connecting", since: Date.now() }));
 /** Whether what the page shows may be old: no updates for half a minute. */
 export const stale = signal(false);
+/** Why the status could not be read, as long as none was. */
+export const startProblem = signal(/** @type {unknown} */ (null));
 /** What GET /api/status said last. */
 export const status = signal(/** @type {any} */ (null));
 
@@ -181,13 +183,15 @@ export async function refreshStatus(asPoll = false) {
   try {
     keepStatus(await call("GET", "/api/status"));
     if (asPoll) spread({ type: RESYNC, id: "", data: null });
-  } catch {
-    // The header shows that the server is away; what was read last stays.
+  } catch (error) {
+    // Where there is a page, the header shows that the server is away, and what was read last stays.
+    if (!status.get()) startProblem.set(error);
   }
 }
 
 /** @param {import("../lib/api.js").Answer} answer */
 function keepStatus(answer) {
+  startProblem.set(null);
   status.set(answer.data);
   channel?.postMessage({ kind: "status", status: answer.data });
 }

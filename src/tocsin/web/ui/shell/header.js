@@ -1,6 +1,6 @@
 // The bar above the page: search, whether updates arrive, the bell, theme and account.
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { api, endLogin, reach, session } from "../lib/api.js";
+import { call, endLogin, reach, session } from "../lib/api.js";
 import { relative } from "../lib/format.js";
 import { isMac } from "../lib/keys.js";
 import { useSignal } from "../lib/store.js";
@@ -55,7 +55,7 @@ function Menu({ version }) {
 
 async function signOut() {
   try {
-    await api.post("/logout");
+    await call("POST", "/logout");
   } catch (error) {
     toast.problem(error);
     return;

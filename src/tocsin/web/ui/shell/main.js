@@ -4,14 +4,15 @@ import { session } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { go, place } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
-import { refreshStatus, startStream, status } from "../lib/stream.js";
+import { refreshStatus, startProblem, startStream, status } from "../lib/stream.js";
+import { Failure } from "../parts/states.js";
+import { Toasts } from "../parts/toast.js";
 import { Header, Notices } from "../shell/header.js";
 import { overlay, Overlays } from "../shell/overlays.js";
 import { PageHost } from "../shell/page_host.js";
 import { AREAS } from "../shell/routes.js";
 import { BottomBar, collapsed, Sidebar } from "../shell/sidebar.js";
 import { chooseTheme } from "../lib/theme.js";
-import { Toasts } from "../parts/toast.js";
 import { SHELL } from "../strings/shell.js";
 
 const icon = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=icon]"));
@@ -35,7 +36,7 @@ function App() {
   useEffect(() => {
     if (asked) overlay.set("login");
   }, [asked]);
-  if (asked || !behind) return html`<main class="entrance" id="content"><${Overlays} page=${false} /></main><${Toasts} />`;
+  if (asked || !behind) return html`<main class="entrance" id="content"><${StartFailure} /><${Overlays} page=${false} /></main><${Toasts} />`;
   return html`<div class=${`frame${small ? " frame--small" : ""}`}>
     <a class="skip" href="#content" onClick=${skip}>${SHELL.skip}</a>
     <${Sidebar} />
@@ -43,6 +44,16 @@ function App() {
     <main class="content" id="content" tabindex="-1"><${Notices} version=${VERSION} /><${PageHost} /></main>
     <${BottomBar} />
   </div><${Overlays} page=${true} /><${Toasts} />`;
+}
+
+/** The server does not answer, or nobody can sign in yet: it says why. */
+function StartFailure() {
+  const problem = useSignal(startProblem);
+  const retry = () => {
+    startProblem.set(null);
+    void refreshStatus();
+  };
+  return problem && session.get() !== "needed" ? html`<${Failure} error=${problem} retry=${retry} />` : null;
 }
 
 /** The address is taken by the page: a link to a place in it must not change that. @param {Event} event */
