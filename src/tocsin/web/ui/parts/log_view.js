@@ -73,7 +73,7 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
   const first = rows.at(Math.max(0, Math.floor(top / ROW) - MARGIN_ROWS));
   const last = Math.min(log.lines.length, rows.at(Math.ceil((top + seen) / ROW) + MARGIN_ROWS) + 1);
   const shown = log.lines.slice(first, last);
-  return html`<section class=${`log log--${height}`} aria-label=${label}>
+  return html`<div class=${`log log--${height}`}>
     <${LogBar} log=${log} name=${name} download=${download} words=${hits.words} at=${found.length ? hits.at + 1 : 0} all=${found.length}
       search=${search} jump=${jump} wrap=${wrap} setWrap=${() => wrapped.set(!wrap)} />
     <div class=${`log__box${wrap ? " log__box--wrap" : ""}`} ref=${box} tabindex="0" role="region" aria-label=${label} onScroll=${onScroll}>
@@ -84,7 +84,7 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
       </div></div>
     </div>
     ${running && !follow && html`<button type="button" class="button button--primary log__follow" onClick=${() => setFollow(true)}><${Icon} name="down" size=${15} />${LOG.follow}</button>`}
-  </section>`;
+  </div>`;
 }
 
 /**

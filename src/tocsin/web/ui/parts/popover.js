@@ -19,7 +19,8 @@ export function Popover({ button, label, name, buttonClass = "icon-button", alig
     onOpen?.();
     /** @param {Event} event */
     const outside = (event) => {
-      if (event.target instanceof Node && !root.current?.contains(event.target)) setOpen(false);
+      if (!(event.target instanceof Element) || root.current?.contains(event.target)) return;
+      if (!event.target.closest("dialog")) setOpen(false); // a login over the page is no reason to close what it interrupts
     };
     /** @param {KeyboardEvent} event */
     const escape = (event) => {

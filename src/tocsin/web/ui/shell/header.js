@@ -81,12 +81,13 @@ export function Notices({ version }) {
   const { state, until } = useSignal(reach);
   const known = useSignal(status);
   const signedIn = useSignal(session);
+  const asking = useSignal(overlay) === "login";
   const newer = known?.version && known.version !== version;
   const reload = html`<button type="button" class="button button--small" onClick=${() => location.reload()}>${SHELL.reload}</button>`;
   const signIn = html`<button type="button" class="button button--small" onClick=${() => overlay.set("login")}>${SHELL.signIn}</button>`;
   return html`<div class="notices" role="status">
     ${newer && html`<p class="notice notice--info">${SHELL.newer} ${reload}</p>`}
-    ${signedIn === "needed" && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
+    ${signedIn === "needed" && !asking && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
     ${state === "offline" && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
     ${state === "waiting" && html`<p class="notice notice--warn">${SHELL.waiting(relative(until ?? 0, Date.now()))}</p>`}
   </div>`;
