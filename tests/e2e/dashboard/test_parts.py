@@ -165,6 +165,7 @@ def test_the_line_of_a_mistake_is_a_click_away(visit: Visit):
     page = visit().open("#/parts?tab=code")
     page.get_by_role("button", name=re.compile("Unknown key")).click()
     chosen = page.evaluate(
-        "(() => { const f = document.querySelector('textarea'); return f.value.slice(f.selectionStart, f.selectionEnd); })()"
+        "(() => { const field = document.querySelector('textarea');"
+        " return field.value.slice(field.selectionStart, field.selectionEnd); })()"
     )
     assert chosen == "    comand: x"

@@ -133,6 +133,19 @@ def test_a_page_is_served_with_what_is_its_own_and_not_with_what_others_use_too(
     assert 'import { BOTH } from "../strings/both.js";' in served["pages/two.js"]
 
 
+def test_a_module_that_shares_a_name_with_its_page_is_served_by_itself_with_what_it_needs():
+    sources = {
+        "shell/main.js": "export const main = 1;\n",
+        "pages/one.js": 'import { ONE } from "../strings/one.js";\nimport { a } from "../pages/one_a.js";\n'
+        "const same = 1;\n",
+        "pages/one_a.js": 'import { ONE } from "../strings/one.js";\nconst same = 2;\nexport const a = 1;\n',
+        "strings/one.js": "export const ONE = 1;\n",
+    }
+    served = joined("shell/main.js", sources)
+    assert served.keys() == sources.keys()
+    assert 'import { ONE } from "../strings/one.js";' in served["pages/one_a.js"]
+
+
 def test_joining_refuses_a_name_that_two_modules_declare():
     with pytest.raises(JoiningError, match="both declare same"):
         joined(

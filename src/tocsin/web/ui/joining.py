@@ -3,8 +3,9 @@
 Nothing is compiled: the text of the modules is put one after the other, without the imports between them. What a
 person reads in the browser's tools is what stands in the repository. The frame is joined with all that it imports, and
 a page with the sentences and further modules of its own. Modules follow a few rules that make this safe: imports are
-`import { a, b } from "../folder/file.js";` at the start of a line, no name is given at the top level of two joined
-modules, and each lies in a folder directly below the root.
+`import { a, b } from "../folder/file.js";` at the start of a line, each lies in a folder directly below the root, and
+no name is given at the top level of two joined modules. In the frame that is a mistake; a module of a page that shares
+a name with the page is served by itself.
 """
 
 import posixpath
@@ -70,10 +71,25 @@ def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> li
     users = {name: [root for root, needs in roots.items() if name in needs] for name in others}
     groups, taken = [frame], set(frame)
     for root, needs in roots.items():
-        own = [name for name in needs if name == root or (users.get(name) == [root] and name.startswith(_OF_ONE_PAGE))]
+        mine = [name for name in needs if users.get(name) == [root] and name.startswith(_OF_ONE_PAGE) and name != root]
+        own = _without_clashes(root, mine, sources)
         groups.append(own)
         taken.update(own)
     return [*groups, *([name] for name in others if name not in taken)]
+
+
+def _without_clashes(root: str, mine: Sequence[str], sources: Mapping[str, str]) -> list[str]:
+    """Return those of `mine` that can be joined with `root`, and `root`."""
+    known = set(_DECLARED.findall(sources[root]))
+    outside: set[str] = set()
+    for name in reversed(mine):  # what imports comes before what is imported
+        declared = set(_DECLARED.findall(sources[name]))
+        if name in outside or not known.isdisjoint(declared):
+            # What it imports stays outside, too: else the two files would import each other.
+            outside |= {name, *imports_of(name, sources)}
+        else:
+            known |= declared
+    return [*(name for name in mine if name not in outside), root]
 
 
 def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[str, str]) -> str:
