@@ -87,6 +87,8 @@ def _own_abilities(app: "App") -> Abilities:
         run_skill=_no_skill_runs,
         list_assistants=_no_assistants,
         run_assistant=_no_assistant_runs,
+        start_assistant=_no_assistant_starts,
+        describe_assistant=_no_description,
         notify=notify_operator(app),
         unread_notices=_no_notices,
         tell_operator=tell_operator_once(app),
@@ -164,6 +166,14 @@ async def _no_assistants() -> Sequence[Mapping[str, Any]]:
 
 async def _no_assistant_runs(name: str, _: AssistantRequest) -> AssistantRun:
     raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
+
+
+async def _no_assistant_starts(name: str, request: AssistantRequest, *, dry_run: bool = False) -> Run:
+    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
+
+
+async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
+    return {"body": None, "checks": []}
 
 
 async def _no_vault(name: str, /, *, reader: str) -> str:

@@ -22,6 +22,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
+from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import StartRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
@@ -140,6 +141,22 @@ class AssistantRun:
     run: Run
     findings: Sequence[Mapping[str, Any]] = ()
     patch: str = ""  # a unified diff; empty where it proposes no change
+
+
+class StartAssistant(Protocol):
+    """Starts an assistant skill; raises TocsinError for one that cannot be started."""
+
+    async def __call__(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
+        """Return the run as soon as it is recorded; with `dry_run`, one that is neither executed nor recorded."""
+        ...
+
+
+class DescribeAssistant(Protocol):
+    """Tells more of an assistant skill than its record."""
+
+    async def __call__(self, name: str, file: str = "", /) -> Mapping[str, Any]:
+        """Return its `body`, and `checks`: whether it acts on a file."""
+        ...
 
 
 class Ask(Protocol):
@@ -326,6 +343,8 @@ class Abilities:
     run_skill: RunSkill
     list_assistants: ListAssistants
     run_assistant: RunAssistant
+    start_assistant: StartAssistant
+    describe_assistant: DescribeAssistant
     notify: Notify
     unread_notices: UnreadNotices  # how many notices nobody has read; 0 where no feature keeps them
     tell_operator: TellOperator

@@ -155,6 +155,10 @@ class Runs:
 
         return await self._launch(self._prepare(run, log_max_bytes, redact, watch, on_end), work, enter)
 
+    def now(self) -> float:
+        """Return the time by the clock of runs."""
+        return self._clock.now()
+
     @property
     def owner(self) -> str:
         """How this process is named as the owner of its runs."""
@@ -230,10 +234,7 @@ class Runs:
     async def log(
         self, run_id: str, from_line: int = 1, stream: str = "", *, tail: int = 0, ansi: bool = False
     ) -> LogPage:
-        """Return up to 1,000 lines of a run's log, of one stream or of all; raises UnknownRunError.
-
-        `tail` returns the last so many. Without `ansi`, the lines have no escape sequences of a terminal.
-        """
+        """Return up to 1,000 lines of a run's log, or the last `tail`; without `ansi`, free of escape sequences."""
         run = await self.get(run_id)
 
         def read() -> LogPage:

@@ -17,6 +17,7 @@ from tocsin.features.assistant_skills.folder.tools import FolderTools
 from tocsin.features.assistant_skills.model import AssistantUnusableError
 from tocsin.features.context import AssistantRequest, AssistantRun
 from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.fakes import FakeClock
 from tocsin.testing.features import FeatureBench, open_feature
 from tocsin_standins.chatmodel.server import CAPABLE, FAST, MODEL, ChatModel
@@ -296,3 +297,24 @@ async def test_a_tool_answers_or_says_why_it_refuses(folder: Path, tool: str, ar
     with ConfinedFolder(folder) as confined:
         (found,) = FolderTools(FolderOverlay(confined), IgnoreRules(folder), str).named([tool])
         assert (await found.call(arguments)).startswith(answer)
+
+
+async def test_the_dashboard_shows_and_writes_a_patch_unless_it_does_not_fit(
+    opened: Open, model: ChatModel, folder: Path
+):
+    for _ in range(2):
+        model.will_answer(ToolCall("Edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"}), NOTHING)
+    async with opened() as bench, open_dashboard(bench.app) as client:
+        put(bench, "fixer", "Read, Write, Edit")
+        first, second = (await ran(bench, "fixer", folder)).run, (await ran(bench, "fixer", folder)).run
+        shown = (await client.post(f"/api/runs/{first.id}/apply", {"dry_run": True})).json()
+        assert ("-x = 1\n+x = 2\n" in shown["patch"], shown["written"], shown["applied_at"]) == (True, [], None)
+        assert (folder / "a.py").read_text() == "y = 0\nx = 1\n"
+        applied = await client.post(f"/api/runs/{first.id}/apply")
+        assert (applied.status, applied.json()["written"], bool(applied.json()["applied_at"])) == (200, ["a.py"], True)
+        assert (folder / "a.py").read_text() == "y = 0\nx = 2\n"
+        for run in (first, second):
+            refused = await client.post(f"/api/runs/{run.id}/apply")
+            assert (refused.status, refused.json()["code"]) == (409, "conflict")
+        assert (await client.post("/api/runs/absent/apply")).json()["code"] == "not-found"
+        assert [(entry.action, entry.source) for entry in bench.audit("skill.apply")] == [("skill.apply", "dashboard")]

@@ -1,9 +1,12 @@
 """Whether a skill acts on a file: four questions, in the order in which they are asked."""
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
+from tocsin.core.errors import ConfigError
 from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSkill
 
 if TYPE_CHECKING:
@@ -39,6 +42,30 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
             NOT_EXCLUDED, not excluding, f"{excluding} excludes it" if excluding else "no pattern excludes it"
         ),
     )
+
+
+def questions(skill: AssistantSkill, path: str) -> list[dict[str, Any]]:
+    """Return the four questions as records; without a path, those about patterns have no answer."""
+    unasked = {MATCHES, NOT_EXCLUDED} if not path and skill.definition and not skill.errors else set()
+    return [
+        {"question": each.question, "ok": None, "reason": "name a file"}
+        if each.question in unasked
+        else {"question": each.question, "ok": each.ok, "reason": each.reason}
+        for each in activation(skill, path or ".")
+    ]
+
+
+def path_below(folders: Sequence[Path], file: str) -> str:
+    """Return a file as patterns see it: from the watched folder that it is in; raises ConfigError."""
+    path = PurePath(os.path.normpath(file))
+    if path.is_absolute():
+        tops = [folder for folder in folders if path.is_relative_to(folder)]
+        if not tops:
+            raise ConfigError(f"{path} is in no watched folder", hint="write the path from the watched folder")
+        path = path.relative_to(tops[0])
+    if path.parts[:1] == ("..",):
+        raise ConfigError(f"{path} leads out of the watched folder", hint="write the path from there")
+    return path.as_posix()
 
 
 def acts_on(skill: AssistantSkill, path: str) -> bool:

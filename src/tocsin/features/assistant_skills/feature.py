@@ -26,7 +26,10 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.assistant_skills.checks:check_assistant_skills", at_start=True),),
     services=("tocsin.features.assistant_skills.opening:watch_service_of",),
     hourly="tocsin.features.assistant_skills.opening:prune",
+    dashboard_routes="tocsin.features.assistant_skills.routes:assistant_operations",
     provides={
+        "describe_assistant": "tocsin.features.assistant_skills.opening:describe_assistant_of",
+        "start_assistant": "tocsin.features.assistant_skills.opening:start_assistant_of",
         "list_assistants": "tocsin.features.assistant_skills.opening:list_assistants_of",
         "run_assistant": "tocsin.features.assistant_skills.opening:run_assistant_of",
     },

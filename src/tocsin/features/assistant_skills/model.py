@@ -23,6 +23,18 @@ class AssistantUnusableError(ConfigError):
     """An assistant skill cannot be run: it has a mistake, is switched off, or needs a chat model."""
 
 
+class AssistantDisabledError(AssistantUnusableError):
+    """An assistant skill is switched off."""
+
+    code = "disabled"
+
+
+class NoModelError(AssistantUnusableError):
+    """An assistant skill needs a chat model, and there is none."""
+
+    code = "not-ready"
+
+
 class Severity(StrEnum):
     """How bad a finding is."""
 

@@ -1,5 +1,6 @@
 """The assistant skills of a program as the rest of it uses them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
-from tocsin.features.context import FeatureContext, RunAssistant
+from tocsin.features.context import DescribeAssistant, FeatureContext, RunAssistant, StartAssistant
 
 if TYPE_CHECKING:
     from tocsin.features.assistant_skills.watch.watch_service import WatchService
@@ -31,6 +32,20 @@ def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequen
 def run_assistant_of(skills: AssistantSkills) -> RunAssistant:
     """Return what runs an assistant skill."""
     return skills.run
+
+
+def start_assistant_of(skills: AssistantSkills) -> StartAssistant:
+    """Return what starts an assistant skill."""
+    return skills.start
+
+
+def describe_assistant_of(skills: AssistantSkills) -> DescribeAssistant:
+    """Return what tells the instructions of an assistant skill, and whether it acts on a file."""
+
+    async def describe(name: str, file: str = "", /) -> Mapping[str, Any]:
+        return await asyncio.to_thread(skills.describe, name, file)
+
+    return describe
 
 
 def watch_service_of(skills: AssistantSkills) -> "WatchService":

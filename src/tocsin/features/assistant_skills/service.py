@@ -5,11 +5,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.front_matter import Invocation
-from tocsin.features.assistant_skills.activation import activation, acts_on
+from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
@@ -21,8 +21,10 @@ from tocsin.features.assistant_skills.local.git import GitFolder
 from tocsin.features.assistant_skills.local.rules import COMMITS, SECRETS, WITHOUT_MODEL, look_at_commit, look_at_files
 from tocsin.features.assistant_skills.model import (
     ActivationCheck,
+    AssistantDisabledError,
     AssistantSkill,
     AssistantUnusableError,
+    NoModelError,
     Severity,
     SkillFinding,
     SkillOutput,
@@ -33,9 +35,10 @@ from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext, Notice, NoticeLevel
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
-from tocsin.runs.document import as_document
-from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
-from tocsin.runs.recorder import RunHandle
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.document import summary_document
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.recorder import RunHandle, Work
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +47,18 @@ MAX_CHAIN = 5  # skills that invoke each other
 MAX_SHOWN_DIFF = 50_000
 MONTH_S = 30 * 86400
 _SHOWN_FILES = 20
+
+
+class _Look(NamedTuple):
+    """A run that is about to start; what it found, and what it invokes, is known at its end."""
+
+    order: RunSpec
+    work: Work
+    note: Callable[[Run], None]
+    place: SkillPlace
+    chain: tuple[str, ...]
+    found: Callable[[], SkillResultRecord]
+    invoked: Callable[[], Sequence[Invocation]]
 
 
 class AssistantSkills:
@@ -59,6 +74,7 @@ class AssistantSkills:
         # Of a watch: takes an invoked skill, where it looks, and whether it is to be next.
         self.queue: Callable[[str, SkillPlace, bool], Awaitable[None]] | None = None
         self._folders = folders
+        self._following: set[asyncio.Task[None]] = set()  # runs of others that runs begun here invoke
 
     def list(self) -> tuple[AssistantSkill, ...]:
         """Return all skills in the order in which they act."""
@@ -74,7 +90,7 @@ class AssistantSkills:
         for skill in sorted(self.list(), key=lambda skill: skill.name):
             last = await runs.search(RunKind.SKILL, skill.name, limit=1)
             count = await runs.count_recent(RunKind.SKILL, skill.name, MONTH_S)
-            last_run = as_document(last.items[0]) if last.items else None
+            last_run = summary_document(last.items[0]) if last.items else None
             usable = self.can_run(skill)
             at_hand = usable and bool(self.context.settings[SKILLS_WATCH])
             more = {"usable": usable, "at_hand": at_hand, "last_run": last_run, "runs_30d": count}
@@ -84,6 +100,12 @@ class AssistantSkills:
     def why(self, name: str, path: str) -> tuple[ActivationCheck, ...]:
         """Return the four questions about a skill and a file; raises UnknownAssistantError."""
         return activation(self.get(name), path)
+
+    def describe(self, name: str, file: str = "") -> Mapping[str, Any]:
+        """Return the instructions of a skill, and the four questions; without a file, two have no answer."""
+        skill = self.get(name)
+        path = path_below(self.context.settings[SKILLS_WATCH] or (), file) if file else ""
+        return {"body": skill.body, "checks": questions(skill, path)}
 
     def which(self, path: str) -> tuple[AssistantSkill, ...]:
         """Return the skills that act on a file, in their order."""
@@ -116,6 +138,41 @@ class AssistantSkills:
         `place` is where it looks; without one, it is found from the files of the request. `chain` are the skills
         that led to this one: none of them is invoked again.
         """
+        look = await self._prepare(name, request, place, chain)
+        run = await self.context.runs().execute(
+            look.order, look.work, watch=request.watch, on_end=request.on_end or look.note
+        )
+        found = look.found()
+        await self._invoke(look.invoked(), replace(request, parent_run_id=run.id, on_end=None), look.place, look.chain)
+        return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+
+    async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
+        """Start a skill and return at once; what it invokes follows its end. Raises like `run`.
+
+        With `dry_run`, return what would be run, which is neither executed nor recorded.
+        """
+        look = await self._prepare(name, request, None, ())
+        if dry_run:
+            planned = new_run(replace(look.order, dry_run=True), RunStatus.SKIPPED, self.context.clock.now())
+            return replace(planned, reason="a dry run: this would have been run")
+        running = await self.context.runs().start(look.order, look.work, on_end=request.on_end or look.note)
+        self._following.add(task := asyncio.create_task(self._follow(running, look, request)))
+        task.add_done_callback(self._following.discard)
+        return running
+
+    async def _follow(self, running: ActiveRun, look: "_Look", request: AssistantRequest) -> None:
+        run = await running.wait()
+        await self._invoke(look.invoked(), replace(request, parent_run_id=run.id, on_end=None), look.place, look.chain)
+
+    async def aclose(self) -> None:
+        """Start nothing that runs invoke any more."""
+        for task in (following := list(self._following)):
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+
+    async def _prepare(
+        self, name: str, request: AssistantRequest, place: SkillPlace | None, chain: tuple[str, ...]
+    ) -> "_Look":
         skill = self._usable(name)
         place = place or await self._place(name, request)
         found, invoked = SkillResultRecord("", skill.name, str(place.root)), list[Invocation]()
@@ -153,9 +210,7 @@ class AssistantSkills:
         def note(run: Run) -> None:
             self._note(run, request, found)
 
-        run = await self.context.runs().execute(order, work, watch=request.watch, on_end=request.on_end or note)
-        await self._invoke(invoked, replace(request, parent_run_id=run.id, on_end=None), place, (*chain, name))
-        return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+        return _Look(order, work, note, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
@@ -206,11 +261,11 @@ class AssistantSkills:
                 f"the skill {name} cannot be run: {skill.file}:{mistakes}", hint="correct the file"
             )
         if skill.definition is None or not skill.definition.enabled:
-            raise AssistantUnusableError(
+            raise AssistantDisabledError(
                 f"the skill {name} is switched off", hint=f"write enabled: true in {skill.file}"
             )
         if not self.can_run(skill):
-            raise AssistantUnusableError(f"the skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
+            raise NoModelError(f"the skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
         return skill
 
     def can_run(self, skill: AssistantSkill) -> bool:

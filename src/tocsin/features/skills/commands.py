@@ -16,6 +16,7 @@ from tocsin.features.skills.model import (
     Skill,
     UnknownSkillError,
 )
+from tocsin.features.skills.records import all_records, record_named, record_of
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
@@ -99,11 +100,11 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _documents(program: Program, path: str | None = None) -> list[dict[str, Any]]:
     async def work(skills: Skills) -> list[dict[str, Any]]:
-        every = list(await skills.documents())
+        every = await all_records(skills)
         if path is None:
             return every
         named = [record for record in every if record["name"] == path]
-        return named or [await skills.document(skill) for skill in _read(skills, path)]
+        return named or [await record_of(skills, skill) for skill in _read(skills, path)]
 
     return program.run(work)
 
@@ -160,9 +161,7 @@ def _place(problem: dict[str, Any]) -> str:
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: Skills) -> tuple[dict[str, Any], State]:
-        named = [record for record in await skills.documents() if record["name"] == arguments.name]
-        found = named[0] if named else await skills.document(skills.get(readable(arguments.name)))
-        return found, await skills.sandbox_state()
+        return await record_named(skills, readable(arguments.name)), await skills.sandbox_state()
 
     skill, state = program.run(work)
     confined = {"level": str(state.level), "reason": state.reason}
@@ -250,7 +249,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
 
 async def _assistants(skills: Skills) -> frozenset[str]:
     """Return the names of the skills that have instructions for the assistant and no program."""
-    return frozenset(record["name"] for record in await skills.documents() if record["kind"] == str(Kind.ASSISTANT))
+    return frozenset(record["name"] for record in await all_records(skills) if record["kind"] == str(Kind.ASSISTANT))
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

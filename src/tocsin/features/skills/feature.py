@@ -17,6 +17,7 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.skills.checks:check_skills", at_start=True),),
     subsystems={"skills": "tocsin.features.skills.opening:subsystem_of"},
     on_start="tocsin.features.skills.opening:tell_sandbox",
+    dashboard_routes="tocsin.features.skills.routes:skill_operations",
     provides={
         "list_skills": "tocsin.features.skills.opening:list_skills_of",
         "run_skill": "tocsin.features.skills.opening:run_skill_of",

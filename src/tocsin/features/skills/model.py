@@ -26,6 +26,23 @@ class InvalidSkillError(ConfigError):
     """The manifest of a skill has mistakes; nothing was started."""
 
 
+class SkillDisabledError(TocsinError):
+    """A skill is switched off."""
+
+    code = "disabled"
+
+
+class DependencyMissingError(TocsinError):
+    """Programs that a skill needs are not there."""
+
+    code = "dependency-missing"
+
+    def __init__(self, name: str, missing: Sequence[str]) -> None:
+        programs = ", ".join(missing)
+        super().__init__(f"the skill {name} needs what is not installed: {programs}", hint="install it for all users")
+        self.missing = tuple(missing)
+
+
 class Kind(StrEnum):
     """Who uses a skill."""
 

@@ -45,7 +45,13 @@ def open_skills(context: FeatureContext) -> Skills:
         environment=context.environment(),
         secrets=context.secrets(),
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
-        can=SkillAbilities(context.can.reveal_secrets, context.can.list_assistants, context.can.run_assistant),
+        can=SkillAbilities(
+            context.can.reveal_secrets,
+            context.can.list_assistants,
+            context.can.run_assistant,
+            context.can.start_assistant,
+            context.can.describe_assistant,
+        ),
     )
 
 

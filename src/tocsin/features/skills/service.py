@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.context import ListAssistants, RevealSecrets, RunAssistant
+from tocsin.features.context import DescribeAssistant, ListAssistants, RevealSecrets, RunAssistant, StartAssistant
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import (
     MANIFEST,
@@ -20,11 +20,9 @@ from tocsin.features.skills.model import (
     Dependency,
     ExecutionMode,
     InvalidSkillError,
-    Kind,
     Manifest,
     Permission,
     Skill,
-    SkillProblem,
     UnknownSkillError,
     kept_call,
 )
@@ -33,8 +31,7 @@ from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.document import as_document
-from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import Command, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
 from tocsin.runs.service import Runs
 
@@ -79,6 +76,10 @@ async def _no_assistants() -> Sequence[Mapping[str, Any]]:
     return ()
 
 
+async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
+    return {"body": None, "checks": []}
+
+
 @dataclass(frozen=True, slots=True)
 class SkillAbilities:
     """What skills need of other features; `vault_secrets` is called for skills with the permission `vault` alone."""
@@ -86,6 +87,8 @@ class SkillAbilities:
     vault_secrets: RevealSecrets = _no_secrets
     list_assistants: ListAssistants = _no_assistants
     run_assistant: RunAssistant | None = None
+    start_assistant: StartAssistant | None = None
+    describe_assistant: DescribeAssistant = _no_description
 
 
 class Skills:
@@ -121,6 +124,22 @@ class Skills:
     def list(self) -> tuple[Skill, ...]:
         """Return all skills by name, invalid ones included."""
         return self._folder.all()
+
+    async def last_run(self, name: str) -> tuple[Run | None, int]:
+        """Return the newest run of a skill, and how many it had in 30 days."""
+        last = await self._runs.search(RunKind.SKILL, name, limit=1)
+        return next(iter(last.items), None), await self._runs.count_recent(RunKind.SKILL, name, _MONTH_S)
+
+    async def plan(self, name: str, call: SkillRequest) -> Run:
+        """Return what `start` would run, which is neither executed nor recorded; raises as it does."""
+        skill, redact = self._runnable(name), Redactor(self._secrets)
+        _timeout_s(skill.manifest, call) if skill.manifest else None
+        params = {"mode": str(call.mode), "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args]}
+        order = RunSpec(RunKind.SKILL, name, name, call.trigger, call.actor, params=params, dry_run=True)
+        shown = redact(skill.manifest.command if skill.manifest else "")
+        output = RunOutput(len(shown.encode()), len(shown.splitlines()), tail=shown)
+        run = new_run(order, RunStatus.SKIPPED, self._runs.now())
+        return replace(run, reason="a dry run: this would have been run", output=output)
 
     def get(self, name: str) -> Skill:
         """Return one skill, valid or not; raises UnknownSkillError."""
@@ -197,44 +216,6 @@ class Skills:
         return await self._runs.start(
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )
-
-    async def documents(self) -> Sequence[dict[str, Any]]:
-        """Return the records of all skills by name, also of those for the assistant that other features bring."""
-        assistants = {str(record["name"]): dict(record) for record in await self.can.list_assistants()}
-        own = {skill.name: await self.document(skill) for skill in self.list()}
-        # One with both files is one skill: what runs is the program.
-        both = {name: assistants[name] | record for name, record in own.items() if name in assistants}
-        programs = {name: record for name, record in both.items() if record["kind"] == str(Kind.RUNNABLE)}
-        every = own | assistants | programs
-        return [every[name] for name in sorted(every)]
-
-    async def document(self, skill: Skill) -> dict[str, Any]:
-        """Return the record of a skill."""
-        manifest = skill.manifest
-        last = await self._runs.search(RunKind.SKILL, skill.name, limit=1)
-        return {
-            "name": skill.name,
-            "kind": str(skill.kind),
-            "description": skill.description,
-            "enabled": skill.definition.enabled if skill.definition else True,
-            "permissions": list(map(str, manifest.permissions)) if manifest else [],
-            "vault": list(manifest.vault) if manifest and manifest.vault is not None else None,
-            "dependencies": [
-                {"name": d.name, "found": d.found, "path": d.path or None} for d in await self.dependencies(skill)
-            ],
-            "command": manifest.command if manifest else None,
-            "timeout_seconds": manifest.timeout_s if manifest else None,
-            "runnable": skill.runnable,
-            "valid": skill.valid,
-            "errors": [_problem_document(error) for error in skill.errors],
-            "warnings": [doubt._asdict() for doubt in await self.doubts(skill)],
-            "hints": [_problem_document(hint) for hint in skill.hints],
-            "built_in": False,
-            "path": str(skill.path),
-            "file": str(skill.file),
-            "last_run": as_document(last.items[0]) if last.items else None,
-            "runs_30d": await self._runs.count_recent(RunKind.SKILL, skill.name, _MONTH_S),
-        }
 
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
@@ -331,10 +312,6 @@ class Skills:
             "duration_ms": run.duration_ms,
         }
         self._audit.record(SKILL_RUN, f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
-
-
-def _problem_document(problem: SkillProblem) -> dict[str, object]:
-    return {"file": str(problem.file), **problem.problem.as_dict()}
 
 
 def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:

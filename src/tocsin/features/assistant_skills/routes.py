@@ -1,0 +1,65 @@
+"""The operation on what a run of an assistant skill proposed."""
+
+from typing import Any
+
+from pydantic import Field
+
+from tocsin.delivery.document import timestamp
+from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.rest.callers import CallerOf
+from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+
+
+class ApplyPatch(RequestModel):
+    """How to write the changes of a run."""
+
+    dry_run: bool = Field(default=False, description="Only show the patch.")
+
+
+class AppliedPatch(ResponseModel):
+    """What a run proposed, and what was written."""
+
+    run_id: str
+    skill: str
+    folder: str
+    findings: list[dict[str, Any]]
+    patch: str = Field(description="A unified diff.")
+    written: list[str] = Field(description="The files that were written now.")
+    applied_at: Time | None
+
+
+class AssistantRoutes:
+    """The operation on what a run of an assistant skill proposed."""
+
+    def __init__(self, skills: AssistantSkills) -> None:
+        self._skills = skills
+
+    @operation(
+        "POST",
+        "/api/runs/{run_id}/apply",
+        scope="run",
+        extension=True,
+        problems=("not-found", "conflict", "validation-failed"),
+        answer=AppliedPatch,
+    )
+    async def apply_run(self, run_id: str, caller: CallerOf, body: ApplyPatch | None = None) -> Any:
+        """Write the changes that a run of an assistant skill proposed, all or none."""
+        shown = body is not None and body.dry_run
+        if not shown:
+            await self._skills.apply(run_id, source=caller.source)
+        found = await self._skills.results.get(run_id)
+        return {
+            "run_id": found.run_id,
+            "skill": found.skill,
+            "folder": found.folder,
+            "findings": [finding.document() for finding in found.findings],
+            "patch": found.patch,
+            "written": [] if shown else [change.path for change in found.changes],
+            "applied_at": timestamp(found.applied_at),
+        }
+
+
+def assistant_operations(skills: AssistantSkills) -> Operations:
+    """Return the operation."""
+    return Operations("skills", AssistantRoutes(skills))

@@ -1,0 +1,89 @@
+"""The operations on skills."""
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import JSONResponse
+
+from tocsin.features.skills.model import DependencyMissingError, Kind
+from tocsin.features.skills.records import all_records, detail_of
+from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
+from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.starting import begin
+from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.problems import HttpProblemError
+from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.runs.document import as_document
+from tocsin.runs.model import Run, RunTrigger
+
+
+class SkillRoutes:
+    """The operations on skills."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+
+    @operation("GET", "/api/skills", problems=("validation-failed",), answer=Page[SkillRecord])
+    async def list_skills(
+        self,
+        paging: PagingOf,
+        q: Annotated[str, Query(max_length=200, description="Only with this in name or description.")] = "",
+        kind: Annotated[Kind | None, Query(description="Only programs, or only those for the assistant.")] = None,
+        enabled: Annotated[bool | None, Query(description="Only those that are switched on, or off.")] = None,
+    ) -> Any:
+        """List the skills by name: programs, and instructions for the assistant."""
+        found = [
+            record
+            for record in await all_records(self._skills)
+            if any(q.casefold() in record[name].casefold() for name in ("name", "description"))
+            and kind in {None, Kind(record["kind"])}
+            and enabled in {None, record["enabled"]}
+        ]
+        page, following = paging.cut(found, lambda record: str(record["name"]))
+        return paging.page(page, following, len(found))
+
+    @operation("GET", "/api/skills/{name}", problems=("not-found", "validation-failed"), answer=SkillDetail)
+    async def get_skill(
+        self,
+        name: str,
+        file: Annotated[str, Query(max_length=4096, description="Whether it acts on this file.")] = "",
+    ) -> Any:
+        """Return one skill, with its instructions and the questions whether it acts on `file`."""
+        return await detail_of(self._skills, name, file)
+
+    @operation(
+        "POST",
+        "/api/skills/{name}/run",
+        scope="run",
+        once=True,
+        problems=("not-found", "dependency-missing", "disabled", "validation-failed"),
+        status=202,
+        answer=RunRecord,
+        responses=RUN_STARTED,
+    )
+    async def run_skill(self, request: Request, name: str, caller: CallerOf, body: RunSkillNow | None = None) -> Any:
+        """Run a skill, in the sandbox unless `mode` says otherwise; with `dry_run`, tell what would run."""
+        wish = body or RunSkillNow()
+        call = SkillRequest(
+            wish.mode,
+            RunTrigger.API,
+            caller.source,
+            actor_of(caller),
+            tuple(wish.args),
+            wish.input,
+            wish.timeout_seconds,
+        )
+        try:
+            begun = await begin(self._skills, name, call, dry_run=wish.dry_run)
+        except DependencyMissingError as error:
+            facts = {"missing": list(error.missing)}
+            raise HttpProblemError("dependency-missing", f"{error.sentence()}.", facts=facts) from None
+        return JSONResponse(as_document(begun)) if isinstance(begun, Run) else await answer_run(request, begun)
+
+
+def skill_operations(skills: Skills) -> Operations:
+    """Return the operations."""
+    return Operations("skills", SkillRoutes(skills))
