@@ -163,7 +163,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     from tocsin.assembly.dashboard import dashboard_of
     from tocsin.assembly.live import event_hub
-    from tocsin.core.config.security import check_dashboard_bind, missing_dashboard_login
+    from tocsin.core.config.security import check_dashboard_bind, dashboard_tls, missing_dashboard_login
     from tocsin.web.http.serving import Service
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
@@ -180,6 +180,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
         DASHBOARD_PORT.name,
         lambda draining: dashboard_of(app, draining, live=hub),
         app.settings[TRUSTED_PROXIES],
+        tls=dashboard_tls(app.settings),
     )
     return hub, service
 
