@@ -1,4 +1,4 @@
-"""One browser for all tests of the dashboard, and pages that fail the test when something is wrong in them."""
+"""A browser for the tests of the dashboard, and pages that fail the test when something is wrong in them."""
 
 import json
 import shutil
@@ -24,9 +24,11 @@ NOT_YET = tuple(
 expect.set_options(timeout=PATIENCE_S * 1000)
 
 
-@pytest.fixture(scope="session")
+# Of a module and not of the session: as long as Playwright is there, its loop runs in the thread of the tests, and
+# none of another module can have one. So no test beside these is asynchronous.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Start the system's Chromium once."""
+    """Start the system's Chromium."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert program, "there is no Chromium; `sh tools/bootstrap.sh dev` installs it"
     with sync_playwright() as playwright:

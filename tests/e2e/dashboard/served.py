@@ -42,16 +42,17 @@ class ServedDashboard:
 
 @contextmanager
 def serve_dashboard(
-    data_dir: Path, env: Mapping[str, str] | None = None, *, page: Path | None = None
+    data_dir: Path, env: Mapping[str, str] | None = None, *, page: Path | None = None, port: int | None = None
 ) -> Iterator[ServedDashboard]:
     """Serve the dashboard of a data directory; `page` is one more page, at `#/parts`, for tests of parts."""
+    at = port or free_port()
     served: list[ServedDashboard] = []
     stop = threading.Event()
     broken: list[Exception] = []
 
     def thread() -> None:
         try:
-            asyncio.run(_serve(data_dir, env or {}, page, served.append, stop))
+            asyncio.run(_serve(data_dir, env or {}, page, at, served.append, stop))
         except Exception as error:  # noqa: BLE001  # the test tells it
             broken.append(error)
 
@@ -73,6 +74,7 @@ async def _serve(
     data_dir: Path,
     env: Mapping[str, str],
     page: Path | None,
+    port: int,
     ready: Callable[[ServedDashboard], None],
     stop: threading.Event,
 ) -> None:
@@ -81,7 +83,6 @@ async def _serve(
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(settings, installed, ScriptedTransport))
         hub = event_hub(app)
-        port = free_port()
         site = dashboard_of(app, lambda: False, live=hub)
         if page:
             site = _with_page(site, page, data_dir / "ui")

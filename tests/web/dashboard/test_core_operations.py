@@ -211,3 +211,17 @@ async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(who
     refused = await whole.post(f"/api/runs/{run.id}/cancel")
     assert (refused.status, refused.json()["code"]) == (409, "invalid-transition")
     assert (await whole.get("/api/runs/nothing")).status == 404
+
+
+async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_for(whole, program):
+    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.recorder import command
+
+    script = "seq 2500; printf '\\033[31mred\\033[0m\\n'"
+    order = RunSpec(RunKind.SKILL, "s", "s", RunTrigger.API, "admin")
+    run = await program.runs().execute(order, command(Command(("/bin/sh", "-c", script), {})))
+    text = (await whole.get(f"/api/runs/{run.id}", Accept="text/plain")).body.decode()
+    lines = [line.split(" ", 2)[2] for line in text.splitlines()]
+    assert lines == [*(str(n) for n in range(1, 2501)), "red"]
+    coloured = (await whole.get(f"/api/runs/{run.id}?ansi=true", Accept="text/plain")).body.decode()
+    assert coloured.endswith("stdout \033[31mred\033[0m\n")

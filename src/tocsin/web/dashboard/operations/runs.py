@@ -1,6 +1,6 @@
 """Operations on runs: what was executed, by whatever kind of thing."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
@@ -16,8 +16,8 @@ from tocsin.rest.preferences import answer_run
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import as_document, log_document, summary_document
-from tocsin.runs.log_file import MAX_LINES
-from tocsin.runs.model import RunKind, RunStatus
+from tocsin.runs.log_file import MAX_LINES, plain
+from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
 from tocsin.runs.service import Runs
 
 TAIL_LINES = 200
@@ -79,7 +79,9 @@ class RunRoutes:
         run = await self._runs().get(await self._runs().whole_id(run_id))
         if _wants_text(request):
             headers = {"Content-Disposition": f'attachment; filename="{run.id}.log"'}
-            return StreamingResponse(_text_of(self._runs(), run.id, stream), media_type="text/plain", headers=headers)
+            return StreamingResponse(
+                _text_of(self._runs(), run, stream, ansi=ansi), media_type="text/plain", headers=headers
+            )
         document: dict[str, Any] = {**as_document(run), "log": None}
         if log != "none":
             tail = TAIL_LINES if log == "tail" and from_line == 1 else 0
@@ -157,12 +159,24 @@ def _wants_text(request: Request) -> bool:
     return "text/plain" in accepted and "application/json" not in accepted
 
 
-async def _text_of(runs: Runs, run_id: str, stream: str) -> AsyncIterator[str]:
-    """Yield the whole log, a page of lines at a time."""
-    start = 1
-    while True:
-        page = await runs.log(run_id, start, stream)
-        yield "".join(f"{timestamp(line.ts)} {line.stream} {line.text}\n" for line in page.lines)
-        if len(page.lines) < MAX_LINES:
-            return
-        start = page.next_line
+async def _text_of(runs: Runs, run: Run, stream: str, *, ansi: bool) -> AsyncIterator[str]:
+    """Yield the whole log in pieces; of a run that goes on, what there is now."""
+    if run.status not in TERMINAL:
+        start, lines = 1, (await runs.log(run.id, 1, stream, ansi=ansi)).lines
+        while lines:
+            yield _as_text(lines)
+            start = lines[-1].n + 1
+            lines = (await runs.log(run.id, start, stream, ansi=ansi)).lines
+        return
+    piece: list[Line] = []
+    async for line in runs.follow(run.id):  # reads the file once, where pages begin at its start again
+        if stream in {"", line.stream}:
+            piece.append(line)
+        if len(piece) == MAX_LINES:
+            yield _as_text(piece if ansi else plain(piece))
+            piece = []
+    yield _as_text(piece if ansi else plain(piece))
+
+
+def _as_text(lines: Iterable[Line]) -> str:
+    return "".join(f"{timestamp(line.ts)} {line.stream} {line.text}\n" for line in lines)

@@ -10,6 +10,7 @@
  * @typedef {object} Reading
  * @property {string} [lastId]  Where to go on.
  * @property {(event: ServerEvent) => void} onEvent
+ * @property {(id: string) => void} [onId]  Where to go on, also where no event came with it.
  * @property {(retryMs: number) => void} [onRetry]  The server says how long to wait before the next try.
  * @property {() => void} [onOpen]
  * @property {AbortSignal} signal
@@ -69,7 +70,7 @@ export async function readEvents(path, reading) {
 }
 
 /**
- * @param {Pick<Reading, "onEvent" | "onRetry" | "lastId">} reading
+ * @param {Pick<Reading, "onEvent" | "onId" | "onRetry" | "lastId">} reading
  * @returns {(text: string) => void}  Takes the text piece by piece, cut anywhere.
  */
 export function eventParser(reading) {
@@ -81,6 +82,7 @@ export function eventParser(reading) {
   /** @param {string} line */
   function takeLine(line) {
     if (line === "") {
+      reading.onId?.(id);
       if (data.length) reading.onEvent({ type: type || "message", id, data: valueOf(data.join("\n")) });
       type = "";
       data = [];

@@ -105,12 +105,11 @@ async function readOnce() {
         const wasDown = liveness.get().state === "retrying";
         setLiveness({ state: "live", since: Date.now() });
         if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
+        if (wasDown) void refreshStatus(); // it has no number, so that nobody tells it again
         retryMs = FIRST_RETRY_MS;
       },
-      onEvent(event) {
-        if (event.id) lastId = event.id;
-        spread(event);
-      },
+      onEvent: spread,
+      onId: (id) => (lastId = id),
       onRetry: (ms) => (retryMs = Math.min(Math.max(ms, 250), LAST_RETRY_MS)),
     });
   } catch (error) {

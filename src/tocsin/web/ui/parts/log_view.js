@@ -159,7 +159,7 @@ function scrollTo(box, field, top) {
 function watchSize(box, field, redraw) {
   if (!box) return undefined;
   const probe = document.createElement("span");
-  probe.className = "log__text visually-hidden";
+  probe.className = "log__probe";
   probe.textContent = "0".repeat(100);
   const measure = () => {
     box.append(probe);
