@@ -49,3 +49,21 @@ export function withRecord(data, record, key) {
 export function withoutRecord(data, value, key) {
   return { ...data, items: data.items.filter((item) => item[key] !== value) };
 }
+
+/**
+ * Read every page of a list that a page needs as a whole, such as one that is chosen from.
+ * @param {string} path
+ * @param {import("../lib/api.js").CallOptions["query"]} [query]
+ * @param {import("../lib/api.js").CallOptions} [options]
+ * @returns {Promise<any[]>}
+ */
+export async function allPages(path, query, options) {
+  const found = [];
+  let cursor = undefined;
+  do {
+    const next = /** @type {List<any>} */ (await api.get(path, { ...query, limit: 200, cursor }, options));
+    found.push(...next.items);
+    cursor = next.next_cursor ?? undefined;
+  } while (cursor);
+  return found;
+}

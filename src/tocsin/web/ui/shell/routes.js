@@ -48,7 +48,7 @@ const DETAILS = [
   ["/cron/:id/edit", "cron_edit"],
   ["/workflows/:name", "workflow"],
   ["/runs/:id", "run"],
-  ["/ssh/:name", "ssh"],
+  ["/ssh/:name", "ssh_host"],
   ["/jobs/:id", "job"],
   ["/deliveries/:id", "delivery"],
   ["/chat/:id", "chat"],

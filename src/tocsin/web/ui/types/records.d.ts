@@ -73,9 +73,13 @@ export interface Profile {
 }
 export interface Host {
   name: string; hostname: string; port: number; user: string; groups: string[]; tags: string[]; description: string;
-  jump_host: string | null; identity: { kind: "agent" | "key" | "vault" | "password"; ref: string };
-  host_key: { status: "trusted" | "unknown" | "changed"; fingerprint: string }; source: "file" | "ssh_config";
+  jump_host: string | null; identity: { kind: "agent" | "key" | "vault" | "password"; ref: string | null };
+  host_key: { status: "trusted" | "unknown" | "changed"; fingerprint: string | null }; source: "file" | "ssh_config";
   enabled: boolean; status: "up" | "degraded" | "down" | "unknown"; last_checked_at: Time | null;
+}
+export interface HostHealth {
+  host: string; status: Host["status"]; ping: { ok: boolean; method: string | null; rtt_ms: number | null; error: string | null };
+  ssh: { ok: boolean; latency_ms: number | null; error: string | null }; host_key: Host["host_key"]; checked_at: Time;
 }
 export interface YamlProblem {
   line?: number; column?: number; key?: string; pointer?: string; code: string; detail: string; suggestion?: string;
