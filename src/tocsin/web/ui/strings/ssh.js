@@ -1,4 +1,5 @@
-import { counted } from "../lib/format.js";
+/** @param {number} count @param {string} one */
+const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
 export const SSH = {
   title: "SSH",
@@ -55,12 +56,12 @@ export const SSH_RUN = {
   output: "Send the result to",
   outputHint: "A channel and target such as telegram:123, or the name of a profile.",
   /** @param {number} count */
-  would: (count) => `Nothing ran. This would run on ${counted(count, "host")}:`,
+  would: (count) => `Nothing ran. This would run on ${many(count, "host")}:`,
   what: "Their shell would get:",
   /** @param {number} count */
-  sure: (count) => `Run this on ${counted(count, "host")}?`,
+  sure: (count) => `Run this on ${many(count, "host")}?`,
   /** @param {number} count */
-  runOn: (count) => `Run on ${counted(count, "host")}`,
+  runOn: (count) => `Run on ${many(count, "host")}`,
   clear: "Choose none",
 };
 
@@ -77,7 +78,7 @@ export const SSH_GRID = {
   /** @param {number} code */
   exit: (code) => `exit ${code}`,
   /** @param {number} hidden */
-  earlier: (hidden) => `${counted(hidden, "earlier line")} in the whole run`,
+  earlier: (hidden) => `${many(hidden, "earlier line")} in the whole run`,
   /** @param {number} left */
   more: (left) => `Show ${left} more`,
 };

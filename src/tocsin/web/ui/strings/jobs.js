@@ -1,0 +1,135 @@
+/** @param {number} count @param {string} one */
+const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+
+export const JOBS = {
+  title: "Jobs",
+  note: "Work with a state, each with a git branch of its own where it has a repository.",
+  new: "New job",
+  empty: "No job yet. A job is a task with a state; with a repository it gets a branch and a work tree.",
+  command: "tocsin jobs create 'Fix the login' --repo PATH",
+  list: "List",
+  board: "Board",
+  state: "State",
+  anyState: "Every state",
+  label: "Label",
+  anyLabel: "Every label",
+  name: "Job",
+  priority: "Priority",
+  priorities: /** @type {Record<string, string>} */ ({ low: "Low", normal: "Normal", high: "High" }),
+  branch: "Branch",
+  change: "Change",
+  created: "Created",
+  start: "Start",
+  complete: "Complete",
+  delete: "Delete",
+  none: "None",
+  back: "Jobs",
+  /** @param {number} count */
+  ahead: (count) => `${count} ahead`,
+  /** @param {number} count */
+  behind: (count) => `${count} behind`,
+  /** @param {{files: number, insertions: number, deletions: number}} stat */
+  stat: (stat) => `${many(stat.files, "file")}, ${stat.insertions} added, ${stat.deletions} removed`,
+  /** @param {string} title */
+  started: (title) => `${title} has started.`,
+  /** @param {string} title */
+  made: (title) => `${title} was created.`,
+  /** @param {string} title @param {string} word */
+  ended: (title, word) => `${title}: ${word}.`,
+  /** @param {string} title */
+  deleted: (title) => `${title} was deleted.`,
+};
+
+export const JOB_FORM = {
+  title: "New job",
+  save: "Create",
+  name: "Title",
+  description: "Description",
+  what: "Starting it",
+  works: /** @type {[string, string][]} */ ([["", "makes a place for people to work"], ["command", "runs a command"], ["skill", "runs an assistant skill"]]),
+  command: "Command",
+  commandHint: "The shell runs it in the work tree of the job.",
+  skill: "Skill",
+  repo: "Repository",
+  repoHint: "A path, in full or below one of JOB_REPOSITORIES. Without it the job has no branch.",
+  base: "Base branch",
+  baseHint: "Where its branch begins; the one the repository is on, if left empty.",
+  branch: "Branch",
+  branchHint: "Named after the job, if left empty.",
+  create: "Make the branch",
+  priority: "Priority",
+  labels: "Labels",
+};
+
+export const JOB_PAGE = {
+  job: "Job",
+  branch: "Branch",
+  patch: "Changes",
+  log: "Output",
+  description: "Description",
+  repo: "Repository",
+  tree: "Work tree",
+  noTree: "Made when the job starts",
+  created: "Created",
+  /** @param {string} who */
+  by: (who) => `by ${who}`,
+  started: "Started",
+  ended: "Ended",
+  labels: "Labels",
+  result: "Result",
+  progress: "Progress",
+  noBranch: "This job has no branch: it was created without a repository.",
+  noLog: "No output: the job ran no command.",
+  run: "The whole run",
+  distance: "Against its base",
+  base: "Base",
+  head: "Newest commit",
+  merged: "Merged",
+  mergedYes: "The base has all of its commits",
+  mergedNo: "not yet",
+  dirty: "Not committed",
+  dirtyYes: "The work tree has changes that are in no commit.",
+  dirtyNo: "nothing",
+  commits: "Commits",
+  noCommits: "It has no commit that its base has not.",
+  subject: "Commit",
+  author: "Author",
+  sha: "ID",
+  when: "When",
+  files: "Files",
+  file: "File",
+  added: "Added",
+  removed: "Removed",
+  binary: "binary",
+  truncated: "These are only the first 512 KiB; the whole is in the branch.",
+  reading: "Reading the changes …",
+};
+
+export const JOB_END = {
+  /** @param {string} title */
+  title: (title) => `Complete ${title}?`,
+  running: "What its run still does is ended.",
+  outcome: "How it ended",
+  outcomes: /** @type {[string, string][]} */ ([["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"]]),
+  summary: "Summary",
+  code: "Exit code",
+  save: "Complete",
+  /** @param {string} title */
+  cancelTitle: (title) => `Cancel ${title}?`,
+  cancelText: "It will not start any more. Its branch stays until you delete the job.",
+  cancelAction: "Cancel the job",
+};
+
+export const JOB_DELETE = {
+  /** @param {string} title */
+  title: (title) => `Delete ${title}?`,
+  text: "The job and its work tree are deleted. This cannot be taken back.",
+  /** @param {string} branch */
+  branch: (branch) => `Delete its branch ${branch}, too`,
+  force: "Even if changes are lost",
+  /** @param {number} count @param {string} base */
+  unmerged: (count, base) => `${many(count, "commit")} of its branch ${count === 1 ? "is" : "are"} not in ${base}.`,
+  dirty: "Its work tree has changes that are in no commit.",
+  clean: "Its base has everything that its branch has.",
+  action: "Delete",
+};
