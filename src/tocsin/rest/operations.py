@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 Handler = Callable[..., Any]
 _MARK = "_operation"
 # What every operation may answer that is not public, and every one that has a body.
-_OF_ALL = ("rate-limited", "internal-error", "not-ready")
-_USUAL = ("unauthenticated", "forbidden", *_OF_ALL)
+_OF_ALL = ("validation-failed", "rate-limited", "internal-error", "not-ready")
+_USUAL = ("unauthenticated", "invalid-credentials", "forbidden", *_OF_ALL)
 _OF_CHANGES = ("cross-site-request", "invalid-request", "payload-too-large", "unsupported-media-type")
 
 
@@ -84,8 +84,8 @@ class Operation(APIRoute):
         return self._known_parameters
 
     async def _check_body(self, request: StrictRequest) -> None:
-        raw = await request.body()
-        if not raw:
+        # RFC 9110, section 9.3.1: the body of a GET means nothing.
+        if request.method == "GET" or not await request.body():
             return
         kind = media_type(request)
         if kind not in self.media:

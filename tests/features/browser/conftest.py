@@ -97,6 +97,14 @@ class Site:
         return (await self.look(name)).status
 
 
+def write_program(folder: Path) -> Path:
+    """Write the program into a folder, where it tells what it does and reads how to behave."""
+    program = folder / "chromium"
+    program.write_text(_PROGRAM.format(python=sys.executable, folder=str(folder)))
+    program.chmod(0o755)
+    return program
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     made = tmp_path / "machine"
@@ -110,9 +118,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 async def site(tmp_path: Path, folder: Path) -> AsyncIterator[Site]:
-    program = folder / "chromium"
-    program.write_text(_PROGRAM.format(python=sys.executable, folder=str(folder)))
-    program.chmod(0o755)
+    program = write_program(folder)
     data_dir, clock = tmp_path / "data", FakeClock()
     data_dir.mkdir()
     async with open_feature(FEATURE, data_dir, {"PATH": str(folder)}, clock=clock) as bench:

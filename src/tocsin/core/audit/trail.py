@@ -3,15 +3,25 @@
 import logging
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.log import AuditError, AuditLog
 
 log = logging.getLogger(__name__)
 
-# Who calls, while a request of the dashboard is worked on: its entries say so.
-CALLER_FACTS: ContextVar[Mapping[str, object]] = ContextVar("CALLER_FACTS", default={})  # noqa: B039  # never changed
 OnRecord = Callable[[AuditAction, Mapping[str, object]], None]
+
+
+class AuditedCaller(NamedTuple):
+    """Who makes a request: entries of this source say so, not those of what the request starts."""
+
+    source: str
+    facts: Mapping[str, object]
+
+
+# Who calls, while a request of the dashboard is worked on.
+AUDITED_CALLER: ContextVar[AuditedCaller | None] = ContextVar("AUDITED_CALLER", default=None)
 
 
 class AuditTrail:
@@ -28,8 +38,9 @@ class AuditTrail:
 
     def record(self, action: AuditAction, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
         """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
-        if facts := CALLER_FACTS.get():
-            metadata = {**facts, **metadata}
+        caller = AUDITED_CALLER.get()
+        if caller is not None and caller.source == source:
+            metadata = {**caller.facts, **metadata}
         for observer in self._observers:
             observer(action, metadata)
         try:

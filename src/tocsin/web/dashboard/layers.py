@@ -1,14 +1,14 @@
 """Plain ASGI layers of the dashboard that the gateway has no use for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import Token
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tocsin.core.audit.trail import CALLER_FACTS
-from tocsin.rest.callers import facts_of
+from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
+from tocsin.rest.callers import DASHBOARD, facts_of
 from tocsin.web.http.asgi import read_body
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -77,11 +77,11 @@ class CallerFacts:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        token: Token[Mapping[str, object]] = CALLER_FACTS.set(facts_of(scope))
+        token: Token[AuditedCaller | None] = AUDITED_CALLER.set(AuditedCaller(DASHBOARD.name, facts_of(scope)))
         try:
             await self._app(scope, receive, send)
         finally:
-            CALLER_FACTS.reset(token)
+            AUDITED_CALLER.reset(token)
 
 
 class HeadAndOptions:

@@ -1,0 +1,201 @@
+"""By operation, a request that succeeds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.web.dashboard.contract.world import MESSAGE, PASSWORD
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A request that succeeds, and what it leaves in the audit log."""
+
+    made: str = ""  # what the path, or `{made}` elsewhere, names; made anew for each request
+    body: Any = None
+    query: str = ""
+    status: int = 200
+    recorded: bool | None = None  # whether it is recorded once; None: each change is
+    streams: bool = False
+    media: str = "application/json"
+
+
+LOGIN = {"username": "anna", "password": PASSWORD}
+GREET = "name: greet\nsteps:\n  - {name: say, type: shell, command: echo hello}\n"
+JOB = {"name": "nightly", "schedule": "30 2 * * *", "command": "true", "tags": ["night"]}
+
+EXAMPLES: dict[str, Example] = {
+    "GET /health": Example(),
+    "GET /api/health": Example(),
+    "GET /api/openapi.json": Example(),
+    "GET /api/status": Example(query="refresh=true"),
+    "POST /login": Example(body=LOGIN),
+    "POST /logout": Example(status=204, recorded=False),
+    "GET /login/link/{code}": Example("link", status=303, recorded=True),
+    "GET /api/runs": Example(query="status=succeeded&status=failed&kind=cron"),
+    "GET /api/runs/{run_id}": Example("ended run", query="log=tail"),
+    "POST /api/runs/{run_id}/cancel": Example("active run", {"reason": "no need", "grace_seconds": 1}, status=202),
+    "POST /api/runs/{run_id}/retry": Example("ended run", {}, status=202),
+    "POST /api/runs/{run_id}/approve": Example("waiting run", {"comment": "yes"}),
+    "POST /api/runs/{run_id}/reject": Example("waiting run", {"comment": "no"}),
+    "GET /api/msg/channels": Example(),
+    "POST /api/msg/send": Example(body=MESSAGE),
+    "POST /api/msg/test/{channel}": Example("channel"),
+    "GET /api/msg/profiles": Example(),
+    "POST /api/msg/profiles/{name}/send": Example("profile", {"message": "hello"}),
+    "GET /api/deliveries": Example(query="status=queued"),
+    "GET /api/deliveries/{id}": Example("delivery"),
+    "POST /api/deliveries/{id}/replay": Example("cancelled delivery"),
+    "POST /api/deliveries/{id}/retry": Example("failed delivery"),
+    "POST /api/deliveries/{id}/cancel": Example("delivery"),
+    "GET /api/audit/tail": Example(query="limit=5"),
+    "GET /api/audit/search": Example(query="query=cron&limit=5"),
+    "GET /api/audit/verify": Example(),
+    "GET /api/settings/overview": Example(),
+    "GET /api/settings/integrations": Example(),
+    "GET /api/access": Example(),
+    "POST /api/access/{chat_id}/approve": Example("unknown chat"),
+    "POST /api/access/{chat_id}/deny": Example("chat"),
+    "POST /api/access/{chat_id}/remove": Example("chat"),
+    "GET /api/tokens": Example(),
+    "POST /api/tokens": Example(body={"name": "backup", "scopes": ["send"]}, status=201),
+    "DELETE /api/tokens/{name}": Example("token", status=204),
+    "GET /api/jobs/stream/updates": Example(query="topics=runs,status", streams=True),
+    "GET /api/browser/profiles": Example(),
+    "POST /api/browser/profiles/{name}/start": Example("browser"),
+    "POST /api/browser/profiles/{name}/stop": Example("browser"),
+    "GET /api/cron/jobs": Example(query="sort=next_run_at"),
+    "POST /api/cron/jobs": Example(body=JOB, status=201),
+    "GET /api/cron/upcoming": Example(query="hours=48"),
+    "GET /api/cron/jobs/{id}": Example("cron job"),
+    "PATCH /api/cron/jobs/{id}": Example("cron job", {"timeout_seconds": 5}),
+    "DELETE /api/cron/jobs/{id}": Example("cron job", status=204),
+    "POST /api/cron/jobs/{id}/enable": Example("cron job"),
+    "POST /api/cron/jobs/{id}/disable": Example("cron job", {"reason": "not now"}),
+    "POST /api/cron/jobs/{id}/run": Example("cron job", {}, status=202),
+    "GET /api/cron/jobs/{id}/logs": Example("cron job", query="tail=10"),
+    "GET /api/jobs": Example(query="status=queued"),
+    "POST /api/jobs": Example(body={"title": "Fix the login", "repo": "site"}, status=201),
+    "GET /api/jobs/branches": Example(query="repo=site"),
+    "GET /api/jobs/branches/{job_id}": Example("job", query="patch=true"),
+    "GET /api/jobs/{jid}": Example("job"),
+    "DELETE /api/jobs/{jid}": Example("job", query="delete_branch=true", status=204),
+    "POST /api/jobs/{jid}/start": Example("job"),
+    "POST /api/jobs/{jid}/complete": Example("started job", {"outcome": "completed", "summary": "done"}),
+    "GET /api/workflows": Example(query="valid=true"),
+    "GET /api/workflows/{name}": Example("workflow"),
+    "PUT /api/workflows/{name}": Example("workflow", {"yaml": GREET}),
+    "POST /api/workflows/{name}/validate": Example("workflow", {"yaml": GREET}, recorded=False),
+    "POST /api/workflows/{name}/run": Example("workflow", {}, status=202),
+    "GET /api/vault/keys": Example(),
+    "GET /api/vault/status": Example(),
+    "GET /api/chat/conversations": Example(query="q=hello"),
+    "POST /api/chat/conversations": Example(body={"title": "Backups"}, status=201),
+    "GET /api/chat/conversations/{cid}": Example("conversation", query="limit=5"),
+    "DELETE /api/chat/conversations/{cid}": Example("conversation", status=204),
+    "POST /api/chat/send": Example("conversation", {"conversation_id": "{made}", "content": "hello"}, status=202),
+    "GET /api/chat/stream": Example("conversation", query="conversation_id={made}", streams=True),
+    "GET /api/chat/models": Example(),
+    "POST /api/chat/attachments": Example(body=b"hello", query="name=a.txt", status=201, media="text/plain"),
+    "GET /api/skills": Example(query="kind=runnable&enabled=true"),
+    "GET /api/skills/{name}": Example("skill", query="file=a.py"),
+    "POST /api/skills/{name}/run": Example("skill", {"args": ["now"], "mode": "standard"}, status=202),
+    "POST /api/runs/{run_id}/apply": Example("proposal"),
+    "GET /api/memory": Example(query="q=blue"),
+    "POST /api/memory": Example(body={"key": "colour", "value": "blue"}, status=201),
+    "GET /api/memory/stats": Example(),
+    "GET /api/memory/search": Example(query="query=blue"),
+    "POST /api/memory/decay": Example(body={}),
+    "GET /api/memory/{key}": Example("memory"),
+    "DELETE /api/memory/{key}": Example("memory", status=204),
+    "POST /api/memory/{key}/restore": Example("forgotten memory"),
+    "GET /api/notifications": Example(query="unread=true"),
+    "POST /api/notifications": Example(body={"title": "Backup finished"}, status=201),
+    "GET /api/notifications/unread": Example(),
+    "POST /api/notifications/read-all": Example(body={"category": "user"}),
+    "GET /api/notifications/feed": Example(),
+    "POST /api/notifications/{nid}/read": Example("notification"),
+    "POST /api/notifications/{nid}/unread": Example("read notification"),
+    "DELETE /api/notifications/{nid}": Example("notification", status=204),
+    "GET /api/ssh/hosts": Example(query="q=web"),
+    "GET /api/ssh/groups": Example(),
+    "POST /api/ssh/run": Example(body={"hosts": ["web1"], "command": "uptime"}, status=202),
+    "GET /api/ssh/health": Example(query="host=web1&refresh=true"),
+    "GET /api/triggers": Example(),
+    "POST /api/triggers/test": Example(body={"text": "deploy now"}, recorded=False),
+    "GET /api/watchers/rules": Example(),
+    "GET /api/watchers/rules/{name}": Example("watcher"),
+}
+
+# The operations by number, as they were agreed on; everything else is an extension.
+OPERATIONS = """
+GET /health
+GET /api/status
+GET /api/cron/jobs
+GET /api/cron/jobs/{id}
+POST /api/cron/jobs
+DELETE /api/cron/jobs/{id}
+POST /api/cron/jobs/{id}/enable
+POST /api/cron/jobs/{id}/disable
+POST /api/cron/jobs/{id}/run
+GET /api/cron/jobs/{id}/logs
+GET /api/msg/channels
+POST /api/msg/send
+POST /api/msg/test/{channel}
+GET /api/msg/profiles
+POST /api/msg/profiles/{name}/send
+GET /api/ssh/hosts
+GET /api/ssh/groups
+POST /api/ssh/run
+GET /api/ssh/health
+GET /api/workflows
+GET /api/workflows/{name}
+POST /api/workflows/{name}/validate
+POST /api/workflows/{name}/run
+GET /api/memory
+GET /api/memory/stats
+GET /api/memory/search
+POST /api/memory
+GET /api/memory/{key}
+DELETE /api/memory/{key}
+POST /api/memory/decay
+GET /api/skills
+GET /api/skills/{name}
+POST /api/skills/{name}/run
+GET /api/audit/tail
+GET /api/audit/search
+GET /api/vault/keys
+GET /api/vault/status
+GET /api/watchers/rules
+GET /api/watchers/rules/{name}
+GET /api/browser/profiles
+POST /login
+POST /logout
+GET /api/chat/conversations
+POST /api/chat/conversations
+GET /api/chat/conversations/{cid}
+DELETE /api/chat/conversations/{cid}
+POST /api/chat/send
+GET /api/chat/stream
+GET /api/jobs
+POST /api/jobs
+GET /api/jobs/{jid}
+POST /api/jobs/{jid}/start
+POST /api/jobs/{jid}/complete
+DELETE /api/jobs/{jid}
+GET /api/jobs/branches
+GET /api/jobs/branches/{job_id}
+GET /api/jobs/stream/updates
+GET /api/notifications
+POST /api/notifications
+GET /api/notifications/unread
+POST /api/notifications/{nid}/read
+POST /api/notifications/read-all
+DELETE /api/notifications/{nid}
+GET /api/notifications/feed
+GET /api/settings/overview
+GET /api/settings/integrations
+GET /api/health
+PATCH /api/cron/jobs/{id}
+GET /api/runs/{run_id}
+POST /api/runs/{run_id}/cancel
+""".strip().splitlines()

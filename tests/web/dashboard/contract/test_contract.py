@@ -1,0 +1,250 @@
+"""What holds for every operation that the OpenAPI document names."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+import pytest_asyncio
+from tests.audit_entries import check_audit_log
+from tests.waiting import eventually
+from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
+from tests.web.dashboard.contract.world import ContractWorld, open_world
+
+from tocsin.testing.dashboard import DashboardAnswer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SCOPES = ("read", "send", "run", "admin")
+UNKNOWN = "nobody-has-this"
+JSON = {"content-type": "application/json"}
+# An operation of which the answer to an unknown name is not 404, and why.
+NOT_404 = {
+    "GET /login/link/{code}": 401,  # a wrong link says nothing of others
+    "POST /api/access/{chat_id}/approve": 422,  # any chat may be approved; this is the name of none
+    "POST /api/access/{chat_id}/deny": 422,
+    "POST /api/access/{chat_id}/remove": 422,
+}
+# There need not be what they are about.
+MAKES_OR_READS = {"PUT /api/workflows/{name}", "POST /api/workflows/{name}/validate"}
+# Its body is a file.
+OF_FILES = {"POST /api/chat/attachments"}
+# Its answer is a send result, not a problem.
+SEND_RESULTS = {"POST /api/msg/test/{channel}"}
+
+
+class Described(NamedTuple):
+    """An operation, as the document describes it."""
+
+    name: str
+    method: str
+    path: str
+    says: dict[str, Any]
+
+    @property
+    def scope(self) -> str:
+        return str(self.says.get("x-scope", ""))
+
+    @property
+    def changes(self) -> bool:
+        return self.method != "GET"
+
+    @property
+    def example(self) -> Example:
+        return EXAMPLES[self.name]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ContractWorld]:
+    async with open_world(tmp_path_factory.mktemp("contract")) as world:
+        yield world
+        check_audit_log(world.app.audit.log)
+
+
+def operations(world: ContractWorld) -> Iterator[Described]:
+    for path, methods in world.document["paths"].items():
+        for method, says in methods.items():
+            yield Described(f"{method.upper()} {path}", method.upper(), path, says)
+
+
+def filled(path: str, value: str) -> str:
+    return re.sub(r"\{\w+\}", value, path)
+
+
+class Request(NamedTuple):
+    """What an example asks for, about something that is there."""
+
+    path: str
+    query: str
+    body: Any
+    headers: dict[str, str]
+
+
+async def request_of(world: ContractWorld, operation: Described) -> Request:
+    example = operation.example
+    made = await world.made(example.made) if example.made else ""
+    body = example.body
+    if isinstance(body, dict):
+        body = json.loads(json.dumps(body).replace("{made}", made))
+    headers = {"content-type": example.media} if body is not None else {}
+    return Request(filled(operation.path, made), example.query.replace("{made}", made), body, headers)
+
+
+def problem_with(operation: Described, answer: DashboardAnswer, status: int, code: str) -> str:
+    """Return what is wrong with an answer that is to be this problem; empty where nothing is."""
+    if answer.status != status:
+        return f"{operation.name}: {answer.status} instead of {status}: {answer.body[:200]!r}"
+    if answer.headers.get("content-type") != "application/problem+json":
+        return f"{operation.name}: {answer.headers.get('content-type')}"
+    found = answer.json()
+    if found["code"] != code or found["status"] != status or found["request_id"] != answer.headers["x-request-id"]:
+        return f"{operation.name}: {found}"
+    if str(status) not in operation.says["responses"] or code not in operation.says["x-problems"]:
+        return f"{operation.name}: {status} {code} is not documented"
+    return ""
+
+
+async def test_the_70_operations_are_there_and_all_others_are_marked_as_extensions(world: ContractWorld):
+    found = {operation.name: operation.says.get("x-extension", False) for operation in operations(world)}
+    assert len(OPERATIONS) == len(set(OPERATIONS)) == 70
+    assert [name for name in OPERATIONS if name not in found] == []
+    assert [name for name in OPERATIONS if found.get(name)] == []
+    assert [name for name, extra in found.items() if not extra and name not in OPERATIONS] == []
+
+
+async def test_every_operation_has_an_example_and_a_description(world: ContractWorld):
+    found = {operation.name: operation.says for operation in operations(world)}
+    assert sorted(set(found) - set(EXAMPLES)) == []
+    assert sorted(set(EXAMPLES) - set(found)) == []
+    ids = [says["operationId"] for says in found.values()]
+    assert len(ids) == len(set(ids))
+    assert [name for name, says in found.items() if not says.get("summary") or not says.get("tags")] == []
+
+
+async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(world: ContractWorld):
+    wrong, expected = [], {}
+    for operation in operations(world):
+        example, request = operation.example, await request_of(world, operation)
+        path = f"{request.path}?{request.query}" if request.query else request.path
+        headers = {"x-request-id": re.sub(r"\W+", "-", operation.name), **request.headers}
+        if example.streams:
+            answer = await world.streamed(path, headers)
+        else:
+            answer = await world.client.call(operation.method, path, request.body, headers=headers)
+        if answer.status != example.status or str(answer.status) not in operation.says["responses"]:
+            wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
+        recorded = operation.changes if example.recorded is None else example.recorded
+        expected[operation.name] = (headers["x-request-id"], int(recorded))
+    # What was started is recorded when it has ended.
+    await eventually(world.is_idle)
+    await eventually(lambda: all(len(world.entries_of(id_)) >= number for id_, number in expected.values()))
+    for name, (id_, number) in expected.items():
+        if len(entries := world.entries_of(id_)) != number:
+            wrong.append(f"{name}: {entries}")
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_nobody_gets_in_without_credentials(world: ContractWorld):
+    wrong = []
+    stranger = replace(world.client, headers={})
+    for operation in operations(world):
+        if operation.scope:
+            answer = await stranger.call(operation.method, filled(operation.path, UNKNOWN))
+            wrong.append(problem_with(operation, answer, 401, "unauthenticated"))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+    public = [operation.name for operation in operations(world) if not operation.scope]
+    assert sorted(public) == [
+        "GET /api/health", "GET /health", "GET /login/link/{code}", "POST /login", "POST /logout",
+    ]  # fmt: skip
+
+
+async def test_a_token_without_the_scope_is_refused(world: ContractWorld):
+    tokens = {scope: await world.token(*(each for each in SCOPES[:3] if each != scope)) for scope in SCOPES}
+    wrong = []
+    for operation in operations(world):
+        if operation.scope:
+            path = filled(operation.path, UNKNOWN)
+            answer = await world.client.call(operation.method, path, headers=tokens[operation.scope])
+            wrong.append(problem_with(operation, answer, 403, "forbidden"))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_no_page_of_another_site_changes_anything(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        if operation.changes:
+            path = filled(operation.path, UNKNOWN)
+            for header in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
+                answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+                wrong.append(problem_with(operation, answer, 403, "cross-site-request"))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_what_there_is_not_is_404(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        if "{" not in operation.path or operation.name in MAKES_OR_READS:
+            continue
+        path, status = filled(operation.path, UNKNOWN), NOT_404.get(operation.name, 404)
+        answer = await world.client.call(operation.method, path, operation.example.body)
+        if operation.name in SEND_RESULTS:
+            assert (answer.status, answer.json()["ok"]) == (404, False)
+        else:
+            codes = {404: "not-found", 401: "invalid-credentials", 422: "validation-failed"}
+            wrong.append(problem_with(operation, answer, status, codes[status]))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_unknown_keys_and_query_parameters_are_refused(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        path, _, body, headers = await request_of(world, operation)
+        answer = await world.client.call(operation.method, f"{path}?nobody_has_this=1", body, headers=headers)
+        wrong.append(problem_with(operation, answer, 422, "validation-failed"))
+        if answer.status == 422:
+            wrong += _without_error(operation, answer, "unknown-parameter")
+        if operation.changes and operation.name not in OF_FILES:
+            answer = await world.client.call(operation.method, path, {"nobody_has_this": 1})
+            wrong.append(problem_with(operation, answer, 422, "validation-failed"))
+            wrong += _without_error(operation, answer, "unknown-key")
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+def _without_error(operation: Described, answer: DashboardAnswer, code: str) -> list[str]:
+    found = [error["code"] for error in answer.json().get("errors", [])]
+    return [] if code in found else [f"{operation.name}: {found}"]
+
+
+async def test_bodies_that_cannot_be_read_are_refused(world: ContractWorld):
+    wrong = []
+    large = b'"' + b"a" * (1 << 20) + b'"'
+    for operation in operations(world):
+        if not operation.changes:
+            continue
+        path = filled(operation.path, UNKNOWN)
+        for body, headers, status, code in (
+            (b"a=1", {"content-type": "application/x-nothing"}, 415, "unsupported-media-type"),
+            (b"{}", {}, 415, "unsupported-media-type"),
+            (large, JSON, 413, "payload-too-large"),
+            (b"{", JSON, 400, "invalid-request"),
+        ):
+            if not (operation.name in OF_FILES and headers == JSON and status == 400):
+                answer = await world.client.call(operation.method, path, body, headers=headers)
+                wrong.append(problem_with(operation, answer, status, code))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_a_method_that_a_path_has_not_is_405_with_those_that_it_has(world: ContractWorld):
+    wrong = []
+    for path in world.document["paths"]:
+        asked = filled(path, UNKNOWN)
+        allowed = (await world.client.call("OPTIONS", asked)).headers["allow"]
+        method = next(each for each in ("PUT", "PATCH", "DELETE", "POST") if each not in allowed)
+        answer = await world.client.call(method, asked, {})
+        if (answer.status, answer.headers.get("allow")) != (405, allowed):
+            wrong.append(f"{method} {path}: {answer.status} {answer.body[:200]!r}")
+        elif answer.json()["code"] != "method-not-allowed":
+            wrong.append(f"{method} {path}: {json.dumps(answer.json())}")
+    assert not wrong, "\n".join(wrong)
