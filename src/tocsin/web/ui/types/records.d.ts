@@ -97,13 +97,15 @@ export interface MemoryEntry {
   half_life_days: number | null; strength: number; access_count: number; last_accessed_at: Time | null;
   created_at: Time; updated_at: Time; expires_at: Time | null;
 }
+export interface SkillProblem { file: string; line: number; column: number; key: string; detail: string }
 export interface Skill {
   name: string; kind: "assistant" | "runnable"; description: string; enabled: boolean; active_reason: string;
-  priority: number; model: string | null; tools: string[]; trigger_keywords: string[]; file_patterns: string[];
-  exclude_patterns: string[]; coordination: string | null; permissions: unknown;
-  dependencies: { name: string; found: boolean; path: string | null }[]; runnable: boolean; valid: boolean;
-  errors: { line: number; key: string; detail: string }[]; built_in: boolean; path: string; last_run: Run | null;
-  runs_30d: number; body?: string; checks?: { question: string; answer: boolean; detail: string }[];
+  priority: string | null; model: string | null; tools: string[]; trigger_keywords: string[]; file_patterns: string[];
+  exclude_patterns: string[]; coordination: Record<string, unknown> | null; permissions: string[]; vault: string[] | null;
+  dependencies: { name: string; found: boolean; path: string | null }[]; command: string | null; timeout_seconds: number | null;
+  runnable: boolean; usable: boolean | null; at_hand: boolean | null; valid: boolean; errors: SkillProblem[];
+  warnings: { detail: string; fix: string }[]; hints: SkillProblem[]; built_in: boolean; path: string; file: string;
+  last_run: Run | null; runs_30d: number; body?: string | null; checks?: { question: string; ok: boolean | null; reason: string }[];
 }
 export interface AuditEntry {
   id: string; ts: Time; action: string; detail: string; source: string; metadata: Record<string, unknown>;

@@ -1,0 +1,65 @@
+// Skills: programs and instructions for the assistant, whether they are active, and why.
+import { html } from "../vendor/preact.js";
+import { api } from "../lib/api.js";
+import { number } from "../lib/format.js";
+import { nextPage } from "../lib/list.js";
+import { definePage } from "../lib/page.js";
+import { go, link } from "../lib/router.js";
+import { PageHead } from "../parts/page_head.js";
+import { Empty } from "../parts/states.js";
+import { Status } from "../parts/status.js";
+import { Table } from "../parts/table.js";
+import { Time } from "../parts/time.js";
+import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
+import { runSkill, standingOf } from "../pages/skills_run.js";
+import { SKILLS } from "../strings/skills.js";
+
+/** @typedef {import("../types/records.js").Skill} Skill */
+/** @typedef {import("../types/records.js").List<Skill>} Skills */
+
+const PATH = "/api/skills";
+const QUERY = { limit: 200 };
+
+export const page = definePage({
+  title: SKILLS.title,
+  /** @returns {Promise<Skills>} */
+  load: ({ signal }) => api.get(PATH, QUERY, { signal }),
+  View,
+  events: "run.created run.updated",
+  onEvent: (data, { data: run }) => (run.kind === "skill" ? withRun(data, run) : data),
+});
+
+/** @param {Skills} data @param {import("../types/records.js").Run} run */
+function withRun(data, run) {
+  return { ...data, items: data.items.map((skill) => (skill.name === run.subject_name && !(skill.last_run && skill.last_run.id > run.id) ? { ...skill, last_run: run } : skill)) };
+}
+
+/** @param {import("../lib/page.js").PageProps<Skills>} props */
+function View({ data, query, change }) {
+  const rows = data.items.filter((skill) => !query.kind || skill.kind === query.kind);
+  const empty = html`<${Empty} icon="skills" text=${SKILLS.empty} command=${SKILLS.command} />`;
+  return html`<${PageHead} title=${SKILLS.title} note=${SKILLS.note} />
+    <${Toolbar}><${FilterBox} value=${query.q} />
+      <${Choice} name="kind" label=${SKILLS.kind} value=${query.kind} options=${[["", SKILLS.anyKind], ...Object.entries(SKILLS.kinds)]} /><//>
+    <${Table} label=${SKILLS.title} rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {Skill} */ skill) => skill.name} filter=${query.q} remember="skills"
+      href=${(/** @type {Skill} */ skill) => link("skills", skill.name)} empty=${data.items.length ? undefined : empty} more=${nextPage(data, change, PATH, QUERY)} />`;
+}
+
+/** @type {import("../parts/table.js").Column<Skill>[]} */
+const COLUMNS = [
+  { name: "state", title: SKILLS.state, value: standingOf, cell: (skill) => html`<${Status} state=${standingOf(skill)} title=${skill.active_reason} />` },
+  { name: "name", title: SKILLS.name, primary: true, value: (skill) => skill.name },
+  { name: "kind", title: SKILLS.kind, value: (skill) => SKILLS.kinds[skill.kind] },
+  { name: "description", title: SKILLS.description, value: (skill) => skill.description, cell: (skill) => html`<span class="skill__text" dir="auto">${skill.description}</span>` },
+  { name: "why", title: SKILLS.why, value: (skill) => skill.active_reason, cell: (skill) => html`<span class="muted" dir="auto">${skill.active_reason}</span>` },
+  {
+    name: "last", title: SKILLS.last, value: (skill) => skill.last_run?.queued_at,
+    cell: (skill) => (skill.last_run ? html`<a href=${link("runs", skill.last_run.id)}><${Status} state=${skill.last_run.status} quiet /></a> <span class="muted"><${Time} at=${skill.last_run.queued_at} /></span>` : SKILLS.never),
+  },
+  { name: "count", title: SKILLS.runs, align: "end", hideSmall: true, value: (skill) => skill.runs_30d, cell: (skill) => number(skill.runs_30d) },
+  {
+    name: "run", title: "", bare: true,
+    cell: (skill) => skill.runnable && html`<button type="button" class="button button--small" aria-label=${`${SKILLS.run}: ${skill.name}`}
+      onClick=${() => runSkill(skill, (run) => go(`${link("skills", skill.name)}?tab=runs&run=${run.id}`))}>${SKILLS.run}</button>`,
+  },
+];

@@ -1,0 +1,106 @@
+/** @param {number} count @param {string} one */
+const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+
+export const SKILLS = {
+  title: "Skills",
+  note: "Programs that Tocsin runs, and instructions by which a chat model looks at files.",
+  empty: "No skill yet. A directory with a program and a skill.yaml in the data directory is one.",
+  command: "tocsin skills list",
+  kind: "Kind",
+  anyKind: "Both kinds",
+  kinds: /** @type {Record<string, string>} */ ({ assistant: "Assistant", runnable: "Program" }),
+  state: "State",
+  name: "Skill",
+  description: "What it does",
+  why: "Why",
+  last: "Last run",
+  runs: "Runs in 30 days",
+  run: "Run",
+  back: "Skills",
+  builtIn: "Comes with Tocsin",
+  never: "never",
+};
+
+export const SKILL = {
+  about: "About",
+  body: "Instructions",
+  runs: "Runs",
+  why: "Does it act?",
+  whyFile: "Ask for one file",
+  whyHint: "Named from the watched folder, such as src/app.py.",
+  ask: "Ask",
+  answer: /** @type {Record<string, [tone: "ok" | "bad" | "off", word: string]>} */ ({ true: ["ok", "Yes"], false: ["bad", "No"], null: ["off", "Only a file tells"] }),
+  noChecks: "A program is run by its name: by people, triggers, cron jobs, workflows and watchers.",
+  needs: "Needs",
+  needsNone: "No other program.",
+  found: "Found",
+  lacks: "Not installed",
+  problems: "Mistakes",
+  warnings: "What would keep it from starting",
+  hints: "Hints",
+  line: "Line",
+  fix: "To mend it:",
+  command: "Command",
+  timeout: "Time limit",
+  permissions: "Permissions",
+  permissionsNone: "none",
+  secrets: "Secrets",
+  allSecrets: "all of the vault",
+  priority: "Priority",
+  model: "Model",
+  tools: "Tools",
+  patterns: "Files",
+  excluded: "But not",
+  words: "Words",
+  path: "Folder",
+  noRuns: "It has not run yet.",
+  started: "Started",
+  by: "By",
+  took: "Took",
+  result: "Result",
+  output: "Output",
+  whole: "The whole run",
+  show: "Show",
+};
+
+export const SKILL_RUN = {
+  /** @param {string} name */
+  title: (name) => `Run ${name}`,
+  args: "Arguments",
+  argsHint: "One a line.",
+  files: "Files and folders",
+  filesHint: "One a line, in the watched folder; all of it, if left empty.",
+  input: "Input",
+  what: "What to do",
+  mode: "Mode",
+  modes: /** @type {[string, string][]} */ ([["sandboxed", "In the sandbox"], ["standard", "With the environment of Tocsin"]]),
+  timeout: "Seconds at most",
+  dry: "Only tell what would run",
+  run: "Run",
+  /** @param {string} name */
+  would: (name) => `Nothing ran. ${name} could be started like this:`,
+  /** @param {string} name */
+  started: (name) => `${name} has started.`,
+};
+
+export const FINDINGS = {
+  title: "Findings",
+  none: "It found nothing.",
+  noResult: "This run left no findings.",
+  severity: "How bad",
+  severities: /** @type {Record<string, [tone: "bad" | "warn" | "info", word: string]>} */ ({
+    critical: ["bad", "Critical"], error: ["bad", "Error"], warning: ["warn", "Warning"], info: ["info", "Info"],
+  }),
+  where: "Where",
+  message: "What",
+  suggestion: "Suggestion",
+  patch: "Suggested change",
+  noPatch: "It suggests no change.",
+  apply: "Apply",
+  applied: "Applied",
+  /** @param {string} folder */
+  sure: (folder) => `Write this change to ${folder}?`,
+  text: "All files are written, or none: a file that has changed since is not touched.",
+  /** @param {number} count */
+  done: (count) => `${many(count, "file")} written.`,
+};
