@@ -1,0 +1,43 @@
+// What the page of the memory says.
+export const MEMORY = {
+  title: "Memory",
+  note: "What is kept for conversations. What nobody asks for fades.",
+  empty: "Nothing is kept yet.",
+  command: 'tocsin memory set oncall.phone "+49 30 123456"',
+  search: "Search",
+  scope: "Scope",
+  type: "Type",
+  all: "All",
+  types: /** @type {Record<string, string>} */ ({ fact: "Fact", preference: "Preference", note: "Note", event: "Event" }),
+  key: "Key",
+  value: "What is kept",
+  tags: "Tags",
+  strength: "Strength",
+  /** @param {number} percent */
+  percent: (percent) => `${percent} %`,
+  pinned: "pinned",
+  updated: "Changed",
+  used: "Last used",
+  add: "Remember something",
+  save: "Save",
+  edit: "Edit",
+  remove: "Forget",
+  /** @param {string} key */
+  removed: (key) => `${key} is forgotten`,
+  pin: "Never fades",
+  importance: "Importance",
+  importanceHint: "0 to 1: what is important fades more slowly.",
+  keyHint: "Letters, digits and . _ : -",
+  tagsHint: "One a line",
+  stats: "Entries",
+  fading: "Fading",
+  size: "Size",
+  decay: "Decay …",
+  decayTitle: "Let what has faded go?",
+  /** @param {number} evaluated @param {number} removed */
+  decayText: (evaluated, removed) => `${removed} of ${evaluated} entries would be removed.`,
+  decayNone: "Nothing has faded.",
+  decayDo: "Remove them",
+  /** @param {number} removed */
+  decayed: (removed) => `${removed} entries were removed`,
+};
