@@ -11,8 +11,10 @@ from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
 
 MAX_LINES = 300
 VENDORED = {
-    "vendor/preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",  # htm 3.1.1, preact/standalone.module.js
-    "vendor/marked.js": "5371fea86fd0656b4fc7bea7c94c663109d82789b69433eeee78d42895aa44de",  # marked 18.2.1, lib/marked.esm.js
+    # htm 3.1.1, preact/standalone.module.js
+    "vendor/preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
+    # marked 18.2.1, lib/marked.esm.js
+    "vendor/marked.js": "5371fea86fd0656b4fc7bea7c94c663109d82789b69433eeee78d42895aa44de",
 }
 FLOORS = ("strings", "lib", "parts", "shell", "pages")
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![-\w])|\b(?:rgba?|hsla?|oklch|lab|color-mix)\(")
