@@ -55,7 +55,7 @@ function One({ data, query, change }) {
     <${Tabs} label=${skill.name} tabs=${[
       { name: "about", label: SKILL.about, view: () => html`<${Why} skill=${skill} file=${query.file ?? ""} /><${Facts} skill=${skill} />` },
       ...(body ? [{ name: "body", label: SKILL.body, view: () => html`<${CodeView} text=${body} label=${SKILL.body} />` }] : []),
-      { name: "runs", label: SKILL.runs, count: skill.runs_30d, view: () => html`<${Runs} skill=${skill} runs=${runs.items} chosen=${query.run} />` },
+      { name: "runs", label: SKILL.runs, count: Math.max(skill.runs_30d, runs.items.length), view: () => html`<${Runs} skill=${skill} runs=${runs.items} chosen=${query.run} />` },
     ]} />`;
 }
 
