@@ -4,7 +4,7 @@ from tocsin.core.audit.actions import ACTOR, REASON, RUN, AuditAction, AuditFiel
 
 JOBS = AuditSource("jobs", "a task job whose run has ended", (RUN,))
 
-_JOB = AuditField("job", "the ID of the task job")
+_JOB = AuditField("job", "the ID of the job")
 _REPO = AuditField("repo", "the path of the git repository, `null` for a job without one")
 _BRANCH = AuditField("branch", "the branch of the job, `null` for a job without one")
 _OUTCOME = AuditField("outcome", "`completed`, `failed` or `cancelled`")

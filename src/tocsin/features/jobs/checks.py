@@ -13,7 +13,7 @@ from tocsin.terminal.findings import Finding, failure, number_of
 
 async def check_jobs(jobs: TaskJobs) -> AsyncIterator[Finding]:
     """Check git, the folders of repositories, and whether every branch and work tree has its job."""
-    known = await jobs.store.with_branch()
+    known = await jobs.store.with_branch() if jobs.context.database.path.exists() else []
     if not jobs.places.folders and not known:
         return
     try:
