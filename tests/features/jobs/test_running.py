@@ -149,7 +149,7 @@ async def test_completing_a_job_by_hand_ends_its_run(workshop: Workshop):
     done = await workshop.jobs.complete(job.id, TaskJobStatus.CANCELLED, ANA)
     assert (await started.run.wait()).status is RunStatus.CANCELLED
     assert (await workshop.jobs.get(job.id)).result == done.result
-    assert [entry.metadata["outcome"] for entry in workshop.bench.audit("job.complete")] == ["cancelled"]
+    assert [entry.metadata["status"] for entry in workshop.bench.audit("job.complete")] == ["cancelled"]
 
 
 async def test_cancelling_its_run_cancels_the_job(workshop: Workshop):

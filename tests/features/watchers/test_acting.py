@@ -36,7 +36,9 @@ async def test_each_event_runs_the_command_with_the_path_as_an_argument_and_is_a
     assert run.output.tail == f"show|{there}|{there}|moved|{hostile}|show|{site.folder}|"
     assert not (site.folder / "pwned").exists()
     entries = site.bench.audit("watcher.run")
-    assert [(e.metadata["event"], e.metadata["run"], e.source) for e in entries[2:3]] == [("moved", run.id, "watchers")]
+    assert [(e.metadata["file_event"], e.metadata["run"], e.source) for e in entries[2:3]] == [
+        ("moved", run.id, "watchers")
+    ]
     record = await site.watchers.find_rule("show")
     assert record["last_run"]["id"] == record["recent"][0]["run_id"]
     assert {**record["recent"][1], "at": ""} == {"at": "", "type": "moved", "path": str(there), "run_id": run.id}

@@ -6,7 +6,7 @@ _CONVERSATION = AuditField("conversation", "the ID of the conversation")
 _MESSAGE = AuditField("message", "the ID of the message")
 _CHARS = AuditField("chars", "how many characters it has")
 _ATTACHMENTS = AuditField("attachments", "how many files it has")
-_REPLACED = AuditField("replaced", "how many messages it took the place of")
+_REPLACED = AuditField("replaced", "how many took the place of others")
 _BYTES = AuditField("bytes", "the size of the file")
 _MEDIA_TYPE = AuditField("media_type", "what kind of file it is")
 

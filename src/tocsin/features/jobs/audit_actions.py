@@ -1,13 +1,12 @@
 """The audit entries of task jobs."""
 
-from tocsin.core.audit.actions import ACTOR, REASON, RUN, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import ACTOR, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
 
 JOBS = AuditSource("jobs", "a task job whose run has ended", (RUN,))
 
 _JOB = AuditField("job", "the ID of the job")
 _REPO = AuditField("repo", "the path of the git repository, `null` for a job without one")
 _BRANCH = AuditField("branch", "the branch of the job, `null` for a job without one")
-_OUTCOME = AuditField("outcome", "`completed`, `failed` or `cancelled`")
 _BRANCH_DELETED = AuditField("branch_deleted", "whether its branch was deleted, too")
 
 JOB_CREATE = AuditAction(
@@ -16,7 +15,7 @@ JOB_CREATE = AuditAction(
 JOB_START = AuditAction(
     "job.start", "A task job was started.", (_JOB,), (RUN, ACTOR), "`run` where it has a command or a skill"
 )
-JOB_COMPLETE = AuditAction("job.complete", "A task job has ended.", (_JOB, _OUTCOME), (RUN, REASON, ACTOR))
+JOB_COMPLETE = AuditAction("job.complete", "A task job has ended.", (_JOB, STATUS), (RUN, REASON, ACTOR))
 JOB_DELETE = AuditAction(
     "job.delete", "A task job was deleted, with its work tree.", (_JOB, _BRANCH, _BRANCH_DELETED), (ACTOR,)
 )

@@ -156,7 +156,7 @@ class TaskJobs:
             return replace(job, status=outcome, result=result, completed_at=now, progress=final_progress(job, outcome))
 
         ended = await self.store.change(job.id, end, now)
-        self._record(JOB_COMPLETE, ended, caller, str(outcome), {"outcome": str(outcome)})
+        self._record(JOB_COMPLETE, ended, caller, str(outcome), {"status": str(outcome)})
         if ended.run_id is not None:
             with suppress(RunEndedError):
                 await self.context.runs().cancel(ended.run_id, f"its task job was set to {outcome}")
@@ -276,7 +276,7 @@ class TaskJobs:
             self.store.submit_settling(run, self.context.clock.now(), ended_by, done)
 
     def _note_end(self, job: TaskJob, run: Run) -> None:
-        facts = {"outcome": str(job.status), "run": run.id, **({"reason": run.reason} if run.reason else {})}
+        facts = {"status": str(job.status), "run": run.id, **({"reason": run.reason} if run.reason else {})}
         self._record(JOB_COMPLETE, job, Caller(JOBS.name), str(job.status), facts)
 
     async def _remove(self, job: TaskJob, caller: Caller, *, delete_branch: bool, force: bool) -> None:

@@ -7,9 +7,9 @@ SCOPE = AuditField("scope", "`global`, or `chat:` and the ID of a chat")
 _REMOVED = AuditField("removed", "how many entries were removed")
 _THRESHOLD = AuditField("threshold", "the strength below which entries were removed")
 _ADDED = AuditField("added", "how many entries were new")
-_REPLACED = AuditField("replaced", "how many entries took the place of another")
+_REPLACED = AuditField("replaced", "how many took the place of others")
 _KEPT = AuditField("kept", "how many entries were left out because their key exists")
-_CREATED = AuditField("created", "whether the key was new")
+_CREATED = AuditField("created", "whether there was none of that name")
 
 _NO_VALUE = "never the value"
 

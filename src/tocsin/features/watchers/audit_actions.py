@@ -3,7 +3,7 @@
 from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
 
 _WATCHER = AuditField("watcher", "the name of the rule")
-_EVENT = AuditField("event", "`created`, `modified`, `deleted` or `moved`")
+_EVENT = AuditField("file_event", "`created`, `modified`, `deleted` or `moved`")
 _PATH = AuditField("path", "the file")
 _TRIGGER = AuditField("trigger", "what started the run")
 

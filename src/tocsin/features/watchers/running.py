@@ -120,7 +120,7 @@ class WatcherRunner:
     def _record(self, run: Run, *, source: str) -> None:
         facts = {
             "watcher": run.subject_name,
-            "event": run.params.get("event"),
+            "file_event": run.params.get("event"),
             "path": run.params.get("path"),
             "run": run.id,
             "trigger": str(run.trigger),

@@ -7,7 +7,7 @@ _TRIGGER = AuditField("trigger", "what started the run")
 _RETRY_OF = AuditField("retry_of", "the ID of the run that it continues")
 _PARENT = AuditField("parent", "the ID of the run of the workflow that started it")
 
-_CREATED = AuditField("created", "whether there was no workflow of that name")
+_CREATED = AuditField("created", "whether there was none of that name")
 
 WORKFLOW_SAVE = AuditAction(
     "workflow.save", "The file of a workflow was written.", (_WORKFLOW, _CREATED), (), "never its content"
