@@ -22,13 +22,13 @@ def page(visit: Visit) -> Page:
 
 @pytest.fixture
 def call(page: Page) -> Iterator[Call]:
-    """Evaluate an expression in which `lib` has all that the frame and the log export."""
+    """Evaluate an expression in which `lib` has all that the frame exports."""
     base = page.evaluate("document.querySelector('script[type=module]').src.replace('shell/main.js', '')")
 
     def evaluate(expression: str) -> Any:
         return page.evaluate(
             f"""async () => {{
-                const lib = {{ ...(await import("{base}shell/main.js")), ...(await import("{base}lib/log.js")) }};
+                const lib = await import("{base}shell/main.js");
                 return await ({expression});
             }}"""
         )

@@ -1,21 +1,51 @@
 """The browser's files keep the rules of docs/writing-a-page.md."""
 
 import hashlib
+import posixpath
 import re
 from pathlib import Path
 
 import pytest
 
-from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, load_assets
+from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets
 from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
 
 MAX_LINES = 300
+MAX_FIRST_LOAD_BYTES = 60 * 1024
+MAX_PAGE_BYTES = {"pages/chat.js": 45 * 1024}  # of others 15 kB
 VENDORED = {
     # htm 3.1.1, preact/standalone.module.js
     "vendor/preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
     # marked 18.2.1, lib/marked.esm.js
     "vendor/marked.js": "5371fea86fd0656b4fc7bea7c94c663109d82789b69433eeee78d42895aa44de",
 }
+# All but `confirm`: ours is the one to call.
+FUNCTIONS_OF_THE_BROWSER = frozenset(
+    {
+        "addEventListener",
+        "alert",
+        "blur",
+        "clearTimeout",
+        "close",
+        "fetch",
+        "find",
+        "focus",
+        "getSelection",
+        "matchMedia",
+    }
+    | {
+        "open",
+        "print",
+        "prompt",
+        "requestAnimationFrame",
+        "scroll",
+        "scrollBy",
+        "scrollTo",
+        "setInterval",
+        "setTimeout",
+    }
+    | {"stop", "structuredClone"}
+)
 FLOORS = ("strings", "lib", "parts", "shell", "pages")
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![-\w])|\b(?:rgba?|hsla?|oklch|lab|color-mix)\(")
 NAMED_COLOUR = re.compile(r":[^;{]*\b(?:white|black|red|green|blue|gr[ae]y|orange|yellow|purple)\b")
@@ -114,6 +144,37 @@ def test_the_frame_is_served_as_one_file_that_imports_only_what_is_vendored():
         assert f"// ---- {name}\n" in served
 
 
+def test_the_first_load_and_every_further_page_are_small():
+    files = load_assets().files
+    sizes = {name: len(asset.compressed) for name, asset in files.items()}
+    first = sum(sizes[name] for name in ("boot.js", "style.css", "vendor/preact.js", ENTRY, "pages/home.js"))
+    assert first <= MAX_FIRST_LOAD_BYTES
+    pages = {name: sum(sizes[one] for one in needs(name, files)) for name in files if name.startswith("pages/")}
+    large = {name: size for name, size in pages.items() if size > MAX_PAGE_BYTES.get(name, 15 * 1024)}
+    assert large == {}
+
+
+def needs(name: str, files: dict[str, Asset]) -> set[str]:
+    """Return a file that is served and all that it imports beside the frame."""
+    found, open_ = set(), [name]
+    while open_:
+        one = open_.pop()
+        found.add(one)
+        paths = re.findall(r'^import [^\n]*?"([^"]+)";', files[one].body.decode(), re.M)
+        targets = {posixpath.normpath(posixpath.join(posixpath.dirname(one), path)) for path in paths}
+        open_ += targets - found - {ENTRY, "vendor/preact.js"}
+    return found
+
+
+def test_comments_stay_at_home_and_lines_where_they_are():
+    source = (
+        "// why\nexport const a = 1; // here\n/**\n * @type {string}\n */\nexport const b = /** @type {any} */ (2);\n"
+    )
+    served = joined("shell/main.js", {"shell/main.js": source})["shell/main.js"]
+    assert "why" not in served
+    assert "export const a = 1; // here\n\n\n\nexport const b = /** @type {any} */ (2);\n" in served
+
+
 def test_what_a_page_needs_of_the_frame_it_takes_from_the_one_file():
     served = load_assets().files["pages/home.js"].body.decode()
     assert '"../shell/main.js"' in served
@@ -159,6 +220,17 @@ def test_joining_refuses_a_name_that_two_modules_declare():
                 "a/two.js": "export const x = 1;\nfunction same() {}\n",
             },
         )
+
+
+def test_no_joined_module_hides_a_function_of_the_browser_from_the_others():
+    declared = re.compile(r"^(?:export )?(?:async )?(?:function|const|let) +(\w+)", re.M)
+    hidden = [
+        f"{name}: {word}"
+        for name in members_of(ENTRY, modules(), COMMON)
+        for word in declared.findall(modules()[name])
+        if word in FUNCTIONS_OF_THE_BROWSER
+    ]
+    assert hidden == []
 
 
 def test_joining_refuses_a_cycle_and_an_import_of_what_is_not_there():

@@ -13,7 +13,20 @@ from tocsin.web.ui.joining import joined
 ROOT: Final = Path(__file__).parent
 ENTRY: Final = "shell/main.js"
 # Most pages need these: they come with the frame.
-COMMON: Final = ("lib/page.js", "lib/list.js", "parts/page_head.js", "parts/dialog.js", "parts/action.js")
+COMMON: Final = (
+    "lib/page.js",
+    "lib/list.js",
+    "lib/run_log.js",
+    "parts/action.js",
+    "parts/dialog.js",
+    "parts/form.js",
+    "parts/history_bar.js",
+    "parts/log_view.js",
+    "parts/page_head.js",
+    "parts/table.js",
+    "parts/tabs.js",
+    "parts/toolbar.js",
+)
 # In this order: later files build on the tokens.
 STYLES: Final = ("style/tokens.css", "style/base.css", "style/layout.css", "style/parts.css", "style/pages.css")
 STYLE: Final = "style.css"

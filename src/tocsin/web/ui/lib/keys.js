@@ -60,7 +60,7 @@ function onKey(event) {
   if (single && (!singleKeys.get() || isTyping(event.target))) return;
   if (document.querySelector("dialog[open]") && single) return; // the page behind a dialog does not listen
   const after = pending && event.timeStamp - pendingSince < SEQUENCE_MS ? `${pending} ${key}` : key;
-  const found = find(after) ?? (after === key ? undefined : find(key));
+  const found = shortcutFor(after) ?? (after === key ? undefined : shortcutFor(key));
   pending = "";
   if (found) {
     event.preventDefault();
@@ -72,7 +72,7 @@ function onKey(event) {
 }
 
 /** @param {string} keys */
-function find(keys) {
+function shortcutFor(keys) {
   for (const list of scopes) {
     const found = list.find((shortcut) => shortcut.keys === keys);
     if (found) return found;

@@ -99,7 +99,7 @@ function Next({ report }) {
     ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${link("cron", run.job_id)}>
       <span class="line__name" dir="auto">${run.name}</span><${Time} at=${run.at} zone=${report.timezone} clock /><span class="line__side"><${Time} at=${run.at} zone=${report.timezone} /></span></a></li>`)}</ul>`
       : html`<${Empty} icon="cron" text=${HOME.nextNone} action=${html`<a class="button" href="#/cron/new">${HOME.newJob}</a>`}
-          command='tocsin cron add disk "*/15 * * * *" "df -h"' />`}
+          command='tocsin cron add disk-check "every 15m" "df -h"' />`}
   </section>`;
 }
 

@@ -32,13 +32,13 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
 
   useLayoutEffect(() => watchSize(box.current, field.current, redraw), []);
   useLayoutEffect(() => {
-    if (follow && box.current && !selectionIn(box.current)) scrollTo(box.current, field.current, box.current.scrollHeight);
+    if (follow && box.current && !selectionIn(box.current)) scrollBox(box.current, field.current, box.current.scrollHeight);
   }, [version, follow, rows]);
   /** @param {number} index */
   const show = (index) => {
     if (!box.current || index < 0) return;
     setFollow(false);
-    scrollTo(box.current, field.current, rows.top(index) * ROW - box.current.clientHeight / 3);
+    scrollBox(box.current, field.current, rows.top(index) * ROW - box.current.clientHeight / 3);
     redraw();
   };
   const wanted = Number(query.line) || 0;
@@ -146,7 +146,7 @@ function selectionIn(box) {
 }
 
 /** @param {HTMLElement} box @param {{ours: number}} field @param {number} top */
-function scrollTo(box, field, top) {
+function scrollBox(box, field, top) {
   box.scrollTop = top;
   field.ours = box.scrollTop;
 }

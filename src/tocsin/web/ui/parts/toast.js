@@ -30,11 +30,11 @@ function add(entry) {
   count += 1;
   const id = count;
   toasts.update((all) => [...all, { ...entry, id }].slice(-MOST));
-  return () => close(id);
+  return () => dismiss(id);
 }
 
 /** @param {number} id */
-function close(id) {
+function dismiss(id) {
   toasts.update((all) => all.filter((entry) => entry.id !== id));
 }
 
@@ -74,11 +74,11 @@ function Toast({ entry }) {
   const { id, tone, text, detail, requestId, action, stayMs } = entry;
   useEffect(() => {
     if (!stayMs) return undefined;
-    let timer = setTimeout(close, stayMs, id);
+    let timer = setTimeout(dismiss, stayMs, id);
     // It does not vanish under the pointer or the focus of who is about to use it.
     const element = document.getElementById(`toast-${id}`);
     const hold = () => clearTimeout(timer);
-    const release = () => (timer = setTimeout(close, stayMs, id));
+    const release = () => (timer = setTimeout(dismiss, stayMs, id));
     element?.addEventListener("mouseenter", hold);
     element?.addEventListener("focusin", hold);
     element?.addEventListener("mouseleave", release);
@@ -86,7 +86,7 @@ function Toast({ entry }) {
     return hold;
   }, [id]);
   const act = () => {
-    close(id);
+    dismiss(id);
     action?.run();
   };
   const copied = [text, detail, requestId].filter(Boolean).join("\n");
@@ -99,7 +99,7 @@ function Toast({ entry }) {
     </div>
     ${action && html`<button type="button" class="button button--small" onClick=${act}>${action.label}</button>`}
     ${tone === "bad" && !requestId && html`<${CopyButton} text=${copied} />`}
-    <button type="button" class="icon-button" aria-label=${SHELL.toasts.dismiss} onClick=${() => close(id)}>
+    <button type="button" class="icon-button" aria-label=${SHELL.toasts.dismiss} onClick=${() => dismiss(id)}>
       <${Icon} name="close" size=${15} />
     </button>
   </div>`;

@@ -57,7 +57,7 @@ export const SHELL = {
     busy: "Signing in …",
     show: "Show password",
     where: "Name and password are the settings DASHBOARD_USER and DASHBOARD_PASS of this installation.",
-    command: "tocsin setup --all",
+    command: "tocsin config",
     /** @param {number} seconds */
     throttled: (seconds) => `Try again in ${seconds} s.`,
   },
