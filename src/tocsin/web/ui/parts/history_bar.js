@@ -1,5 +1,5 @@
 // How the last runs ended, in a row of bars: colour and shape, a summary in words, and a click to each.
-import { html, useState } from "../vendor/preact.js";
+import { html, useMemo, useRef, useState } from "../vendor/preact.js";
 import { absolute, duration, relative } from "../lib/format.js";
 import { go } from "../lib/router.js";
 import { toneOf, wordOf } from "../parts/status.js";
@@ -32,24 +32,31 @@ export function HistoryBar({ runs, size = 30, href, label = "", newestFirst = fa
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.key === "Enter") open(told);
+    if (event.key === "Enter") follow(told);
     else if (step && shown.length) setActive(active < 0 ? shown.length - 1 : Math.min(Math.max(active + step, 0), shown.length - 1));
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
+  const leads = useRef(href);
+  leads.current = href;
   /** @param {RecentRun | undefined} run */
-  const open = (run) => {
-    const target = run && href?.(run);
+  const follow = (run) => {
+    const target = run && leads.current?.(run);
     if (target) go(target);
   };
+  // A table of many jobs has thousands of them: the same runs are drawn once.
+  const bars = useMemo(() => shown.map((run, index) => {
+    const tone = toneOf(run.status);
+    return html`<g class=${`shape--${tone}${index === active ? " history__active" : ""}`} transform=${`translate(${(empty + index) * WIDTH} 0)`}
+      onMouseEnter=${() => setActive(index)} onClick=${() => follow(run)}><rect class="history__field" width=${WIDTH} height=${HEIGHT} />
+      <path class=${tone === "busy" ? "history__open" : ""} d=${BARS[tone]} /></g>`;
+  }), [runs, size, newestFirst, active]);
   return html`<span class="history"><svg class="history__bar" viewBox=${`0 0 ${size * WIDTH} ${HEIGHT}`} width=${size * 5} height="20" preserveAspectRatio="none"
       role="img" tabindex=${shown.length ? 0 : undefined} aria-label=${[label, summaryOf(ordered), told && describe(told)].filter(Boolean).join(": ")}
       onKeyDown=${onKey} onMouseLeave=${() => setActive(-1)} onBlur=${() => setActive(-1)}>
       ${Array.from({ length: empty }, (_, index) => html`<path class="history__none" d="M1 22h6v2H1z" transform=${`translate(${index * WIDTH} 0)`} />`)}
-      ${shown.map((run, index) => html`<g class=${`shape--${toneOf(run.status)}${index === active ? " history__active" : ""}`} transform=${`translate(${(empty + index) * WIDTH} 0)`}
-        onMouseEnter=${() => setActive(index)} onClick=${() => open(run)}><rect class="history__field" width=${WIDTH} height=${HEIGHT} />
-        <path class=${toneOf(run.status) === "busy" ? "history__open" : ""} d=${BARS[toneOf(run.status)]} /></g>`)}
+      ${bars}
     </svg>${told && html`<span class="history__tip" aria-hidden="true">${describe(told)}</span>`}</span>`;
 }
 

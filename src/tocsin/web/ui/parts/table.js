@@ -41,7 +41,7 @@ import { TABLE } from "../strings/states.js";
  * @property {(row: T) => Child} [below]  A second row with more about the first, such as details that were opened.
  */
 
-const FIRST = 80;
+const FIRST = 40;
 const STEP = 160;
 /** @type {Map<string, import("../lib/store.js").Signal<Order>>} */
 const orders = new Map();
