@@ -11,7 +11,7 @@ from tocsin.web.ui.assets import ROOT
 
 Visit = Callable[..., Visitor]
 ROUTES = (ROOT / "shell" / "routes.js").read_text(encoding="utf-8")
-PAGES = [name for name in re.findall(r'\{ name: "(\w+)"', ROUTES) if (ROOT / "pages" / f"{name}.js").exists()]
+PAGES = re.findall(r'\{ name: "(\w+)"', ROUTES)
 
 
 @pytest.mark.parametrize(("theme", "size"), LOOKS)
@@ -29,7 +29,6 @@ def test_every_page_is_for_everybody(visit: Visit, theme: str, size: tuple[int, 
         if wrong:
             found[name] = wrong
     assert found == {}
-    assert len(PAGES) > 10
 
 
 def test_no_page_is_wider_than_the_smallest_screen(visit: Visit):

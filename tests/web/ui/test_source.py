@@ -101,6 +101,14 @@ def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
     assert {name for name in defined - used if not name.startswith("--ansi-")} == set()
 
 
+def test_every_route_has_its_page():
+    routes = (ROOT / "shell" / "routes.js").read_text("utf-8")
+    named = re.findall(r'\{ name: "(\w+)"|\["/[^"]+", "(\w+)"\]', routes)
+    pages = {area or detail for area, detail in named}
+    assert len(pages) > 20
+    assert {name for name in pages if not (ROOT / "pages" / f"{name}.js").exists()} == set()
+
+
 def test_every_style_sheet_is_served():
     assert sorted(sources(".css")) == sorted(STYLES)
 
