@@ -1,6 +1,8 @@
 """What every test relies on wherever the suite runs: usual signals, no clock in Hypothesis, an order one can set."""
 
+import gc
 import logging
+import os
 import random
 import signal
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
+MANY_FILES = 200
 INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 # Details of assertions inside the importable suites: they must be rewritten before any test imports them.
@@ -30,6 +33,16 @@ def usual_log() -> Iterator[None]:
     root.setLevel(level)
     root.handlers[:] = [handler for handler in root.handlers if handler in handlers]
     logging.disable(disabled)
+
+
+@pytest.fixture(autouse=True)
+def few_open_files() -> Iterator[None]:
+    """Close what programs that tests opened and left still hold: from 1,024 on, `select` refuses descriptors."""
+    yield
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    if lowest_free > MANY_FILES:
+        gc.collect()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,6 @@
 """`tocsin skills`: list, show and run, as a person at a terminal and a program see them."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def test_showing_a_skill_tells_the_level_of_the_sandbox(skilled: Skilled):
     assert document["sandbox"]["level"] in {"bubblewrap", "limits"}
     assert document["dependencies"][0]["found"]
     shown = skilled("skills", "show", "hello").out
-    assert f"sandbox          {document['sandbox']['level']}" in shown
+    assert re.search(rf"^sandbox +{document['sandbox']['level']}$", shown, re.MULTILINE)
 
 
 def test_an_unknown_skill_is_told_with_the_likely_one(skilled: Skilled):

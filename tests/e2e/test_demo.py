@@ -156,7 +156,7 @@ def demo(home: Path) -> Iterator[Demo]:
 def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
     assert demo.address("gateway").startswith("http://127.0.0.1:")
     assert demo.page.startswith("http://127.0.0.1:")
-    assert len(demo.commands) == 20
+    assert len(demo.commands) == 21
 
 
 def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Path):

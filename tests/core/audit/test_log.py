@@ -674,3 +674,15 @@ def test_importing_the_log_loads_neither_asyncio_nor_logging() -> None:
     command = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, 'src'); {script}"]
     root = Path(__file__).parents[3]
     assert subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout == "set()\n"
+
+
+def test_a_log_that_nobody_holds_any_more_has_closed_its_files(tmp_path: Path):
+    def open_here() -> list[str]:
+        links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return [link for link in links if link.startswith(str(tmp_path))]
+
+    log = AuditLog(tmp_path / "audit.log")
+    log.append("msg.send", "hello", source="test")
+    assert len(open_here()) == 2
+    del log
+    assert open_here() == []

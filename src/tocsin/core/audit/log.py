@@ -73,6 +73,10 @@ class AuditLog:
         self._fork_mutex = threading.Lock()
         self._forget()
 
+    def __del__(self) -> None:
+        """Close the files of a log that nobody holds any more, such as that of a short command."""
+        self._close_files()
+
     def _forget(self) -> None:
         """Start with nothing open: at first, and in a forked child."""
         self._mutex = threading.Lock()
