@@ -1,5 +1,5 @@
 // Keyboard shortcuts. Those of one letter can be switched off (WCAG 2.1.4); they never act while a person types.
-import { useEffect, useRef } from "../vendor/preact.js";
+import { useLayoutEffect, useRef } from "../vendor/preact.js";
 import { remembered, signal } from "../lib/store.js";
 
 /**
@@ -43,7 +43,8 @@ export function useKeys(list) {
   const current = useRef(list);
   current.current = list;
   const names = list.map((shortcut) => `${shortcut.keys} ${shortcut.label}`).join("\n");
-  useEffect(
+  // Before it is painted: who sees a page may press a key at once.
+  useLayoutEffect(
     () =>
       addShortcuts(
         current.current.map((shortcut, index) => ({ ...shortcut, run: () => current.current[index]?.run() })),

@@ -1,5 +1,5 @@
 // A dialog of the browser's own: it keeps the focus, and Esc closes it.
-import { html, render, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, render, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 import { Failure } from "../parts/states.js";
 import { DIALOG, PARTS } from "../strings/states.js";
@@ -12,7 +12,7 @@ import { DIALOG, PARTS } from "../strings/states.js";
  */
 export function Dialog({ title, close, children, foot, wide = false }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const shown = dialog.current;
     shown?.showModal();
