@@ -181,6 +181,14 @@ async def test_an_expired_entry_is_gone_and_decay_removes_it_so_that_it_can_be_r
     assert await kept.found("week") == ["guest"]
 
 
+async def test_an_entry_that_expires_in_the_past_is_refused_and_replaces_nothing(kept: MemoryBench):
+    await kept.store("guest", "old")
+    for expires_at in (kept.clock.now(), -1e10):
+        with pytest.raises(InvalidEntryError, match="expires in the past"):
+            await kept.store("guest", "new", expires_at=expires_at)
+    assert (await kept.memory.get("guest")).value == "old"
+
+
 async def test_a_new_entry_takes_the_key_of_an_expired_one(kept: MemoryBench):
     await kept.store("guest", "old", expires_at=kept.clock.now() + DAY_S)
     kept.passes(2)

@@ -273,6 +273,9 @@ class Memories:
     def _made(self, draft: EntryDraft, source: EntrySource) -> MemoryEntry:
         draft, now = checked(draft), self._clock.now()
         self._refuse_secrets(draft.key, draft.value, *draft.tags)
+        if draft.expires_at is not None and draft.expires_at <= now:
+            # Stored, it would only hide what its key had before.
+            raise InvalidEntryError(f"the entry {draft.key} expires in the past", hint="give a time to come, or none")
         return MemoryEntry(
             key=draft.key,
             value=draft.value,
