@@ -10,11 +10,13 @@ from fastapi.routing import APIRoute
 
 from tocsin.core.errors import TocsinError
 from tocsin.rest.callers import require_scope
+from tocsin.rest.describing import answers_of, headers_of
 from tocsin.rest.models import Problem
 from tocsin.rest.once import answer_once, key_of
-from tocsin.rest.problems import PROBLEMS, HttpProblemError
+from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, StrictRequest, media_type
 from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
+from tocsin.rest.runs import RunRecord
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +170,11 @@ class Operations(APIRouter):
         codes += ("idempotency-key-reused", "conflict") if spec.once else ()
         marks = {"x-scope": spec.scope, "x-problems": sorted(set(codes))}
         further = dict(spec.further)
+        headers = headers_of(
+            once=spec.once,
+            waits=spec.once and spec.status == 202 and spec.answer is RunRecord,
+            is_conditional="precondition-failed" in codes,
+        )
         self.add_api_route(
             spec.path,
             handler,
@@ -179,26 +186,15 @@ class Operations(APIRouter):
             openapi_extra={
                 **marks,
                 **({"x-extension": True} if spec.extension else {}),
+                **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),
             },
-            responses={**_described(codes), **further.pop("responses", {})},
+            responses=answers_of(codes, further.pop("responses", {})),
             **further,
         )
         route = self.routes[-1]
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
-
-
-def _described(codes: Sequence[str]) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of problems by status."""
-    by_status: dict[int, list[str]] = {}
-    for code in sorted(set(codes)):
-        by_status.setdefault(PROBLEMS[code].status, []).append(code)
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {
-        status: {"description": "; ".join(f"{PROBLEMS[code].title} (`{code}`)" for code in found), "content": content}
-        for status, found in sorted(by_status.items())
-    }
 
 
 def problem_schema() -> dict[str, Any]:

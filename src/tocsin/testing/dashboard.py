@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from tocsin.assembly.dashboard import dashboard_of
 from tocsin.assembly.program import App
@@ -68,7 +69,7 @@ class DashboardClient:
             "http_version": "1.1",
             "method": method,
             "scheme": self.scheme,
-            "path": bare,
+            "path": unquote(bare),
             "raw_path": bare.encode(),
             "root_path": "",
             "query_string": query.encode(),

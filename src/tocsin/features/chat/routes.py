@@ -165,7 +165,7 @@ class ModelList(ResponseModel):
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The events, until the client goes or the conversation is deleted.",
-        "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+        "content": {EVENT_STREAM: {}},
     }
 }
 _STOPPED: dict[int | str, dict[str, Any]] = {

@@ -85,7 +85,7 @@ _FEEDS: dict[int | str, dict[str, Any]] = {
         "content": {
             JSON_FEED: {"schema": {"type": "object"}},
             ATOM: {"schema": {"type": "string"}},
-            EVENT_STREAM: {"schema": {"type": "string"}},
+            EVENT_STREAM: {},
         }
     }
 }

@@ -12,7 +12,7 @@ from tocsin.runs.model import RunStatus
 
 YAML = "application/yaml"  # RFC 9512
 # Both forms of a text: `{"yaml": "…"}`, and the text itself.
-TEXT_SCHEMA = {"requestBody": {"content": {YAML: {"schema": {"type": "string"}}}}}
+TEXT_SCHEMA: dict[str, Any] = {"requestBody": {"content": {YAML: {"schema": {}}}}}
 
 
 class RecentWorkflowRun(ResponseModel):

@@ -29,6 +29,7 @@ from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
     OUTCOMES,
     ChannelList,
+    DryRun,
     ProfileList,
     ProfileMessage,
     ProfileResult,
@@ -113,9 +114,10 @@ class MessagingRoutes:
         scope="send",
         once=True,
         problems=("validation-failed",),
-        answer=SentMessage,
+        answer=SentMessage | DryRun,
         responses={
             **OUTCOMES,
+            200: {"description": "It was sent; or what would be, with `dry_run`."},
             202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is where it can be read."},
         },
     )

@@ -16,7 +16,6 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         "description": "The events, until the client goes or the service stops.",
         "content": {
             EVENT_STREAM: {
-                "schema": {"type": "string"},
                 "example": "retry: 2000\nid: 41\n\nid: 42\nevent: run.deleted\n"
                 'data: {"id":"0199c2a4-7a31-7a51-9c5e-0d6c6a1f1b7e"}\n\n: ping\n\n',
             }
