@@ -14,6 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tools.operations import DescribedOperation, described_operations
+
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
@@ -107,6 +109,7 @@ def generated() -> dict[Path, str]:
         reference / "commands.md": commands_page(),
         reference / "channels.md": channels_page(specs),
         reference / "problems.md": problems_page(),
+        reference / "operations.md": operations_page(described_operations(adapters, features)),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
@@ -542,6 +545,26 @@ def problems_page() -> str:
             ),
         ]
     )
+
+
+def operations_page(operations: Sequence[DescribedOperation]) -> str:
+    """Return the page of all operations of the REST API."""
+    areas = {operation.area: [each for each in operations if each.area == operation.area] for operation in operations}
+    parts = [
+        "# Operations of the REST API",
+        NOTICE,
+        "The dashboard serves them; what holds for all of them is told [there](../dashboard.md#rest-api). *Scope* is "
+        "what a [token](../dashboard.md#tokens) needs; people who sign in may do everything. `tocsin openapi` prints "
+        "the whole description, with the fields of requests and answers; there, extensions have "
+        "`x-extension`.",
+    ]
+    for area, found in areas.items():
+        rows = (
+            [f"`{each.method} {each.path}`", each.scope or "none", each.summary, "yes" if each.is_extension else ""]
+            for each in found
+        )
+        parts += [f"## {area}", table(("Operation", "Scope", "What it does", "Extension"), rows)]
+    return document(parts)
 
 
 def audit_actions_page() -> str:
