@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tocsin.bot.commands import CommandDependencies, Commands
 from tocsin.bot.contract import (
@@ -41,6 +42,9 @@ from tocsin.delivery.store import UnknownDeliveryError
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,14 @@ def build_access(
 ) -> Access:
     """Return the allowlist alone, as the command line needs it."""
     return Access(AccessStore(database, clock), audit, settings.allowed, settings.admin, tell, shown_as)
+
+
+def open_access(app: "App", caller: Caller, database: Database) -> tuple[Access, ConversationAdapter]:
+    """Return the allowlist, which tells the chats that it concerns, and the channel of the bot."""
+    channel = conversation_of(app.registry)
+    settings = BotSettings.of(app.settings, channel.variables)
+    tell, shown_as = tell_through(app.outbox, caller, channel.name), shown_by(app.outbox, channel)
+    return build_access(settings, database, app.clock, app.audit, tell, shown_as), channel
 
 
 def build_sessions(settings: BotSettings, clock: Clock) -> Sessions:

@@ -159,29 +159,23 @@ class BotDoor:
 
     async def listing(self) -> Sequence[Mapping[str, Any]]:
         """Return the record of every known chat."""
+        from tocsin.assembly.bot import open_access
         from tocsin.bot.door.access import chat_document
+        from tocsin.messaging.outbound.caller import Caller
+        from tocsin.rest.callers import DASHBOARD
 
-        access, _ = self._open("dashboard")
+        access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.database)
         return [chat_document(chat) for chat in await access.listing()]
 
     async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
-        access, channel = self._open(caller.source, caller)
+        from tocsin.assembly.bot import open_access
+
+        access, channel = open_access(self._app, caller, self._app.database)
         try:
             known = channel.variables.admin.parse(chat_id)
         except ValueError as error:
             raise ConfigError(f"the ID of the chat is not valid: it must be {error}") from None
-        change = await getattr(access, what)(known, caller)
+        changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
+        change = await changes[what](known, caller)
         return {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}
-
-    def _open(self, source: str, caller: "Caller | None" = None) -> tuple[Any, Any]:
-        from tocsin.assembly.bot import build_access, conversation_of, shown_by, tell_through
-        from tocsin.bot.settings import BotSettings
-        from tocsin.messaging.outbound.caller import Caller
-
-        app = self._app
-        channel = conversation_of(app.registry)
-        settings = BotSettings.of(app.settings, channel.variables)
-        tell = tell_through(app.outbox, caller or Caller(source), channel.name)
-        shown = shown_by(app.outbox, channel)
-        return build_access(settings, app.database, app.clock, app.audit, tell, shown), channel

@@ -73,7 +73,7 @@ async def _of_features(app: "App") -> "list[Integration]":
                 name=label,
                 kind=kind,
                 enabled=bool(told),
-                missing=() if set_up else ("not set up",),
+                is_set_up=set_up,
                 docs=f"docs/{name}.md",
                 check=_tells(wrong),
             )
@@ -98,5 +98,5 @@ def _speech(app: "App") -> "Integration":
         problem = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child).problem()
     except TocsinError as error:
         problem = error.sentence()
-    missing = (problem,) if problem else ()
-    return Integration(id="speech", name="Speech to text", kind="speech", missing=missing, docs="docs/bot.md")
+    ready, docs = not problem, "docs/bot.md"
+    return Integration(id="speech", name="Speech to text", kind="speech", is_set_up=ready, note=problem, docs=docs)

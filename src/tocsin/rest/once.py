@@ -9,11 +9,11 @@ from fastapi import Request, Response
 
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
+from tocsin.rest.headers import idempotency_key
 from tocsin.rest.problems import HttpProblemError
 
 log = logging.getLogger(__name__)
 
-MAX_KEY = 255
 _KEPT_HEADERS = ("location", "etag", "preference-applied")
 # 504: it may have taken effect, so it must not be done again.
 _KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
@@ -21,15 +21,7 @@ _KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
 
 def key_of(request: Request) -> str:
     """Return the key of a request, empty where it has none."""
-    values = request.headers.getlist("idempotency-key")
-    if not values:
-        return ""
-    key = values[0].strip().removeprefix('"').removesuffix('"')
-    if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
-        raise HttpProblemError(
-            "invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters."
-        )
-    return key
+    return idempotency_key(request.headers.getlist("idempotency-key"))
 
 
 async def answer_once(

@@ -14,7 +14,7 @@ from tocsin.rest.describing import answers_of, headers_of
 from tocsin.rest.models import Problem
 from tocsin.rest.once import answer_once, key_of
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, StrictRequest, media_type
+from tocsin.rest.reading import JSON, StrictRequest, media_type_of
 from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
 from tocsin.rest.runs import RunRecord
 
@@ -89,7 +89,7 @@ class Operation(APIRoute):
         # RFC 9110, section 9.3.1: the body of a GET means nothing.
         if request.method == "GET" or not await request.body():
             return
-        kind = media_type(request)
+        kind = media_type_of(request)
         if kind not in self.media:
             found = kind or "no Content-Type"
             wanted = " or ".join(f"`Content-Type: {media}`" for media in self.media)

@@ -1,12 +1,12 @@
 """JSON bodies, read strictly: no repeated key, no text that cannot be stored, no bottomless nesting."""
 
-import json
-from codecs import BOM_UTF8
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from fastapi import Request
 
+from tocsin.core.reading.json_value import Members, decode_json
+from tocsin.rest.headers import media_type
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import refuse
 
@@ -24,34 +24,22 @@ class StrictRequest(Request):
         return self._strict
 
 
-def media_type(request: Request) -> str:
+def media_type_of(request: Request) -> str:
     """Return the media type of the body in lower case; raise 415 for what cannot be read."""
-    codings = [coding for coding in request.headers.getlist("content-encoding") if coding.strip().lower() != "identity"]
-    if codings:
-        raise HttpProblemError("unsupported-media-type", "Compressed bodies are not accepted.")
-    values = request.headers.getlist("content-type")
-    if len(values) > 1:
-        raise HttpProblemError("unsupported-media-type", "Content-Type is repeated.")
-    return values[0].partition(";")[0].strip().lower() if values else ""
+    return media_type(request.headers.getlist("content-encoding"), request.headers.getlist("content-type"))
 
 
 def read_json(raw: bytes) -> Any:
     """Return a JSON document; raise the problem of what is none, and of what could not be stored."""
     try:
-        value = _decoder.decode(raw.removeprefix(BOM_UTF8).decode())
+        value = decode_json(raw)
     except (ValueError, RecursionError):
         raise HttpProblemError("invalid-request", "The body is not valid JSON in UTF-8.") from None
     return _checked(value, ())
 
 
-class _Members(tuple[tuple[str, Any], ...]):
-    """The members of an object, repeated names included."""
-
-    __slots__ = ()
-
-
 def _checked(value: Any, steps: tuple[str | int, ...]) -> Any:
-    if isinstance(value, _Members | list):
+    if isinstance(value, tuple | list):
         if len(steps) >= MAX_DEPTH:
             raise HttpProblemError("invalid-request", f"The body is nested deeper than {MAX_DEPTH} levels.")
         if isinstance(value, list):
@@ -62,7 +50,7 @@ def _checked(value: Any, steps: tuple[str | int, ...]) -> Any:
     return value
 
 
-def _object(members: _Members, steps: tuple[str | int, ...]) -> dict[str, Any]:
+def _object(members: Members, steps: tuple[str | int, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in members:
         _check_text(key, (*steps, "?"))
@@ -79,11 +67,3 @@ def _check_text(text: str, steps: Sequence[str | int]) -> None:
         text.encode()
     except UnicodeEncodeError:  # an escape such as \ud800 without its other half
         raise refuse(steps, "bad-value", "It must not hold half of a surrogate pair") from None
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"JSON has no {word}")
-
-
-# Made once: json.loads with arguments makes a new one every time.
-_decoder = json.JSONDecoder(object_pairs_hook=_Members, parse_constant=_no_number)

@@ -3,18 +3,17 @@
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
 from tocsin.core.reading.value import near_word
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
 
 log = logging.getLogger(__name__)
 
 MAX_ERRORS = 10  # described; a document may hold 100,000 mistakes
-MAX_KEY = 100
 
 # What services raise, where the code of the error is not that of the problem.
 _CODES = {
@@ -98,11 +97,10 @@ def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
 
 def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str | None = None) -> dict[str, object]:
     """Return the entry of a problem document that points at a value of the body."""
-    # RFC 6901, sections 3 and 6: escaped as a pointer, then as the fragment of a URL.
-    steps = [quote(str(step)[:MAX_KEY].replace("~", "~0").replace("/", "~1"), safe="") for step in pointer]
-    entry: dict[str, object] = {"pointer": "#" + "".join(f"/{step}" for step in steps), "code": code, "detail": detail}
-    if pointer:
-        entry["field"] = str(pointer[-1])[:MAX_KEY]
+    issue = JsonIssue(tuple(pointer), code, detail)
+    entry: dict[str, object] = {"pointer": issue.pointer, "code": code, "detail": detail}
+    if issue.key:
+        entry["field"] = issue.key
     return {**entry, **({"suggestion": near} if near else {})}
 
 

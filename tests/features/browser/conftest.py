@@ -73,7 +73,7 @@ class Site:
     def write(self, *profiles: dict[str, Any]) -> None:
         (self.data_dir / "browser_profiles.yaml").write_text(json.dumps({"profiles": profiles}))
 
-    def write_managed(self, name: str = "work", **more: Any) -> None:
+    def write_managed(self, name: str = "office", **more: Any) -> None:
         self.write({"name": name, "executable": str(self.program), "sandbox": False, **more})
 
     def behave(self, mode: str) -> None:
@@ -81,19 +81,19 @@ class Site:
         (self.folder / "mode").write_text(mode)
 
     async def change_record(self, **changes: Any) -> None:
-        """Change what is recorded of the browser of the profile work."""
+        """Change what is recorded of the browser of the profile office."""
         store = BrowserStore(self.bench.app.database)
-        await store.put((await store.all())["work"]._replace(**changes))
+        await store.put((await store.all())["office"]._replace(**changes))
 
     def pids(self) -> list[int]:
         """Return every browser that was started, in order."""
         path = self.folder / "pids"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    async def look(self, name: str = "work") -> BrowserLook:
+    async def look(self, name: str = "office") -> BrowserLook:
         return next(look for look in await self.browsers.looks() if look.profile.name == name)
 
-    async def status(self, name: str = "work") -> BrowserStatus:
+    async def status(self, name: str = "office") -> BrowserStatus:
         return (await self.look(name)).status
 
 

@@ -18,7 +18,7 @@ from tocsin.core.process.identity import identity_of, is_alive
 def test_a_real_chromium_goes_on_after_the_command_and_is_seen_when_it_dies(tmp_path: Path):
     cli = Cli(tmp_path, {})
     cli.data_dir.mkdir()
-    profile = {"name": "work", "default": True, **({"sandbox": False} if os.geteuid() == 0 else {})}
+    profile = {"name": "office", "default": True, **({"sandbox": False} if os.geteuid() == 0 else {})}
     (cli.data_dir / "browser_profiles.yaml").write_text(json.dumps({"profiles": [profile]}))
     started = cli("browser", "start", "--json")
     assert started.code == 0, started.err
@@ -29,8 +29,8 @@ def test_a_real_chromium_goes_on_after_the_command_and_is_seen_when_it_dies(tmp_
         with urllib.request.urlopen(f"{document['cdp_endpoint']}/json/version") as answer:
             assert "Chrome/" in json.load(answer)["Browser"]
         # Its own lock keeps a second one away, also one that we did not start.
-        assert (cli.data_dir / "browser/work/data/SingletonLock").readlink().name.endswith(f"-{pid}")
-        assert cli("browser", "start").out == f"work: process {pid}, {document['cdp_endpoint']}\n"
+        assert (cli.data_dir / "browser/office/data/SingletonLock").readlink().name.endswith(f"-{pid}")
+        assert cli("browser", "start").out == f"office: process {pid}, {document['cdp_endpoint']}\n"
     finally:
         os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(identity_of(pid)))

@@ -14,10 +14,10 @@ def problem_of(tmp_path: Path, text: str) -> str:
 
 
 def test_a_profile_needs_no_more_than_a_name(tmp_path: Path):
-    assert problem_of(tmp_path, "profiles:\n  - name: work\n") == "None"
+    assert problem_of(tmp_path, "profiles:\n  - name: office\n") == "None"
     (profile,) = ProfilesFile(tmp_path / "browser_profiles.yaml", tmp_path / "browser").all().values()
     assert (profile.browser, profile.driver, profile.headless) == (BrowserKind.CHROMIUM, BrowserDriver.MANAGED, True)
-    assert profile.user_data_dir == tmp_path / "browser" / "work" / "data"
+    assert profile.user_data_dir == tmp_path / "browser" / "office" / "data"
     assert problem_of(tmp_path, "# none\n") == "None"
 
 
@@ -63,11 +63,11 @@ def test_credentials_of_a_wrong_endpoint_are_not_quoted(tmp_path: Path):
 
 def test_a_broken_edit_leaves_the_last_good_version_in_force(tmp_path: Path):
     path = tmp_path / "browser_profiles.yaml"
-    path.write_text("profiles:\n  - name: work\n")
+    path.write_text("profiles:\n  - name: office\n")
     file = ProfilesFile(path, tmp_path)
-    assert list(file.all()) == ["work"]
+    assert list(file.all()) == ["office"]
     path.write_text("profiles:\n  - nam: wor")
-    assert (list(file.all()), "nam" in str(file.problem)) == (["work"], True)
+    assert (list(file.all()), "nam" in str(file.problem)) == (["office"], True)
 
 
 def test_an_endpoint_is_shown_without_user_password_query_and_fragment():

@@ -46,7 +46,7 @@ async def test_a_browser_is_started_on_a_port_of_its_own_and_stopped(site: Site)
     look, started = await site.browsers.start(source="cli")
     assert (started, look.status, site.pids()) == (True, BrowserStatus.RUNNING, [look.pid])
     port = int(look.endpoint.rpartition(":")[2])
-    place = site.data_dir / "browser" / "work" / "data"
+    place = site.data_dir / "browser" / "office" / "data"
     assert (site.folder / "command").read_text().split("\n") == [
         f"--user-data-dir={place}",
         "--remote-debugging-port=0",
@@ -61,7 +61,7 @@ async def test_a_browser_is_started_on_a_port_of_its_own_and_stopped(site: Site)
     assert place.stat().st_mode & 0o777 == 0o700
     (document,) = await site.browsers.documents()
     assert document == {
-        "name": "work",
+        "name": "office",
         "browser": "chromium",
         "driver": "managed",
         "user_data_dir": str(place),
@@ -76,10 +76,10 @@ async def test_a_browser_is_started_on_a_port_of_its_own_and_stopped(site: Site)
         "error": None,
     }
     assert os.getsid(look.pid) == look.pid != os.getsid(0)
-    stopped, done = await site.browsers.stop("work", source="dashboard")
+    stopped, done = await site.browsers.stop("office", source="dashboard")
     assert (done, stopped.status, ended(look.pid)) == (True, BrowserStatus.STOPPED, True)
-    assert (await site.browsers.stop("work", source="cli"))[1] is False
-    facts = {"profile": "work", "pid": look.pid}
+    assert (await site.browsers.stop("office", source="cli"))[1] is False
+    facts = {"profile": "office", "pid": look.pid}
     (entry,) = site.bench.audit("browser.start")
     assert entry.metadata.items() >= {**facts, "port": port, "ok": True}.items()
     (entry,) = site.bench.audit("browser.stop")
@@ -91,86 +91,86 @@ async def test_a_browser_is_started_on_a_port_of_its_own_and_stopped(site: Site)
 async def test_a_profile_is_never_started_twice(site: Site):
     site.write_managed()
     results = await asyncio.gather(
-        *(site.browsers.start("work", source="cli") for _ in range(5)), return_exceptions=True
+        *(site.browsers.start("office", source="cli") for _ in range(5)), return_exceptions=True
     )
     assert sum(isinstance(result, tuple) for result in results) == 1
     assert sum(isinstance(result, BrowserInUseError) for result in results) == 4
-    look, started = await site.browsers.start("work", source="cli")
+    look, started = await site.browsers.start("office", source="cli")
     assert (started, [look.pid]) == (False, site.pids())
     assert len(site.bench.audit("browser.start")) == 1
 
 
 async def test_a_profile_that_a_browser_of_somebody_else_uses_is_not_started(site: Site):
     site.write_managed()
-    with locked_by_a_browser(site.data_dir / "browser" / "work" / "data"):
+    with locked_by_a_browser(site.data_dir / "browser" / "office" / "data"):
         look = await site.look()
         assert (look.status, look.pid) == (BrowserStatus.IN_USE, os.getpid())
-        with pytest.raises(BrowserInUseError, match=f"work is in use: process {os.getpid()}"):
-            await site.browsers.start("work", source="cli")
+        with pytest.raises(BrowserInUseError, match=f"office is in use: process {os.getpid()}"):
+            await site.browsers.start("office", source="cli")
         with pytest.raises(BrowserInUseError, match="which was not started here"):
-            await site.browsers.stop("work", source="cli")
+            await site.browsers.stop("office", source="cli")
     assert site.pids() == []
     # Its lock stays behind, as after a crash: nobody listens, and this process is no browser.
     assert await site.status() is BrowserStatus.STOPPED
-    assert (await site.browsers.start("work", source="cli"))[1] is True
+    assert (await site.browsers.start("office", source="cli"))[1] is True
 
 
 async def test_the_lock_of_another_machine_counts_until_a_person_forgets_it(site: Site):
     site.write_managed()
-    place = site.data_dir / "browser" / "work" / "data"
+    place = site.data_dir / "browser" / "office" / "data"
     place.mkdir(parents=True)
     (place / "SingletonLock").symlink_to("old-container-7-1")
     look = await site.look()
     assert (look.status, look.pid) == (BrowserStatus.IN_USE, None)
     assert look.error == "its lock names process 1 of the machine old-container-7"
     with pytest.raises(BrowserInUseError) as error:
-        await site.browsers.start("work", source="cli")
-    assert error.value.hint.endswith("tocsin browser stop work --forget")
-    look, done = await site.browsers.stop("work", source="cli", forget=True)
+        await site.browsers.start("office", source="cli")
+    assert error.value.hint.endswith("tocsin browser stop office --forget")
+    look, done = await site.browsers.stop("office", source="cli", forget=True)
     assert (look.status, done) == (BrowserStatus.STOPPED, True)
     assert site.bench.audit("browser.stop")[0].metadata["forgotten"] is True
-    await site.browsers.start("work", source="cli")
+    await site.browsers.start("office", source="cli")
     with pytest.raises(BrowserInUseError, match="runs here"):
-        await site.browsers.stop("work", source="cli", forget=True)
+        await site.browsers.stop("office", source="cli", forget=True)
 
 
 async def test_a_browser_that_died_is_seen_told_once_and_can_be_started_again(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     assert look.pid
     await kill(site, look.pid)
     for _ in range(2):
         found = await site.look()
         told = f"the browser (process {look.pid}) ended by itself: start it again"
         assert (found.status, found.pid, found.error) == (BrowserStatus.ERROR, None, told)
-    assert [notice.title for notice in site.bench.notices] == ["The browser of the profile work has ended by itself"]
+    assert [notice.title for notice in site.bench.notices] == ["The browser of the profile office has ended by itself"]
     (status,) = (await site.bench.features.subsystems())["browser"]
     assert (str(status.state), status.summary) == ("degraded", "1 profile, 1 error")
     assert "ended by itself" in status.attention[0].message
-    again, started = await site.browsers.start("work", source="cli")
+    again, started = await site.browsers.start("office", source="cli")
     assert (started, again.status, again.pid != look.pid) == (True, BrowserStatus.RUNNING, True)
     assert await site.status() is BrowserStatus.RUNNING
     await kill(site, again.pid or 0)
     await site.browsers.look_hourly()
     assert len(site.bench.notices) == 2
-    assert (await site.browsers.stop("work", source="cli"))[1] is False
+    assert (await site.browsers.stop("office", source="cli"))[1] is False
     assert await site.status() is BrowserStatus.STOPPED
 
 
 async def test_a_browser_that_a_person_closed_is_stopped_and_no_failure(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     await kill(site, look.pid or 0, signal.SIGTERM)
     assert (await site.status(), site.bench.notices) == (BrowserStatus.STOPPED, [])
 
 
 async def test_a_process_that_got_the_number_of_a_browser_is_not_taken_for_it(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     await kill(site, look.pid or 0)
     await site.change_record(pid=os.getpid())
     assert await site.status() is BrowserStatus.ERROR
-    assert (await site.browsers.stop("work", source="cli"))[1] is False
+    assert (await site.browsers.stop("office", source="cli"))[1] is False
 
 
 async def test_a_browser_that_does_not_come_up_is_ended_and_recorded(site: Site):
@@ -178,11 +178,11 @@ async def test_a_browser_that_does_not_come_up_is_ended_and_recorded(site: Site)
     site.browsers.starts_within_s = 0.5
     site.behave("silent")
     with pytest.raises(BrowserError, match=r"opened no debugging port within 0.5 s and was stopped"):
-        await site.browsers.start("work", source="cli")
+        await site.browsers.start("office", source="cli")
     assert (ended(site.pids()[-1]), await site.status()) == (True, BrowserStatus.STOPPED)
     site.behave("dies")
     with pytest.raises(BrowserError, match="ended at once: cannot open display for bot") as error:
-        await site.browsers.start("work", source="cli")
+        await site.browsers.start("office", source="cli")
     assert "AAAAAA" not in str(error.value)
     assert [entry.metadata["ok"] for entry in site.bench.audit("browser.start")] == [False, False]
     assert site.bench.notices == []
@@ -191,7 +191,7 @@ async def test_a_browser_that_does_not_come_up_is_ended_and_recorded(site: Site)
 async def test_whoever_gives_up_a_start_leaves_no_browser(site: Site):
     site.write_managed()
     site.behave("silent")
-    starting = asyncio.create_task(site.browsers.start("work", source="cli"))
+    starting = asyncio.create_task(site.browsers.start("office", source="cli"))
     await eventually(site.pids)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -203,9 +203,9 @@ async def test_whoever_gives_up_a_start_leaves_no_browser(site: Site):
 async def test_a_browser_that_does_not_end_when_asked_is_killed(site: Site):
     site.write_managed()
     site.behave("stubborn")
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     site.browsers.ends_within_s = 0.2
-    stopped, _ = await site.browsers.stop("work", source="cli")
+    stopped, _ = await site.browsers.stop("office", source="cli")
     assert (ended(look.pid or 0), stopped.status, site.bench.notices) == (True, BrowserStatus.STOPPED, [])
     assert site.bench.audit("browser.stop")[0].metadata["forced"] is True
 
@@ -214,31 +214,31 @@ async def test_a_fixed_port_is_used_or_told_to_be_taken(site: Site):
     port = free_port()
     site.write_managed(port=port)
     with socket.create_server(("127.0.0.1", port)), pytest.raises(ConfigError, match=f"the port {port} is taken"):
-        await site.browsers.start("work", source="cli")
-    look, _ = await site.browsers.start("work", source="cli")
+        await site.browsers.start("office", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     assert look.endpoint == f"http://127.0.0.1:{port}"
 
 
 async def test_a_browser_whose_port_does_not_answer_is_an_error_and_can_be_stopped(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     await site.change_record(port=free_port())
     found = await site.look()
     assert (found.status, found.pid) == (BrowserStatus.ERROR, look.pid)
     with pytest.raises(BrowserError, match="does not answer: stop it"):
-        await site.browsers.start("work", source="cli")
-    assert (await site.browsers.stop("work", source="cli"))[1] is True
+        await site.browsers.start("office", source="cli")
+    assert (await site.browsers.stop("office", source="cli"))[1] is True
 
 
 async def test_a_browser_whose_profile_was_removed_is_listed_and_can_be_stopped(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
+    look, _ = await site.browsers.start("office", source="cli")
     site.write({"name": "other"})
     found = await site.look()
     assert (found.status, found.pid, "not in browser_profiles.yaml" in found.error) == (
         BrowserStatus.ERROR, look.pid, True,
     )  # fmt: skip
-    assert (await site.browsers.stop("work", source="cli"))[1] is True
+    assert (await site.browsers.stop("office", source="cli"))[1] is True
     assert [each.profile.name for each in await site.browsers.looks()] == ["other"]
 
 
@@ -262,18 +262,18 @@ async def test_what_cannot_be_started_is_told_before_anything_is(site: Site):
 
 async def test_without_the_browser_a_profile_is_missing_and_doctor_says_how_to_install_it(site: Site):
     site.program.unlink()
-    site.write({"name": "work"}, {"name": "own", "executable": "/nowhere/chromium"})
+    site.write({"name": "office"}, {"name": "own", "executable": "/nowhere/chromium"})
     look = await site.look()
     assert (look.status, "apt-get install chromium" in look.error) == (BrowserStatus.MISSING, True)
     found = {finding.detail: finding for finding in await site.bench.findings()}
-    assert "apt-get install chromium" in found["work: chromium is not installed"].fix
+    assert "apt-get install chromium" in found["office: chromium is not installed"].fix
     assert found["own: /nowhere/chromium is no program"].state == "warning"
 
 
 async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_endpoints(site: Site):
     site.write_managed()
-    look, _ = await site.browsers.start("work", source="cli")
-    port, place = int(look.endpoint.rpartition(":")[2]), site.data_dir / "browser" / "work" / "data"
+    look, _ = await site.browsers.start("office", source="cli")
+    port, place = int(look.endpoint.rpartition(":")[2]), site.data_dir / "browser" / "office" / "data"
     closed = free_port()
     site.write(
         {"name": "mine", "driver": "existing_session", "user_data_dir": str(place)},
@@ -283,7 +283,7 @@ async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_end
         {"name": "dead", "driver": "remote", "cdp_endpoint": f"wss://127.0.0.1:{closed}"},
     )
     documents = {document["name"]: document for document in await site.browsers.documents()}
-    assert {name: document["status"] for name, document in documents.items() if name != "work"} == {
+    assert {name: document["status"] for name, document in documents.items() if name != "office"} == {
         "mine": "running", "gone": "missing", "off": "stopped", "far": "running", "dead": "error",
     }  # fmt: skip
     assert documents["far"]["cdp_endpoint"] == f"ws://[secret]@127.0.0.1:{port}/x?[secret]"
@@ -296,8 +296,8 @@ async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_end
 
 async def test_what_browsers_print_does_not_grow_without_limit(site: Site):
     site.write_managed()
-    await site.browsers.start("work", source="cli")
-    log = site.data_dir / "browser" / "work" / "browser.log"
+    await site.browsers.start("office", source="cli")
+    log = site.data_dir / "browser" / "office" / "browser.log"
     with log.open("ab") as stream:
         stream.truncate(1024 * 1024 + 1)
     await site.browsers.look_hourly()
@@ -308,7 +308,7 @@ async def test_status_counts_profiles(site: Site):
     (status,) = (await site.bench.features.subsystems())["browser"]
     assert (str(status.state), status.summary) == ("unconfigured", "no profiles")
     site.write_managed()
-    await site.browsers.start("work", source="cli")
+    await site.browsers.start("office", source="cli")
     (status,) = (await site.bench.features.subsystems())["browser"]
     assert (str(status.state), status.summary) == ("ok", "1 profile, 1 running")
     assert (status.counts["running"], status.last_event_at) == (1, site.clock.now())

@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import TypeVar
 
-from tocsin.assembly.bot import build_access, conversation_of, shown_by, tell_through
+from tocsin.assembly.bot import open_access
 from tocsin.assembly.program import DATABASE_FILE, App
 from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.settings import BotSettings
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
@@ -97,10 +96,7 @@ def _with_access(
     writes: bool = False,
 ) -> T:
     async def call(app: App) -> T:
-        channel = conversation_of(app.registry)
-        settings = BotSettings.of(app.settings, channel.variables)
-        tell, shown_as = tell_through(app.outbox, CALLER, channel.name), shown_by(app.outbox, channel)
         async with aclosing(Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS)) as database:
-            return await work(build_access(settings, database, app.clock, app.audit, tell, shown_as), channel)
+            return await work(*open_access(app, CALLER, database))
 
     return with_app(options, out, call, writes=writes)

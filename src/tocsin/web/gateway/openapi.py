@@ -6,11 +6,11 @@ from typing import Any
 from tocsin import __version__
 from tocsin.core.reading.fields import Field, TextType
 from tocsin.core.reading.json_schema import reference
+from tocsin.rest.headers import MAX_IDEMPOTENCY_KEY
 from tocsin.rest.problems import PROBLEMS
 from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT
-from tocsin.web.gateway.sending import MAX_KEY
 
 # What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
@@ -23,7 +23,7 @@ _PREFER = Field(
 )
 _IDEMPOTENCY_KEY = Field(
     "Idempotency-Key",
-    TextType(blank=True, max_chars=MAX_KEY, schema={"pattern": "^[!-~]([ -~]*[!-~])?$"}),
+    TextType(blank=True, max_chars=MAX_IDEMPOTENCY_KEY, schema={"pattern": "^[!-~]([ -~]*[!-~])?$"}),
     doc="Repeating the request gives the same answer, for 24 hours",
 )
 _RECEIVER = Field("channel", TEXT, required=True, doc="A channel that receives, or an alias")

@@ -4,53 +4,27 @@ import json
 import logging
 from asyncio import CancelledError
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from math import ceil, inf
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError, UnknownChannelError
-from tocsin.delivery.model import SCHEDULE_S
+from tocsin.core.errors import ChannelError, ConfigError, TocsinError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
-from tocsin.messaging.outbound.outbox import Outbox, may_be_out
+from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.rest.headers import idempotency_key
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import header_values, read_body
 from tocsin.web.http.bodies import parse_fields, refuse_field
-from tocsin.web.http.responses import JsonResponse
+from tocsin.web.http.send_answers import SendResponse, outcome_of, partly_sent
 
 log = logging.getLogger(__name__)
-
-MAX_KEY = 255
-# Programs that repeat requests do so after any 5xx: only what may end otherwise the next time is one.
-STATUSES = {
-    FailureKind.PERMANENT: 422,
-    FailureKind.TRANSIENT: 502,
-    FailureKind.RATE_LIMITED: 503,
-    FailureKind.AMBIGUOUS: 504,
-}
-USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not say for how long
-
-
-@dataclass(frozen=True, slots=True)
-class SendResponse:
-    """The response to a request; with `keep`, a repeated request must get the same response."""
-
-    document: Mapping[str, object]
-    status: int
-    keep: bool
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def response(self) -> JsonResponse:
-        """Return the HTTP response."""
-        return JsonResponse(self.document, self.status, self.headers)
 
 
 class SendHandler:
@@ -70,7 +44,7 @@ class SendHandler:
             for term in TERMS:
                 if term.name in body:
                     refuse_field(term.name, "only-queued", "It needs the header `Prefer: respond-async`")
-        key = _idempotency_key(scope)
+        key = idempotency_key(header_values(scope, b"idempotency-key"))
         if not key:
             answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
             return answer.response()
@@ -168,18 +142,6 @@ def _prefers_async(scope: Scope) -> bool:
     return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
 
 
-def _idempotency_key(scope: Scope) -> str:
-    values = header_values(scope, b"idempotency-key")
-    if not values:
-        return ""
-    key = values[0].strip().removeprefix('"').removesuffix('"')
-    if len(values) > 1 or not key or len(key) > MAX_KEY or not key.isprintable():
-        raise HttpProblemError(
-            "invalid-request", f"Idempotency-Key must be one text of 1 to {MAX_KEY} printable characters."
-        )
-    return key
-
-
 def _replayed(status: int, body: str) -> Response:
     headers = {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
     if status == 202:
@@ -189,30 +151,3 @@ def _replayed(status: int, body: str) -> Response:
 
 def _where(delivery: str) -> dict[str, str]:
     return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
-
-
-def outcome_of(result: SendResult, failure: TocsinError | None) -> SendResponse:
-    """Return the response to a finished send; its status tells a client whether to retry."""
-    if failure is None:
-        return SendResponse(result.as_dict(), 200, keep=True)
-    if isinstance(failure, UnknownChannelError):
-        return SendResponse(result.as_dict(), 404, keep=False)
-    # What is not from a provider, a setting for instance, is the same at the next try.
-    kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
-    headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
-    return SendResponse(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
-
-
-def partly_sent(receipt: Receipt) -> SendResponse:
-    """Return the response to a partial send: a repeated request would send the first parts again."""
-    result, known = receipt.result, f"/deliveries/{receipt.delivery}"
-    if receipt.delivery:
-        # The next part may be out as well: a replay would begin with it.
-        next_step = f"see GET {known}" if may_be_out(receipt) else f"send the rest with POST {known}/replay"
-        result = replace(result, error=f"{result.error}; {next_step}")
-    return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
-
-
-def _wait_s(failure: TocsinError) -> int:
-    told_s = failure.retry_after_s if isinstance(failure, RemoteError) else None
-    return ceil(told_s if told_s is not None and 0 <= told_s < inf else USUAL_WAIT_S)

@@ -7,13 +7,14 @@ from starlette.types import Scope
 
 from tocsin.core.reading.fields import RecordType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, Members, decode_json, read_json, read_texts
+from tocsin.rest.headers import media_type
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.asgi import header_values
 
 
 def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, Any]:
     """Return the fields of a JSON body, or raise the problem it has; an absent field without a default is left out."""
-    members = parse_json_object(media_type(scope), raw)
+    members = parse_json_object(media_type_of(scope), raw)
     body = read_texts(record, members)
     if body is not None:
         return body
@@ -59,11 +60,6 @@ def parse_json_object(kind: str, raw: bytes) -> Members:
     return body
 
 
-def media_type(scope: Scope) -> str:
+def media_type_of(scope: Scope) -> str:
     """Return the media type of the body in lower case; raise 415 for what cannot be read."""
-    if [coding for coding in header_values(scope, b"content-encoding") if coding.strip().lower() != "identity"]:
-        raise HttpProblemError("unsupported-media-type", "Compressed bodies are not accepted.")
-    values = header_values(scope, b"content-type")
-    if len(values) > 1:
-        raise HttpProblemError("unsupported-media-type", "Content-Type is repeated.")
-    return values[0].partition(";")[0].strip().lower() if values else ""
+    return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))

@@ -13,7 +13,7 @@ from tocsin.delivery.document import timestamp
 from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, media_type
+from tocsin.rest.reading import JSON, media_type_of
 from tocsin.rest.refusals import refuse
 from tocsin.web.access.cookies import no_cookie, session_cookie, session_id_of
 from tocsin.web.access.layers import visitor_of
@@ -81,7 +81,7 @@ class LoginRoutes:
             )
         except TocsinError as error:
             raise refusal_of(request.scope, error) from None
-        if media_type(request) == FORM:
+        if media_type_of(request) == FORM:
             return _with_session(request, session, RedirectResponse(HOME, 303))
         answer = {"user": session.user, "expires_at": timestamp(session.expires_at)}
         return _with_session(request, session, JSONResponse(answer))
@@ -136,7 +136,7 @@ def _require_local_host(request: Request) -> None:
 
 async def _read(request: Request) -> SignInRequest:
     """Return what a JSON body or a form says; raise the problem that it has."""
-    if media_type(request) == FORM:
+    if media_type_of(request) == FORM:
         fields = _form_fields(await request.body())
     elif not await request.body():
         raise refuse((), "missing-key", "The body must hold username and password")

@@ -37,7 +37,7 @@ from tocsin.web.dashboard.operations.messaging_models import (
     SendMessage,
     SentMessage,
 )
-from tocsin.web.gateway.sending import STATUSES, SendResponse, outcome_of, partly_sent
+from tocsin.web.http.send_answers import STATUSES, SendResponse, outcome_of, partly_sent
 
 DAY_S = 86_400.0
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests

@@ -120,15 +120,17 @@ class Integration:
     id: str
     name: str
     kind: str
-    missing: Sequence[str] = ()
+    missing: Sequence[str] = ()  # settings
     enabled: bool = True
+    is_set_up: bool = True
+    note: str = ""  # why it is not set up, where no setting is missing
     docs: str = ""
     check: Callable[[], Awaitable[str]] | None = None
 
     @property
     def configured(self) -> bool:
-        """Whether it has all settings that it needs."""
-        return self.enabled and not self.missing
+        """Whether it has all that it needs."""
+        return self.enabled and self.is_set_up and not self.missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +222,7 @@ class SettingsRoutes:
             "docs": found.docs,
             "latency_ms": latency_ms,
             "checked_at": checked_at,
-            "error": error or None,
+            "error": error or found.note or None,
         }
 
 

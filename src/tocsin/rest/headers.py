@@ -1,0 +1,32 @@
+"""Headers that both interfaces read, from the values that a request has of them; no web framework is loaded."""
+
+from collections.abc import Sequence
+
+from tocsin.rest.problems import HttpProblemError
+
+MAX_IDEMPOTENCY_KEY = 255
+
+
+def idempotency_key(values: Sequence[str]) -> str:
+    """Return the key of the values of `Idempotency-Key`, empty without any; raise 400 for what is none."""
+    if not values:
+        return ""
+    key = values[0].strip().removeprefix('"').removesuffix('"')
+    if len(values) > 1 or not key or len(key) > MAX_IDEMPOTENCY_KEY or not key.isprintable():
+        raise HttpProblemError(
+            "invalid-request",
+            f"Idempotency-Key must be one text of 1 to {MAX_IDEMPOTENCY_KEY} printable characters.",
+        )
+    return key
+
+
+def media_type(codings: Sequence[str], types: Sequence[str]) -> str:
+    """Return the media type of a body in lower case; raise 415 for what cannot be read.
+
+    `codings` are the values of `Content-Encoding`, `types` those of `Content-Type`.
+    """
+    if [coding for coding in codings if coding.strip().lower() != "identity"]:
+        raise HttpProblemError("unsupported-media-type", "Compressed bodies are not accepted.")
+    if len(types) > 1:
+        raise HttpProblemError("unsupported-media-type", "Content-Type is repeated.")
+    return types[0].partition(";")[0].strip().lower() if types else ""
