@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
@@ -47,9 +48,10 @@ async def answer_once(
     try:
         async with held(keys, mine):
             response = await answer()
-    except BaseException:  # nothing was done, or nobody knows: a corrected request may use the same key
+    except (HttpProblemError, RequestValidationError, TocsinError):  # a corrected request may use the same key
         await _settle(keys, mine, None)
         raise
+    # Whatever else ends it may have come after the effect: the key stays taken, and a repeated request is told so.
     await _settle(keys, mine, response)
     return response
 
