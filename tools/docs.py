@@ -46,14 +46,6 @@ MEASURES = {
 # How the names of the settings of the chat model begin.
 MODEL_SETTINGS = ("CHAT_", "ANTHROPIC_", "OPENAI_")
 
-# Read and checked, but the part of the program that they are for does not exist yet.
-NOT_YET_USED = (
-    "DASHBOARD_HOST",
-    "DASHBOARD_PORT",
-    "DASHBOARD_USER",
-    "DASHBOARD_PASS",
-)
-
 # state: what it means for whoever waits for the message.
 STATES = {
     DeliveryStatus.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
@@ -160,12 +152,6 @@ def settings_page(specs: Iterable[ChannelSpec], features: Iterable[Feature]) -> 
         if feature.variables:
             more = f"What it does: [{feature.name}](../{feature.page})."
             lines += [f"## {feature.label}", more, settings_table(feature.variables)]
-    lines += [
-        "## Not used yet",
-        f"{', '.join(f'`{name}`' for name in NOT_YET_USED)} are read and checked, but the parts that they are for "
-        "(the dashboard, notifications of scheduled jobs) do not exist yet. `tocsin init` sets a password so that it "
-        "is never empty.",
-    ]
     return document(lines)
 
 

@@ -152,6 +152,8 @@ def test_a_malformed_setting_is_an_error_and_the_machine_is_still_examined(sound
         ({"ENVIRONMENT": "production", "FORCE_HTTPS": "false"}, "warning", "DANGER"),
         ({"WEBHOOK_REQUIRE_SIGNATURE": "false"}, "warning", "DANGER"),
         ({"GATEWAY_HOST": "0.0.0.0"}, "error", "without a token"),
+        ({"DASHBOARD_HOST": "0.0.0.0"}, "error", "without TLS"),
+        ({"DASHBOARD_TLS_KEY": "/nonexistent/key.pem"}, "error", "DASHBOARD_TLS_CERT"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )

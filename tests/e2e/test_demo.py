@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sysconfig
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -157,6 +158,17 @@ def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
     assert demo.address("gateway").startswith("http://127.0.0.1:")
     assert demo.page.startswith("http://127.0.0.1:")
     assert len(demo.commands) == 21
+
+
+def test_the_link_of_the_dashboard_signs_in_once(demo: Demo):
+    link = demo.address("dashboard")
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    assert b"<html" in opener.open(link, timeout=PATIENCE_S).read()
+    base = link.partition("/login")[0]
+    status = json.load(opener.open(f"{base}/api/status", timeout=PATIENCE_S))
+    assert status["subsystems"]["cron"]["counts"]["jobs"] == 3
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.build_opener().open(f"{base}/api/status", timeout=PATIENCE_S)
 
 
 def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Path):
@@ -310,7 +322,7 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: 
     with running_demo(tmp_path, "--json") as demo:
         demo.read_until(r"^\}$")
         document = json.loads(demo.printed)
-        assert list(document) == ["gateway", "page", "env_file", "commands"]
+        assert list(document) == ["gateway", "dashboard", "sign_in", "page", "env_file", "commands"]
         done = subprocess.run(
             [TOCSIN, "--env-file", document["env_file"], "send", "teamchat", "#ops", "hello"],
             env=environment(tmp_path),

@@ -8,6 +8,8 @@ from tocsin.core.config.security import check_gateway_bind
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
     AUDIT_ANCHOR_EVERY,
+    DASHBOARD_HOST,
+    DASHBOARD_PORT,
     DELIVERY_KEEP_DAYS,
     DELIVERY_WORKERS,
     GATEWAY_HOST,
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from tocsin.assembly.receiving import Receiving
     from tocsin.delivery.bus.late_bus import LateBus
     from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.web.dashboard.live.hub import EventHub
     from tocsin.web.http.serving import Service
 
+DASHBOARD_ALONE = frozenset({"dashboard", "scheduler"})
 TIDY_EVERY_S = 2.0
 ANCHOR_EVERY_S = 10.0
 RECOVER_EVERY_S = 10.0
@@ -64,10 +68,12 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             if "bot" in parts and receiving.source is None:
                 _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
             services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
+            hub, dashboard = _dashboard(app, needed=parts == DASHBOARD_ALONE) if "dashboard" in parts else (None, None)
+            services += [dashboard] if dashboard else []
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
             of_features = app.features.services()
             of_features += app.features.schedulers() if "scheduler" in parts else []
-            working = (bus, receiving.source, *of_features, receiving.inbox, _dispatcher(app))
+            working = (bus, receiving.source, hub, *of_features, receiving.inbox, _dispatcher(app))
             running = [part for part in working if part]
             for part in running:
                 group.create_task(part.run())
@@ -146,6 +152,37 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
         lambda draining: build_gateway(parts(draining)),
         app.settings[TRUSTED_PROXIES],
     )
+
+
+def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | None]":
+    """Return what tells open pages of changes, and the dashboard; neither where nobody could sign in.
+
+    With `needed`, it is served all the same, and says what is missing.
+    """
+    from logging import getLogger
+
+    from tocsin.assembly.dashboard import dashboard_of
+    from tocsin.assembly.live import event_hub
+    from tocsin.core.config.security import check_dashboard_bind, dashboard_tls, missing_dashboard_login
+    from tocsin.web.http.serving import Service
+
+    missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
+    if missing and not needed:
+        getLogger(__name__).info("the dashboard is off", extra={"missing": missing})
+        return None, None
+    for warning in check_dashboard_bind(app.settings, host):
+        getLogger(__name__).warning(warning)
+    hub = event_hub(app)
+    service = Service(
+        "the dashboard",
+        host,
+        app.settings[DASHBOARD_PORT],
+        DASHBOARD_PORT.name,
+        lambda draining: dashboard_of(app, draining, live=hub),
+        app.settings[TRUSTED_PROXIES],
+        tls=dashboard_tls(app.settings),
+    )
+    return hub, service
 
 
 def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:

@@ -19,7 +19,7 @@ COMMANDS = {
     "ask": ("commands.ask", "ask the configured chat model a question"),
     "intake": ("intake.command", "do what a text asks for with skills, after a yes"),
     "tokens": ("access.tokens", "make, list and revoke the tokens of scripts and agents"),
-    "dashboard": ("access.dashboard", "hash the password of the dashboard, or print a link that signs in"),
+    "dashboard": ("access.dashboard", "run the dashboard, hash its password, or print a link that signs in"),
     "openapi": ("access.openapi", "print the OpenAPI document of the REST API"),
     "audit": ("commands.audit", "read, search and verify the audit log"),
     "up": ("commands.services", "run every service that is configured, in one process"),

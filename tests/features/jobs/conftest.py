@@ -65,6 +65,11 @@ class Workshop:
     def site(self) -> Path:
         return self.repos / "site"
 
+    async def told(self) -> list[str]:
+        """Return what the feed of changes tells of jobs and their branches."""
+        sql = "SELECT topic || ' ' || kind AS told FROM changes WHERE topic IN ('jobs', 'branches') ORDER BY seq"
+        return await self.bench.app.database.read(lambda c: [row["told"] for row in c.execute(sql)])
+
     async def create(self, title: str = "Fix the login", **fields: Any) -> TaskJob:
         return await self.jobs.create(NewTaskJob(**{"title": title, "repo": "site", **fields}), ANA)
 

@@ -7,6 +7,7 @@ from tests.features.jobs.conftest import ANA, Workshop, commit, git, make_reposi
 
 from tocsin.features.jobs.git.comparison import MAX_PATCH_BYTES
 from tocsin.features.jobs.model import InvalidTaskJobError, TaskConflictError, TaskJobStatus, UnknownTaskJobError
+from tocsin.features.jobs.opening import live_branches, live_jobs
 
 FIELDS = [
     "name", "job_id", "repo", "base", "head_sha", "head_subject", "head_at", "ahead", "behind", "dirty", "merged",
@@ -81,13 +82,16 @@ async def test_the_branches_of_a_repository_are_listed_with_those_of_nobody(work
 async def test_a_commit_in_the_work_tree_is_seen_by_the_next_look_and_told_as_a_change(workshop: Workshop):
     job = await workshop.create()
     place = await workshop.work_tree(job)
-    before = await workshop.jobs.store.latest_change()
+    before = await workshop.told()
     await workshop.jobs.get(job.id)
-    assert await workshop.jobs.store.latest_change() == before
+    assert await workshop.told() == before
     head = commit(place, "one", "1\n")
     seen = await workshop.jobs.get(job.id)
     assert (seen.head_sha, seen.ahead) == (head, 1)
-    assert [str(change.event) for change in await workshop.jobs.changes(before)] == ["branch.updated"]
+    assert await workshop.told() == [*before, "branches updated", "jobs updated"]
+    shown = await live_branches(workshop.jobs, [job.id, "nothing"])
+    assert {id_: (branch["name"], branch["ahead"]) for id_, branch in shown.items()} == {job.id: (job.branch, 1)}
+    assert (await live_jobs(workshop.jobs, [job.id]))[job.id]["head_sha"] == head
 
 
 async def test_a_branch_that_is_not_merged_is_deleted_only_with_force(workshop: Workshop):

@@ -1,4 +1,4 @@
-"""dashboard: hash the password with which people sign in, or print a link that signs in once."""
+"""dashboard: run it, hash the password with which people sign in, or print a link that signs in once."""
 
 import argparse
 
@@ -10,15 +10,17 @@ MAX_PASSWORD_BYTES = 1024
 
 
 def configure_dashboard(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `tocsin dashboard`."""
+    """Add the subcommands of `tocsin dashboard`; without one it runs the dashboard."""
+    parser.set_defaults(run=_serve, parts=frozenset({"dashboard", "scheduler"}))
     commands = add_subcommands(
         parser,
         {
             "hash-password": "print the hash of a password, for DASHBOARD_PASS_HASH",
             "link": "print a link that signs in once, on this machine, within 10 minutes",
         },
+        required=False,
     )
-    parser.epilog = "example: tocsin dashboard hash-password"
+    parser.epilog = "examples:\n  tocsin dashboard\n  tocsin dashboard hash-password"
     hashing = commands["hash-password"]
     hashing.description = (
         "Ask for a password twice, or read it from standard input, and print the line for a .env file with its hash.\n"
@@ -30,6 +32,13 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     hashing.set_defaults(run=_hash_password)
     commands["link"].epilog = "example: tocsin dashboard link"
     commands["link"].set_defaults(run=_link)
+
+
+def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    # Services bring a web server and a fast event loop, which hashing a password does not need.
+    from tocsin.cli.commands.services import run_services
+
+    return run_services(arguments, options, out)
 
 
 def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def configure_up(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin up`."""
     parser.epilog = "example: tocsin up"
-    parser.set_defaults(run=run_services, parts=frozenset({"gateway", "bot", "scheduler"}))
+    parser.set_defaults(run=run_services, parts=frozenset({"gateway", "bot", "dashboard", "scheduler"}))
 
 
 def configure_gateway(parser: argparse.ArgumentParser) -> None:

@@ -15,14 +15,17 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.access import sign_in_link
+from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
-from tocsin.cli.demo.files import GREET, INBOX, PROFILE, REPORT, TEXTS, write_files
+from tocsin.cli.demo.files import GREET, INBOX, PROFILE, RELEASE, REPORT, TEXTS, write_files
+from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import read_env_file
-from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.starting import running
+from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
     from tocsin_standins.cluster import StandinCluster
     from tocsin_standins.recorder import RecordedRequest
 
-PARTS = frozenset({"gateway", "bot", "scheduler"})
+PARTS = frozenset({"gateway", "bot", "dashboard", "scheduler"})
 WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
-# The usual port first, so that what the documentation says works here too.
-USUAL_PORT = GATEWAY_PORT.default
+# The usual ports first, so that what the documentation says works here too.
+USUAL_PORTS = (GATEWAY_PORT.default, DASHBOARD_PORT.default)
 
 
 def configure_demo(parser: argparse.ArgumentParser) -> None:
@@ -52,18 +55,21 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
         async with open_standins() as town, _redis(directory) as redis_url:
             town.recorder.on_message(partial(_show, out, town))
             town.chatmodel.pause_s = WORD_S
-            for port in (USUAL_PORT, 0):
-                env_file = write_files(directory, town, _free_port(port), redis_url)
+            for wanted in (USUAL_PORTS, (0, 0)):
+                gateway, dashboard = (_free_port(port) for port in wanted)
+                env_file = write_files(directory, town, gateway, dashboard, redis_url)
                 settings, installed = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
                     async with open_app(settings, installed, direct_transport, monitor(PARTS)) as app:
                         app.audit.observe(partial(_tell_rule, town))
-                        welcome = partial(_welcome, out, town, env_file, redis_url)
+                        link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
+                        await _start_release(app)
+                        welcome = partial(_welcome, out, town, env_file, redis_url, link)
                         await serve(app, PARTS, welcome)
                     return
-                except ConfigError:  # somebody else took the port meanwhile
-                    if not port:
+                except ConfigError:  # somebody else took a port meanwhile
+                    if not any(wanted):
                         raise
 
     with TemporaryDirectory(prefix="tocsin-demo-") as directory:
@@ -101,13 +107,27 @@ def _free_port(wanted: int) -> int:
     raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
 
 
-def _welcome(out: Console, town: "StandinCluster", env_file: Path, redis_url: str, addresses: Sequence[str]) -> None:
+async def _start_release(app: App) -> None:
+    """Start the workflow that waits for a person, so that there is something to decide."""
+    await app.features.can.start_run(RunKind.WORKFLOW, RELEASE, source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
+
+
+def _welcome(
+    out: Console, town: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Sequence[str]
+) -> None:
     town.connect(addresses[0], TEXTS)
     has_model = find_spec("pydantic_ai") is not None
     commands = _commands(town, env_file, addresses[0], has_model=has_model)
     if out.as_json:
         out.document(
-            {"gateway": addresses[0], "page": town.page.url, "env_file": str(env_file), "commands": commands},
+            {
+                "gateway": addresses[0],
+                "dashboard": addresses[1],
+                "sign_in": link,
+                "page": town.page.url,
+                "env_file": str(env_file),
+                "commands": commands,
+            },
         )
         return
     bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
@@ -115,6 +135,7 @@ def _welcome(out: Console, town: "StandinCluster", env_file: Path, redis_url: st
     lines = [
         "Tocsin runs on this machine alone; no account, nothing leaves it. Ctrl-C ends it.",
         "",
+        f"  dashboard           {link}   (signs you in, once)",
         f"  talk to the bot     {town.page.url}   (open it in a browser; it also shows what was received)",
         f"  gateway             {addresses[0]}",
         f"  bus                 {bus}",

@@ -1,10 +1,14 @@
 """The files in the demo's data directory: settings, a profile, triggers, skills, a workflow and a watcher to try."""
 
 import json
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.core.config.variables import (
+    DASHBOARD_PASS,
+    DASHBOARD_PORT,
+    DASHBOARD_USER,
     DATA_DIR,
     GATEWAY_PORT,
     LOG_FORMAT,
@@ -73,6 +77,34 @@ params:
 """,
 }
 
+RELEASE = "release"
+WORKFLOWS[RELEASE] = f"""\
+name: {RELEASE}
+description: Build, ask whether to publish, and tell the profile.
+notify_profile: {PROFILE}
+steps:
+  - name: build
+    command: echo "built ${{params.version}}"
+  - name: ask
+    type: wait
+    approval: true
+    message: "Publish ${{params.version}}?"
+    timeout: 12h
+  - name: publish
+    command: echo "published ${{params.version}}"
+params:
+  version: {{default: "1.4.0"}}
+"""
+
+# Jobs that run at once and go on: one that works, one that fails, one for the night.
+JOBS = {
+    "disk-check": 'schedule: "* * * * *"\ncommand: df -h /\ntags: [demo]\n',
+    "backup": 'schedule: "* * * * *"\ncommand: echo "no space left on device" >&2; exit 1\n'
+    "description: It fails, so that you see where that shows.\ntags: [demo]\n",
+    "nightly-report": f'schedule: "30 3 * * *"\ntype: workflow\ncommand: {REPORT}\noutput: {PROFILE}\n'
+    "output_on: failure\ntags: [demo]\n",
+}
+
 INBOX = "inbox"
 WATCHERS = """\
 - name: {name}
@@ -82,11 +114,16 @@ WATCHERS = """\
 """
 
 
-def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redis_url: str) -> Path:
+def write_files(
+    directory: Path, town: "StandinCluster", gateway_port: int, dashboard_port: int, redis_url: str
+) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
     values = {
         DATA_DIR.name: str(directory),
         GATEWAY_PORT.name: str(gateway_port),
+        DASHBOARD_PORT.name: str(dashboard_port),
+        DASHBOARD_USER.name: "demo",
+        DASHBOARD_PASS.name: secrets.token_urlsafe(16),
         REDIS_URL.name: redis_url,
         LOG_LEVEL.name: "warning",
         LOG_FORMAT.name: "text",
@@ -104,6 +141,9 @@ def write_files(directory: Path, town: "StandinCluster", gateway_port: int, redi
     make_directory(directory / "workflows")
     for name, workflow in WORKFLOWS.items():
         write_atomically(directory / "workflows" / f"{name}.yaml", workflow)
+    make_directory(directory / "cron.d")
+    for name, job in JOBS.items():
+        write_atomically(directory / "cron.d" / f"{name}.yaml", job)
     make_directory(directory / INBOX)
     watchers = WATCHERS.format(name=INBOX, folder=json.dumps(str(directory / INBOX)), profile=PROFILE)
     write_atomically(directory / "watchers.yaml", watchers)

@@ -14,10 +14,10 @@ from typing import Any
 
 from tocsin import __version__
 from tocsin.core.config.data_dir import foreign_files, id_of, try_write, unusable
-from tocsin.core.config.security import check_gateway_bind, validate_security
+from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.config.variables import DASHBOARD_HOST, GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, Sandbox
 from tocsin.core.process.starting import SUPERVISES
@@ -152,10 +152,11 @@ def check_security(settings: Settings) -> Iterator[Finding]:
     for warning in validate_security(settings):
         problem, _, fix = warning.partition("; ")
         yield Finding("warning", "security", problem, fix)
-    try:
-        check_gateway_bind(settings, settings[GATEWAY_HOST])
-    except ConfigError as error:
-        yield Finding("error", "security", str(error), error.hint)
+    for check, host in ((check_gateway_bind, GATEWAY_HOST), (check_dashboard_bind, DASHBOARD_HOST)):
+        try:
+            check(settings, settings[host])
+        except ConfigError as error:
+            yield Finding("error", "security", str(error), error.hint)
 
 
 def check_ports(settings: Settings) -> Iterator[Finding]:

@@ -76,12 +76,7 @@ class JobBranches:
 
     async def details(self, job: TaskJob, *, patch: bool = False) -> BranchDetails:
         """Return the branch of a job; raises TaskConflictError for a job without one, or where it is gone."""
-        if not job.repo or not job.branch:
-            raise TaskConflictError(f"the task job {job.id} has no branch", hint="only one with a repository has")
-        repository = await self._places.open(job.repo)
-        tip = await repository.tip(job.branch)
-        if tip is None:
-            raise TaskConflictError(f"{job.repo} has no branch {job.branch!r} any more", hint="delete the task job")
+        repository, tip = await self._tip_of(job)
         base = await self._base_of(repository, job)
         made = await comparison.patch(repository, base, tip.sha) if patch else None
         return BranchDetails(
@@ -91,6 +86,20 @@ class JobBranches:
             made.text if made else None,
             made.truncated if made else False,
         )
+
+    async def of_job(self, job: TaskJob) -> TaskBranch:
+        """Return the branch of a job; raises TaskConflictError for a job without one, or where it is gone."""
+        repository, tip = await self._tip_of(job)
+        return await self._branch(repository, tip, job.base_branch or "", await self._base_of(repository, job), job)
+
+    async def _tip_of(self, job: TaskJob) -> tuple[GitRepository, BranchTip]:
+        if not job.repo or not job.branch:
+            raise TaskConflictError(f"the task job {job.id} has no branch", hint="only one with a repository has")
+        repository = await self._places.open(job.repo)
+        tip = await repository.tip(job.branch)
+        if tip is None:
+            raise TaskConflictError(f"{job.repo} has no branch {job.branch!r} any more", hint="delete the task job")
+        return repository, tip
 
     async def removable(self, job: TaskJob, *, delete_branch: bool, force: bool) -> TaskJob:
         """Return a job with the commit of its branch; raises TaskConflictError where something would be lost."""

@@ -1,6 +1,6 @@
 """What task jobs are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand, LiveTopic
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
 from tocsin.features.jobs.schema import MIGRATIONS
 from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES, JOB_TIMEOUT_S
@@ -27,7 +27,10 @@ FEATURE = Feature(
     status=f"{_FOLDER}.opening:status_of",
     services=(f"{_FOLDER}.opening:watch_of",),
     dashboard_routes=f"{_FOLDER}.routes:job_operations",
-    hourly=f"{_FOLDER}.opening:prune",
+    live=(
+        LiveTopic("jobs", "job", f"{_FOLDER}.opening:live_jobs", tells_new=True),
+        LiveTopic("branches", "branch", f"{_FOLDER}.opening:live_branches"),
+    ),
     starts={"job": f"{_FOLDER}.opening:start_job_of"},
     subjects={"job": f"{_FOLDER}.opening:startable_jobs"},
 )

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
 from tocsin.features.jobs.git.places import RepositoryPlaces
@@ -93,6 +94,17 @@ def watch_of(jobs: TaskJobs) -> ServiceLoop:
     return ServiceLoop("the watch of task jobs", step, jobs.context.clock)
 
 
-async def prune(jobs: TaskJobs) -> None:
-    """Forget old changes."""
-    await jobs.prune()
+async def live_jobs(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by ID the records of those jobs that there are."""
+    return {job.id: job.document() for job in await jobs.store.several(ids)}
+
+
+async def live_branches(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by the ID of their job the records of branches, as far as git can tell of them."""
+    found = {}
+    for job in await jobs.store.several(ids):
+        try:
+            found[job.id] = (await jobs.branches.of_job(job)).document()
+        except TocsinError as error:  # it is gone, or its repository is away
+            log.info("a branch cannot be shown", extra={"job": job.id, "reason": error.sentence()})
+    return found

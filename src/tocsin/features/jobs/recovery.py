@@ -68,7 +68,7 @@ class JobRecovery:
         """Make the branch of a job, or drop its record where the name is taken; return the job, or None."""
         repository = repository or await self.repository_of(job)
         if repository is None or not await repository.create_branch(job.branch or "", job.base_sha or "", job.id):
-            await self._store.remove(job.id, self._context.clock.now(), told=False)
+            await self._store.remove(job.id, told=False)
             return None
         return await self._store.change(
             job.id, lambda job: replace(job, phase=TaskPhase.READY), self._context.clock.now(), JobEvent.CREATED
@@ -86,7 +86,7 @@ class JobRecovery:
             await asyncio.to_thread(repository.remove_worktree, job.id)
             if job.delete_branch and job.branch and job.head_sha:
                 await repository.delete_branch(job.branch, job.head_sha)
-        await self._store.remove(job.id, self._context.clock.now())
+        await self._store.remove(job.id)
 
     async def repository_of(self, job: TaskJob, *, force: bool = False) -> GitRepository | None:
         """Return the repository of a job; None for a job without one, and where it is gone.

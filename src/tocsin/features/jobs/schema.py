@@ -46,4 +46,6 @@ MIGRATIONS = (
         at REAL NOT NULL
     ) STRICT;
     """,
+    # The feed of changes took its place.
+    "DROP TABLE task_job_changes;",
 )

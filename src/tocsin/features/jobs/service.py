@@ -1,7 +1,7 @@
 """Task jobs: create, start, complete and delete them, and what git says of their branches."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from tocsin.features.jobs.model import (
     branch_name,
 )
 from tocsin.features.jobs.recovery import JobRecovery
-from tocsin.features.jobs.store import JobChange, TaskJobFilter, TaskJobPage, TaskJobStore
+from tocsin.features.jobs.store import TaskJobFilter, TaskJobPage, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
@@ -71,10 +71,6 @@ class TaskJobs:
         await self.recovery.recover()
         job = await self.store.get(id)
         return (await self.branches.refreshed([job]))[0]
-
-    async def changes(self, after: int) -> Sequence[JobChange]:
-        """Return what has changed after a change, at most 1,000; `store.latest_change` is cheap to ask for."""
-        return await self.store.changes(after)
 
     async def create(self, new: NewTaskJob, caller: Caller) -> TaskJob:
         """Create a job and its branch.
@@ -192,10 +188,6 @@ class TaskJobs:
                 await self._tell_failure(found, run.reason or "")
         return found
 
-    async def prune(self) -> None:
-        """Forget old changes."""
-        await self.store.prune_changes()
-
     async def _add_with_branch(self, job: TaskJob, new: NewTaskJob) -> TaskJob:
         repository = await self.places.open(new.repo)
         base = new.base_branch or await repository.default_branch()
@@ -219,7 +211,7 @@ class TaskJobs:
         except TocsinError:
             # Git may have been ended in the middle: it makes the whole branch or none.
             if not await repository.was_made_for(branch, job.id):
-                await self.store.remove(job.id, now, told=False)
+                await self.store.remove(job.id, told=False)
                 raise
             made = await self.recovery.make(job, repository)
         if made is None:

@@ -1,18 +1,18 @@
 """The tables of task jobs, shared with other processes.
 
-Each write raises the version of its job and leaves a row in `task_job_changes`: whoever follows asks for the highest
-`change` again and again, and reads on from the one that it knows.
+Each write raises the version of its job, and is recorded in the feed of changes.
 """
 
 import json
 import logging
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from tocsin.core import short_ids
+from tocsin.core.storage.change_feed import ChangeKind, note_change
 from tocsin.core.storage.database import Database
 from tocsin.features.jobs.model import (
     DiffStat,
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 EndOfRun = Callable[[TaskJob, Run], TaskJob]
 
 MAX_PAGE = 200
-KEEP_CHANGES = 10_000
 
 _PLAIN = (
     "id", "title", "description", "status", "priority", "command", "skill", "repo", "base_branch", "base_sha", "branch",
@@ -44,6 +43,13 @@ _COLUMNS = (*_PLAIN, "labels", "diffstat", "result", "error", "delete_branch")
 _INSERT = f"INSERT INTO task_jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"  # noqa: S608  # our own names
 _UPDATE = f"UPDATE task_jobs SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)} WHERE id = :id"  # noqa: S608  # our own names
 _VISIBLE = "phase <> 'making'"
+# Topics and kinds of changes. A job shows what is known of its branch, too.
+_TOLD_AS: Mapping[JobEvent, Sequence[tuple[str, ChangeKind]]] = {
+    JobEvent.CREATED: (("jobs", "created"),),
+    JobEvent.UPDATED: (("jobs", "updated"),),
+    JobEvent.DELETED: (("jobs", "deleted"),),
+    JobEvent.BRANCH_UPDATED: (("branches", "updated"), ("jobs", "updated")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +70,6 @@ class TaskJobPage:
     items: Sequence[TaskJob]
     next_cursor: str | None
     total: int
-
-
-class JobChange(NamedTuple):
-    """Something that has changed about a job; a later change has a higher number."""
-
-    change: int
-    job_id: str
-    event: JobEvent
 
 
 class EndedRun(NamedTuple):
@@ -107,7 +105,7 @@ class TaskJobStore:
                     )
             connection.execute(_INSERT, _row_of(job))
             if job.phase is TaskPhase.READY:
-                _note(connection, job.id, JobEvent.CREATED, job.created_at)
+                _note(connection, job.id, JobEvent.CREATED)
 
         await self._database.write(work)
 
@@ -163,13 +161,13 @@ class TaskJobStore:
 
         self._database.submit(lambda connection: changed(connection, job_id, note, now), done)
 
-    async def remove(self, job_id: str, now: float, *, told: bool = True) -> None:
+    async def remove(self, job_id: str, *, told: bool = True) -> None:
         """Delete the record of a job; `told` leaves a change, as for every job that was ever seen."""
 
         def work(connection: sqlite3.Connection) -> None:
             gone = connection.execute("DELETE FROM task_jobs WHERE id = ?", [job_id]).rowcount
             if gone and told:
-                _note(connection, job_id, JobEvent.DELETED, now)
+                _note(connection, job_id, JobEvent.DELETED)
 
         await self._database.write(work)
 
@@ -187,6 +185,11 @@ class TaskJobStore:
             return TaskJobPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
 
         return await self._database.read(work)
+
+    async def several(self, ids: Sequence[str]) -> list[TaskJob]:
+        """Return the jobs of those IDs that there are."""
+        sql = f"SELECT * FROM task_jobs WHERE {_VISIBLE} AND id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
+        return await self._jobs(sql, *ids)
 
     async def with_branch(self) -> list[TaskJob]:
         """Return all jobs that have a branch."""
@@ -240,33 +243,6 @@ class TaskJobStore:
 
         return await self._database.read(work)
 
-    async def changes(self, after: int, limit: int = 1000) -> list[JobChange]:
-        """Return what has changed after a change, the oldest first."""
-        sql = "SELECT change, job_id, event FROM task_job_changes WHERE change > ? ORDER BY change LIMIT ?"
-
-        def work(connection: sqlite3.Connection) -> list[JobChange]:
-            found = connection.execute(sql, [after, limit])
-            return [JobChange(row["change"], row["job_id"], JobEvent(row["event"])) for row in found]
-
-        return await self._database.read(work)
-
-    async def latest_change(self) -> int:
-        """Return the number of the latest change, 0 before the first."""
-
-        def work(connection: sqlite3.Connection) -> int:
-            return int(connection.execute("SELECT COALESCE(MAX(change), 0) FROM task_job_changes").fetchone()[0])
-
-        return await self._database.read(work)
-
-    async def prune_changes(self) -> None:
-        """Forget all but the newest changes."""
-        sql = "DELETE FROM task_job_changes WHERE change <= (SELECT MAX(change) FROM task_job_changes) - ?"
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, [KEEP_CHANGES])
-
-        await self._database.write(work)
-
     async def _jobs(self, sql: str, *values: object) -> list[TaskJob]:
         return await self._database.read(lambda connection: [_job(row) for row in connection.execute(sql, values)])
 
@@ -285,7 +261,7 @@ def changed(
         return before
     after = replace(wanted, version=before.version + 1, updated_at=now)
     connection.execute(_UPDATE, _row_of(after))
-    _note(connection, job_id, event, now)
+    _note(connection, job_id, event)
     return after
 
 
@@ -294,9 +270,9 @@ def _settle(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun)
     return changed(connection, row["id"], lambda job: end(job, run), now) if row else None
 
 
-def _note(connection: sqlite3.Connection, job_id: str, event: JobEvent, now: float) -> None:
-    sql = "INSERT INTO task_job_changes (job_id, event, at) VALUES (?, ?, ?)"
-    connection.execute(sql, [job_id, event, now])
+def _note(connection: sqlite3.Connection, job_id: str, event: JobEvent) -> None:
+    for topic, kind in _TOLD_AS[event]:
+        note_change(connection, topic, job_id, kind)
 
 
 def _find(connection: sqlite3.Connection, job_id: str) -> TaskJob:
