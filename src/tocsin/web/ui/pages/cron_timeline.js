@@ -13,7 +13,7 @@ import { CRON, TIMELINE } from "../strings/cron.js";
 
 const QUARTER_MS = 900_000;
 const QUARTERS = 96;
-const LIMIT = 200;
+const DUE_LIMIT = 200;
 const MOST_PAGES = 10;
 const MANY = 3;
 const [WIDTH, HEIGHT] = [10, 120];
@@ -41,7 +41,7 @@ async function readDue(signal) {
   const items = [];
   let cursor = "";
   for (let count = 0; count < MOST_PAGES; count += 1) {
-    const more = await api.get("/api/cron/upcoming", { hours: 24, limit: LIMIT, cursor }, { signal });
+    const more = await api.get("/api/cron/upcoming", { hours: 24, limit: DUE_LIMIT, cursor }, { signal });
     items.push(...more.items);
     cursor = more.next_cursor;
     if (!cursor) break;

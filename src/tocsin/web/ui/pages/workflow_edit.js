@@ -1,5 +1,5 @@
 // The text of a workflow: looked at while it is typed, saved only if nobody else changed it.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { api, ApiProblem, call, url } from "../lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "../lib/drafts.js";
 import { useKeys } from "../lib/keys.js";
@@ -20,7 +20,7 @@ const PAUSE_MS = 350;
 /** @param {{workflow: Workflow, version: string, saved: (next: Workflow, version: string) => void, reload: () => Promise<void>}} props */
 export function Editor({ workflow, version, saved, reload }) {
   const draft = `workflow.${workflow.name}`;
-  const kept = /** @type {{text: string, version: string} | undefined} */ (draftOf(draft));
+  const kept = useMemo(() => /** @type {{text: string, version: string} | undefined} */ (draftOf(draft)), []);
   const stored = workflow.yaml ?? "";
   const [text, setText] = useState(kept?.text ?? stored);
   // What is typed relies on the file that it began with, also when that changes meanwhile.

@@ -87,11 +87,11 @@ function PlanTable({ plan }) {
   const columns = [
     { name: "wave", title: WORKFLOW.wave, sort: false, align: "end", value: (/** @type {Planned} */ step) => step.wave },
     { name: "step", title: WORKFLOW.step, sort: false, primary: true, value: (/** @type {Planned} */ step) => step.step },
-    { name: "type", title: WORKFLOW.type, sort: false, value: (/** @type {Planned} */ step) => step.type },
+    { name: "type", title: WORKFLOW.type, sort: false, cell: (/** @type {Planned} */ step) => html`<span class="plan__type">${step.type}</span>` },
     { name: "would", title: WORKFLOW.would, sort: false, cell: (/** @type {Planned} */ step) => html`<${Status} state=${step.problems.length ? "error" : step.would_run === null ? "info" : step.would_run ? "ok" : "skipped"} label=${word(step.would_run)} title=${step.when ?? undefined} />` },
     { name: "command", title: WORKFLOW.command, sort: false, cell: (/** @type {Planned} */ step) => html`<code class="wraps" dir="auto">${step.command}</code>` },
     { name: "needs", title: WORKFLOW.needs, sort: false, value: (/** @type {Planned} */ step) => step.depends_on.join(", ") },
-    { name: "where", title: WORKFLOW.where, sort: false, value: (/** @type {Planned} */ step) => (step.hosts.length ? step.hosts.join(", ") : (step.host ?? "")) },
+    ...(plan.plan.some(({ host, hosts }) => host || hosts.length) ? [{ name: "where", title: WORKFLOW.where, sort: false, value: (/** @type {Planned} */ step) => (step.hosts.length ? step.hosts.join(", ") : (step.host ?? "")) }] : []),
   ];
   return html`<section class="stack" role="status"><h2>${WORKFLOW.plan}</h2>
     ${plan.problems.map((text) => html`<p class="notice notice--bad" dir="auto">${text}</p>`)}${plan.warnings.map((text) => html`<p class="notice notice--warn" dir="auto">${text}</p>`)}

@@ -1,0 +1,95 @@
+"""The pages of cron jobs, over the real service."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from playwright.sync_api import expect
+from tests.e2e.dashboard.conftest import Visitor
+
+Visit = Callable[..., Visitor]
+WRONG = "/api/cron/jobs?dry_run=true"
+
+
+def add_job(visitor: Visitor, job: Mapping[str, Any]) -> str:
+    given = {"schedule": "@yearly", "command": "echo said", **job}
+    headers = {"X-Requested-With": "dashboard"}
+    answer = visitor.page.request.post(f"{visitor.address}api/cron/jobs", data=given, headers=headers)
+    assert answer.status == 201, answer.text()
+    return str(answer.json()["id"])
+
+
+def test_a_schedule_is_told_in_words_and_times_while_it_is_typed_and_stored_by_keyboard_alone(visit: Visit):
+    visitor = visit()
+    visitor.expected = (WRONG,)
+    page = visitor.open("#/cron")
+
+    page.keyboard.press("n")
+    expect(page.locator("h1")).to_have_text("New job")
+    page.get_by_label("Name").focus()
+    page.keyboard.type("by-keyboard")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("61 2 * * 0")
+    expect(page.locator(".preview")).to_contain_text("minute 61 is outside 0-59")
+    page.get_by_label("When").press("ControlOrMeta+a")
+    page.keyboard.type("30 2 * * 0")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Europe/Berlin")
+    expect(page.locator(".preview")).to_contain_text("At 02:30 on Sunday, Europe/Berlin")
+    expect(page.locator(".preview li")).to_have_count(5)
+    page.keyboard.press("Escape")  # closes the suggestions of the field
+    page.get_by_label("Command").focus()
+    page.keyboard.type("echo hello")
+    page.get_by_label("Send the output").press("Enter")
+
+    expect(page.locator("h1")).to_have_text("by-keyboard")
+    expect(page.locator(".page-head__note")).to_contain_text("At 02:30 on Sunday, Europe/Berlin")
+
+
+def test_jobs_due_at_once_stand_out_and_a_job_is_run_switched_off_and_on_changed_and_deleted(visit: Visit):
+    visitor = visit()
+    add_job(visitor, {"name": "by-mouse"})
+    for number in range(3):
+        add_job(visitor, {"name": f"crowd-{number}", "schedule": "7 * * * *"})
+    page = visitor.open("#/cron?tab=ahead")
+    expect(page.locator(".timeline__names").first).to_contain_text("crowd-0")
+    page.goto(f"{visitor.address}#/cron")
+
+    page.get_by_label("Run by-mouse now").click()
+    expect(page.get_by_role("row", name="by-mouse")).to_contain_text("Succeeded")
+    switch = page.get_by_label("by-mouse runs at its times")
+    switch.click()
+    expect(switch).not_to_be_checked()
+    page.get_by_role("button", name="Undo").click()
+    expect(switch).to_be_checked()
+
+    page.get_by_role("link", name="by-mouse", exact=True).click()
+    page.get_by_role("tab", name="Log").click()
+    expect(page.locator(".log__text", has_text="said")).to_be_visible()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("What it is for").fill("Says something")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".page-head__note")).to_contain_text("Says something")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+
+    expect(page.locator("h1")).to_have_text("Cron")
+    expect(page.get_by_role("link", name="by-mouse", exact=True)).to_have_count(0)
+
+
+def test_a_job_with_parameters_asks_for_them_and_tells_what_would_run(visit: Visit):
+    visitor = visit()
+    job = add_job(visitor, {"name": "with-params", "params": {"place": "alpha"}})
+    page = visitor.open(f"#/cron/{job}")
+
+    page.get_by_role("button", name="Run", exact=True).first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Value 1").fill("beta")
+    dialog.get_by_label("Only tell").check()
+    dialog.get_by_role("button", name="Run", exact=True).click()
+    expect(dialog.get_by_role("status")).to_contain_text('{"place":"beta"}')
+    dialog.get_by_label("Only tell").uncheck()
+    dialog.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Show the run").click()
+
+    expect(page.locator(".facts")).to_contain_text("place=beta")

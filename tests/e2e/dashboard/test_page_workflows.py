@@ -1,0 +1,94 @@
+"""The pages of workflows, over the real service."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+from tests.e2e.dashboard.conftest import Visitor
+
+Visit = Callable[..., Visitor]
+STEPS = """\
+name: {name}
+description: {about}
+params:
+  level: {{type: integer, default: 3, minimum: 1, maximum: 9}}
+steps:
+  - name: first
+    command: echo level ${{params.level}}
+  - name: ask
+    depends_on: [first]
+    type: wait
+    approval: true
+    message: Go on?
+  - name: aside
+    depends_on: [first]
+    command: echo aside
+  - name: last
+    depends_on: [ask]
+    command: echo over
+"""
+
+
+def write(visitor: Visitor, name: str, about: str = "Asks") -> None:
+    headers = {"X-Requested-With": "dashboard"}
+    given = {"yaml": STEPS.format(name=name, about=about)}
+    answer = visitor.page.request.put(f"{visitor.address}api/workflows/{name}", data=given, headers=headers)
+    assert answer.ok, answer.text()
+
+
+def test_a_run_is_planned_watched_in_the_graph_approved_and_repeated_from_a_step(visit: Visit):
+    visitor = visit()
+    write(visitor, "watched")
+    page = visitor.open("#/workflows/watched")
+
+    expect(page.locator(".graph__box")).to_have_count(4)
+    page.keyboard.press("d")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("level").fill("7")
+    dialog.get_by_label("level").press("Enter")
+    expect(dialog.locator('tr[data-key="first"]')).to_contain_text("echo level 7")
+    expect(dialog.locator('tr[data-key="last"]')).to_contain_text("ask")
+    page.keyboard.press("Escape")
+
+    page.get_by_role("button", name="Run …", exact=True).click()
+    page.get_by_label("level").fill("5")
+    page.get_by_role("button", name="Run watched").click()
+    expect(page.locator(".graph__box--warn")).to_contain_text("ask")
+    expect(page.locator(".graph__box--ok", has_text="first")).to_be_visible()
+    page.get_by_role("main").get_by_role("link", name="Show the run").click()
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
+    expect(page.locator(".log__text", has_text="level 5")).to_be_visible()
+
+    page.locator('tr[data-key="last"]').get_by_role("button", name="Retry from here").click()
+    page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+    expect(page.locator(".facts")).to_contain_text("Retry of")
+    expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
+
+
+def test_a_workflow_is_made_its_mistakes_stand_at_their_lines_and_a_text_replaces_no_newer_one(visit: Visit):
+    visitor = visit()
+    visitor.expected = ("/api/workflows/edited",)
+    page = visitor.open("#/workflows")
+    page.get_by_role("button", name="New workflow").first.click()
+    page.get_by_label("Name").fill("edited")
+    page.get_by_role("button", name="Create").click()
+    editor = page.get_by_label("Text of the workflow")
+    expect(editor).to_be_visible()
+    write(visitor, "edited")
+    page.reload()
+    expect(editor).to_have_value(STEPS.format(name="edited", about="Asks"))
+
+    right = editor.input_value()
+    editor.fill(right.replace("depends_on: [ask]", "depend_on: [ask]"))
+    expect(page.locator(".editor__note")).to_contain_text("Line 17")
+    expect(page.locator(".editor__note")).to_contain_text("depends_on")
+    editor.fill(right.replace("Asks", "Asks somebody"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".page-head__note")).to_contain_text("Asks somebody")
+
+    editor.fill(right.replace("Asks", "Asks nobody"))
+    write(visitor, "edited", "Written meanwhile")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Load the file again").click()
+    expect(editor).to_have_value(STEPS.format(name="edited", about="Written meanwhile"))
