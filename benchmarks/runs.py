@@ -16,7 +16,8 @@ from pathlib import Path
 
 from report import Row, absolute
 
-from tocsin.assembly.program import find_installed, schemas
+from tocsin.assembly.program import find_installed
+from tocsin.assembly.storage import schemas
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock

@@ -27,7 +27,7 @@ def town_with_redis(directory: Path, backend: str) -> Iterator[tuple[Town, Redis
     """Run a town and its Redis; the queue is kept in `backend`."""
     # Not below pytest's directory: the path of a socket has at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="chaos-redis-") as place:
-        settings = {"REDIS_URL": f"unix://{place}/redis.sock", "DELIVERY_BACKEND": backend, "DELIVERY_WORKERS": "16"}
+        settings = {"REDIS_URL": f"unix://{place}/redis.sock", "STORE": backend, "DELIVERY_WORKERS": "16"}
         with open_town(directory, settings) as town:
             redis = Redis(town, Path(place))
             redis.start()
@@ -259,6 +259,6 @@ def kill_redis_workers(directory: Path, *, kills: int, messages_each: int, worke
             redis.start()
             return RedisQueue(town, redis)
 
-        settings = {"REDIS_URL": f"unix://{place}/redis.sock", "DELIVERY_BACKEND": "redis"}
+        settings = {"REDIS_URL": f"unix://{place}/redis.sock", "STORE": "redis"}
         sizes = {"kills": kills, "messages_each": messages_each, "workers": workers}
         return kill_workers(directory, **sizes, prepare=prepare, settings=settings)

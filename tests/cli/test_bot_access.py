@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Cli
 
-from tocsin.assembly.program import DATABASE_FILE
+from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.schema import SCHEMAS
 from tocsin.core.ids import new_id

@@ -388,7 +388,7 @@ def test_a_worker_without_slots_is_refused_with_the_setting(wired: Cli):
 def test_the_same_commands_work_with_the_queue_in_redis(
     wired: Cli, town: StandinCluster, redis: RedisServer, until: Until
 ):
-    wired.env |= {"REDIS_URL": redis.url, "DELIVERY_BACKEND": "redis"}
+    wired.env |= {"REDIS_URL": redis.url, "STORE": "redis"}
     id_ = queue(wired, "hello")
     assert [delivery["id"] for delivery in listed(wired, "--status", "queued", "--search", "hel")] == [id_]
     assert wired("deliveries", "cancel", id_, "--json").json()["status"] == "cancelled"
@@ -406,7 +406,7 @@ def test_the_same_commands_work_with_the_queue_in_redis(
 
 
 def test_a_queue_in_redis_without_a_redis_is_wrong_configuration(wired: Cli):
-    done = wired("deliveries", "list", env={"DELIVERY_BACKEND": "redis"})
+    done = wired("deliveries", "list", env={"STORE": "redis"})
     assert done.code == 2
     assert "REDIS_URL" in done.err
 

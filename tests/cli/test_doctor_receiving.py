@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tocsin.assembly.bot import build_access
-from tocsin.assembly.program import DATABASE_FILE, direct_transport, load_settings, open_app
+from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.bot.settings import BotSettings
 from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind

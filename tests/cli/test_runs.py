@@ -203,9 +203,9 @@ async def stored(run: Run, path: Path) -> None:
 
 
 def schemas() -> dict[str, Any]:
-    from tocsin.assembly import program
+    from tocsin.assembly import program, storage
 
-    return program.schemas(program.find_installed().features)
+    return storage.schemas(program.find_installed().features)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.waiting import eventually
 
-from tocsin.assembly.program import App, assemble, load_settings, open_storage
+from tocsin.assembly.program import App, assemble, load_settings
 from tocsin.assembly.receiving import Receiving, inbox_of
 from tocsin.assembly.services import _bus
+from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.redis_client import open_redis
@@ -53,12 +54,10 @@ async def app(tmp_path: Path, port: int, clock: FakeClock) -> AsyncIterator[App]
     }
     settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     async with AsyncExitStack() as stack:
-        storage = await open_storage(settings, installed, stack)
+        stores = open_stores(settings, installed.features, stack, clock)
         # As on a machine where this is the usual address: nobody named it.
         unnamed = replace(settings, sources={n: where for n, where in settings.sources.items() if n != REDIS_URL.name})
-        yield assemble(
-            unnamed, installed, tools=lambda: Tools(ScriptedTransport(), clock), storage=storage, clock=clock
-        )
+        yield assemble(unnamed, installed, tools=lambda: Tools(ScriptedTransport(), clock), stores=stores, clock=clock)
 
 
 async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.assembly.program import schemas
+from tocsin.assembly.storage import schemas
 from tocsin.features.context import Abilities
 from tocsin.features.contract import Feature, load
 from tocsin.features.registry import RESERVED, find_features

@@ -10,8 +10,9 @@ from tests.runs.conftest import order
 from tests.stepped_clock import SteppedClock
 from tests.waiting import eventually
 
-from tocsin.assembly.program import assemble, load_settings, open_storage
+from tocsin.assembly.program import assemble, load_settings
 from tocsin.assembly.services import _run_maintenance
+from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
 from tocsin.core.ids import new_id
 from tocsin.core.process.presence import SILENCE_S
@@ -26,9 +27,9 @@ async def test_a_service_ends_the_run_of_a_process_elsewhere_after_a_minute_with
     settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     clock = SteppedClock()
     async with AsyncExitStack() as stack:
-        storage = await open_storage(settings, installed, stack)
+        stores = open_stores(settings, installed.features, stack, clock)
         tools = partial(Tools, ScriptedTransport(), clock)
-        app = assemble(settings, installed, tools=tools, storage=storage, clock=clock)
+        app = assemble(settings, installed, tools=tools, stores=stores, clock=clock)
         run = await app.runs().record(order(), RunResult(RunStatus.SKIPPED))
         left = replace(run, id=new_id(), status=RunStatus.RUNNING, finished_at=None)
         await RunStore(app.database).add(left, "a process elsewhere")

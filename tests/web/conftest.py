@@ -8,19 +8,18 @@ import pytest
 from tests.web.asgi_client import Client
 
 from tocsin.assembly.access import tokens_of
-from tocsin.assembly.program import App, Monitoring, Storage, assemble, lazy_redis, load_settings, schemas
+from tocsin.assembly.program import App, Monitoring, assemble, load_settings
 from tocsin.assembly.receiving import inbox_of
+from tocsin.assembly.storage import lazy_redis, schemas, stores_in
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.features.registry import find_features
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.outbound.channel_watch import ChannelWatch
-from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
 from tocsin.web.gateway.metrics import Metrics
@@ -62,7 +61,7 @@ def parts_of(
         registry=app.registry,
         messenger=app.messenger,
         outbox=app.outbox,
-        keys=app.keys,
+        keys=app.stores.keys,
         inbox=inbox or inbox_of(app, []),
         tokens=tokens_of(app),
         metrics=app.monitoring.metrics or Metrics(),
@@ -85,10 +84,10 @@ def make_app(
     settings, installed = load_settings(
         environ={"TOCSIN_DATA_DIR": str(data_dir), **env}, env_file=data_dir / "empty.env"
     )
-    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+    stores = stores_in(settings, database, lazy_redis(settings), clock)
     monitoring = Monitoring(ChannelWatch(clock), metrics or Metrics())
     tools = Tools(transport, clock)
-    return assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock, monitoring=monitoring)
+    return assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, monitoring=monitoring)
 
 
 @pytest.fixture

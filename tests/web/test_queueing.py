@@ -16,7 +16,8 @@ from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import Storage, assemble, load_settings
+from tocsin.assembly.program import assemble, load_settings
+from tocsin.assembly.storage import stores_in
 from tocsin.channels.contract import Tools
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.transport import HttpResponse
@@ -25,10 +26,8 @@ from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import Delivery, DeliveryStatus
-from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.idempotency import LEASE_S
-from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
 
@@ -429,7 +428,7 @@ async def die_while_sending(make_over: MakeOver, database: Database) -> None:
     transport = SlowTransport([REFUSED])
     gateway = make_over(database, transport)
     # Who is killed keeps no answer.
-    parts = replace(parts_of(gateway.app, gateway.clock), keys=ForgetfulKeys(gateway.app.keys))
+    parts = replace(parts_of(gateway.app, gateway.clock), keys=ForgetfulKeys(gateway.app.stores.keys))
     running = asyncio.create_task(Client(build_gateway(parts)).send(GOOD, KEY))
     await asyncio.wait_for(transport.asked.wait(), PATIENCE_S)
     running.cancel()
@@ -563,7 +562,7 @@ async def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
     gateway: Gateway, change: dict[str, str], headers: list[tuple[str, str]], status: int
 ):
     parts = parts_of(gateway.app, gateway.clock)
-    client = Client(build_gateway(replace(parts, keys=ForgetfulKeys(gateway.app.keys))))
+    client = Client(build_gateway(replace(parts, keys=ForgetfulKeys(gateway.app.stores.keys))))
     assert (await client.send(GOOD | change, KEY, *headers)).status == status
 
 
@@ -573,16 +572,13 @@ async def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
 @pytest.fixture
 async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Gateway]:  # noqa: F811
     (tmp_path / "empty.env").touch()
-    settings, installed = load_settings(
-        environ={"TOCSIN_DATA_DIR": str(tmp_path), **TEAMCHAT}, env_file=tmp_path / "empty.env"
-    )
+    environ = {"TOCSIN_DATA_DIR": str(tmp_path), "STORE": "redis", **TEAMCHAT}
+    settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
     redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
     transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     database = Database(tmp_path / "tocsin.db", SCHEMAS)
-    storage = Storage(
-        RedisStore(redis, SystemClock()), RedisKeys(redis), database, Lazy(lambda: redis, RedisClient.aclose)
-    )
-    app = assemble(settings, installed, tools=lambda: Tools(transport, clock), storage=storage)
+    stores = stores_in(settings, database, Lazy(lambda: redis, RedisClient.aclose), SystemClock())
+    app = assemble(settings, installed, tools=lambda: Tools(transport, clock), stores=stores)
     yield Gateway(Client(build_gateway(parts_of(app, clock))), app, transport, clock)
     await redis.aclose()
     await database.aclose()

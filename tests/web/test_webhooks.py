@@ -13,7 +13,8 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import App, Installed, Monitoring, Storage, assemble, lazy_redis
+from tocsin.assembly.program import App, Installed, Monitoring, assemble
+from tocsin.assembly.storage import lazy_redis, stores_in
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
     Handshake,
@@ -27,10 +28,8 @@ from tocsin.channels.inbound import WebhookResponse as ProductAnswer
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.storage.database import Database
-from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
-from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
 from tocsin.web.gateway.metrics import Metrics
@@ -134,7 +133,7 @@ class Door:
         return await self.client.request("POST", f"/webhook/{channel}", *headers, body=[body], peer=peer, **more)
 
     async def stored(self) -> list[InboxEvent]:
-        return (await self.app.inbox_store().search(1000))[::-1]
+        return (await self.app.stores.inbox().search(1000))[::-1]
 
     async def texts(self) -> list[str]:
         return [entry.message.text for entry in await self.stored() if entry.message]
@@ -154,11 +153,11 @@ def make_door(tmp_path: Path, database: Database) -> MakeDoor:
         environ = {"TOCSIN_DATA_DIR": str(tmp_path), **env}
         settings = Settings.load(variables, environ=environ, data_dir=tmp_path)
         clock = FakeClock()
-        storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+        stores = stores_in(settings, database, lazy_redis(settings), clock)
         tools = Tools(ScriptedTransport(), clock)
         monitoring = Monitoring(metrics=Metrics())
         installed = Installed(classes)
-        app = assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock, monitoring=monitoring)
+        app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, monitoring=monitoring)
         return Door(Client(build_gateway(parts_of(app, clock))), app, clock, database)
 
     return make

@@ -1,10 +1,11 @@
 """What features are handed by the program itself: shared parts, and abilities that are no feature's."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.operator import notify_operator, tell_operator_once
+from tocsin.assembly.storage import is_redis_there
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.features.context import (
@@ -109,8 +110,7 @@ def _own_abilities(app: "App") -> Abilities:
 class BotHistories:
     """Shows what this process can see of the bot's conversations."""
 
-    def __init__(self, is_redis_there: "Callable[[App], Awaitable[bool]]") -> None:
-        self._is_redis_there = is_redis_there
+    def __init__(self) -> None:
         self._sessions: Sessions | None = None
 
     def use(self, sessions: "Sessions") -> None:
@@ -140,7 +140,7 @@ class BotHistories:
         from tocsin.assembly.bot import build_sessions, conversation_of, use_redis
         from tocsin.bot.settings import BotSettings
 
-        if not await self._is_redis_there(app):
+        if not await is_redis_there(app.settings):
             return None
         settings = BotSettings.of(app.settings, conversation_of(app.registry).variables)
         sessions = build_sessions(settings, app.clock)

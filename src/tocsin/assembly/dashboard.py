@@ -1,10 +1,11 @@
 """Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.features.context import SubsystemState
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
     from tocsin.web.dashboard.app import DashboardDependencies
+    from tocsin.web.dashboard.operations.settings import Integration
+
+_FEATURES = (("vault", "Vault", "vault"), ("ssh", "SSH hosts", "ssh"), ("browser", "Browser profiles", "browser"))
+_SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
 
 def dashboard_of(
@@ -50,7 +55,7 @@ def _parts(
     return DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
-        keys=app.keys,
+        keys=app.stores.keys,
         guard=guard or guard_of(app, sign_ins),
         live=live,
         operations=[
@@ -126,7 +131,6 @@ def _messaging(app: "App") -> "Operations":
 
 
 def _settings(app: "App") -> "Operations":
-    from tocsin.assembly.integrations import integrations_of
     from tocsin.scheduling.zones import system_zone
     from tocsin.web.dashboard.operations.settings import SettingsParts, settings_operations
 
@@ -135,7 +139,7 @@ def _settings(app: "App") -> "Operations":
             settings=app.settings,
             clock=app.clock,
             timezone=system_zone,
-            integrations=lambda: integrations_of(app),
+            integrations=lambda: _integrations_of(app),
         )
     )
 
@@ -179,3 +183,90 @@ class BotDoor:
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         change = await changes[what](known, caller)
         return {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}
+
+
+async def _integrations_of(app: "App") -> "Sequence[Integration]":
+    """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
+    from tocsin.web.dashboard.operations.settings import Integration
+
+    channels = [
+        Integration(
+            id=state.spec.kind,
+            name=state.spec.label,
+            kind="channel",
+            missing=state.missing,
+            enabled=state.available,
+            docs=f"docs/channels/{state.spec.kind}.md",
+        )
+        for state in app.registry.states()
+    ]
+    provider = app.settings[CHAT_PROVIDER]
+    chat = Integration(
+        id=provider or "chat",
+        name=provider.capitalize() if provider else "Chat model",
+        kind="chat_provider",
+        missing=() if provider else (CHAT_PROVIDER.name,),
+        docs="docs/bot.md",
+    )
+    sessions = Integration(
+        id="redis",
+        name="Redis",
+        kind="session_store",
+        enabled=bool(app.settings[REDIS_URL]),
+        docs="docs/delivery.md",
+        check=_asks_redis(app),
+    )
+    return [*channels, chat, sessions, *await _of_features(app), _speech(app)]
+
+
+def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
+    async def check() -> str:
+        from tocsin.assembly.storage import is_redis_there
+
+        return "" if await is_redis_there(app.settings) else "no Redis listens there: sessions are kept in memory"
+
+    return check
+
+
+async def _of_features(app: "App") -> "list[Integration]":
+    from tocsin.web.dashboard.operations.settings import Integration
+
+    found = await app.features.subsystems()
+    shown = []
+    for name, label, kind in _FEATURES:
+        told = found.get(name, [])
+        set_up = any(status.state in _SET_UP for status in told)
+        wrong = "; ".join(status.summary for status in told if status.state is SubsystemState.ERROR)
+        shown.append(
+            Integration(
+                id=name,
+                name=label,
+                kind=kind,
+                enabled=bool(told),
+                is_set_up=set_up,
+                docs=f"docs/{name}.md",
+                check=_tells(wrong),
+            )
+        )
+    return shown
+
+
+def _tells(problem: str) -> Callable[[], Awaitable[str]]:
+    async def check() -> str:
+        return problem
+
+    return check
+
+
+def _speech(app: "App") -> "Integration":
+    from tocsin.assembly.receiving import MODELS_FOLDER
+    from tocsin.providers.files.reading import read_in_child
+    from tocsin.providers.files.speech import Speech
+    from tocsin.web.dashboard.operations.settings import Integration
+
+    try:
+        problem = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child).problem()
+    except TocsinError as error:
+        problem = error.sentence()
+    ready, docs = not problem, "docs/bot.md"
+    return Integration(id="speech", name="Speech to text", kind="speech", is_set_up=ready, note=problem, docs=docs)

@@ -1,22 +1,17 @@
 """From settings to parts: everything that one running program is made of, and who closes it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from tocsin.assembly.storage import Stores, open_stores
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import LateLayer, Settings, Values
-from tocsin.core.config.variables import (
-    AUDIT_REDACT,
-    DELIVERY_BACKEND,
-    MAX_PARTS,
-    REDIS_URL,
-)
-from tocsin.core.errors import ConfigError
+from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL
 from tocsin.core.http.transport import Transport
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
@@ -31,12 +26,9 @@ if TYPE_CHECKING:
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
-    from tocsin.delivery.store import DeliveryStore
     from tocsin.features.context import FeatureContext
     from tocsin.features.contract import Feature
-    from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.channel_watch import ChannelWatch
-    from tocsin.messaging.outbound.idempotency import IdempotencyKeys
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
     from tocsin.messaging.outbound.profiles import Profiles
@@ -45,7 +37,6 @@ if TYPE_CHECKING:
     from tocsin.web.gateway.metrics import Metrics
 
 
-DATABASE_FILE = "tocsin.db"
 RUNS_FOLDER = "runs"
 
 
@@ -71,12 +62,11 @@ class App:
     profiles: Callable[[], "Profiles"]
     outbox: "Outbox"
     messenger: "Messenger"
-    keys: "IdempotencyKeys"
+    stores: Stores
     database: "Database"
     redis: "Lazy[RedisClient]"
     presence: "Lazy[Presence]"
     runs: "Lazy[Runs]"
-    inbox_store: Callable[[], "InboxStore"]
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
     monitoring: "Monitoring"
@@ -94,15 +84,6 @@ class Monitoring:
         """Return what gets the receipt of every try."""
         seen: list[Callable[[Receipt], None]] = [self.watch.note] if self.watch else []
         return [*seen, self.metrics.count_send] if self.metrics else seen
-
-
-class Storage(NamedTuple):
-    """Where the queue and what belongs to it are kept, the database of everything else, and Redis."""
-
-    store: "DeliveryStore"
-    keys: "IdempotencyKeys"
-    database: "Database"
-    redis: "Lazy[RedisClient]"
 
 
 def find_installed() -> Installed:
@@ -171,7 +152,7 @@ def assemble(
     installed: Installed,
     *,
     tools: Callable[[], Tools],
-    storage: Storage,
+    stores: Stores,
     clock: Clock | None = None,
     monitoring: Monitoring = Monitoring(),  # it is frozen
 ) -> App:
@@ -187,7 +168,7 @@ def assemble(
     registry = Registry(installed.channels, settings, cache(tools))
     profiles = cache(lambda: read_profiles(settings, installed))  # reading YAML takes as long as sending
     observers = monitoring.of_sends()
-    outbox = Outbox(storage.store, registry, audit, clock, observers=observers)
+    outbox = Outbox(stores.queue, registry, audit, clock, observers=observers)
     app = App(
         settings=settings,
         installed=installed,
@@ -198,12 +179,11 @@ def assemble(
         profiles=profiles,
         outbox=outbox,
         messenger=Messenger(registry, profiles, audit, outbox, observers=observers),
-        keys=storage.keys,
-        database=storage.database,
-        redis=storage.redis,
+        stores=stores,
+        database=stores.database,
+        redis=stores.redis,
         presence=Lazy(lambda: _presence(app), lambda presence: presence.leave()),
         runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
-        inbox_store=cache(lambda: _inbox_store(app)),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
         monitoring=monitoring,
@@ -235,12 +215,6 @@ def _runs(app: App) -> "Runs":
     return Runs(RunStore(app.database), folder, app.clock, app.presence(), redact=app.redact)
 
 
-def _inbox_store(app: App) -> "InboxStore":
-    from tocsin.messaging.inbound.store import InboxStore
-
-    return InboxStore(app.database, app.clock)
-
-
 def _models(app: App) -> "ChatModels":
     from tocsin.assembly.chat_models import ChatModels
     from tocsin.assembly.operator import tell_operator
@@ -251,7 +225,7 @@ def _models(app: App) -> "ChatModels":
 def _histories() -> "BotHistories":
     from tocsin.assembly.abilities import BotHistories
 
-    return BotHistories(is_redis_there)
+    return BotHistories()
 
 
 def _context_of(app: App) -> "FeatureContext":
@@ -275,81 +249,12 @@ async def open_app(
             stack.push_async_callback(http.aclose)
             return Tools(http, SystemClock(), settings.redact, settings[MAX_PARTS])
 
-        storage = await open_storage(settings, installed, stack)
-        app = assemble(settings, installed, tools=tools, storage=storage, monitoring=monitoring)
+        stores = open_stores(settings, installed.features, stack)
+        app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)
         stack.callback(app.audit.log.close)
         for part in (app.messenger, app.models, app.presence, app.runs, app.features):
             stack.push_async_callback(part.aclose)
         yield app
-
-
-async def open_storage(settings: Settings, installed: Installed, stack: AsyncExitStack) -> Storage:
-    """Open the queue where the settings keep it, and the database; have them closed with the program."""
-    from tocsin.core.storage.database import Database
-
-    clock = SystemClock()
-    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(installed.features))
-    stack.push_async_callback(database.aclose)
-    redis = lazy_redis(settings)
-    stack.push_async_callback(redis.aclose)
-    if settings[DELIVERY_BACKEND] == "redis":
-        if not settings[REDIS_URL]:
-            raise ConfigError("DELIVERY_BACKEND=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
-        from tocsin.delivery.redis.store import RedisStore
-        from tocsin.messaging.outbound.redis_idempotency import RedisKeys
-
-        return Storage(RedisStore(redis(), clock), RedisKeys(redis()), database, redis)
-    from tocsin.delivery.sqlite.store import SqliteStore
-    from tocsin.messaging.outbound.idempotency import SqliteKeys
-
-    return Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, redis)
-
-
-def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
-    """Return the one client of the Redis that the settings name."""
-
-    from tocsin.core.lazy import Lazy
-
-    def make() -> "RedisClient":
-        from tocsin.core.storage.redis_client import open_redis
-
-        return open_redis(settings[REDIS_URL])
-
-    return Lazy(make, lambda client: client.aclose())
-
-
-async def is_redis_there(app: "App") -> bool:
-    """Whether a Redis was named in the settings, or listens at the usual address."""
-    from tocsin.core.storage.redis_client import listens
-
-    url = app.settings[REDIS_URL]
-    return bool(url) and (REDIS_URL.name in app.settings.sources or await listens(url))
-
-
-def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
-    """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
-    from tocsin.bot import schema as bot_schema
-    from tocsin.core.process import presence
-    from tocsin.core.storage import changes
-    from tocsin.delivery.sqlite import schema as sqlite_schema
-    from tocsin.messaging.inbound import schema as inbox_schema
-    from tocsin.messaging.outbound import idempotency
-    from tocsin.runs import schema as runs_schema
-    from tocsin.scheduling import schema as scheduling_schema
-    from tocsin.web.access import schema as access_schema
-
-    return {
-        "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
-        "delivery": sqlite_schema.MIGRATIONS,
-        "idempotency": idempotency.MIGRATIONS,
-        "inbox": inbox_schema.MIGRATIONS,
-        "presence": presence.MIGRATIONS,
-        "runs": runs_schema.MIGRATIONS,
-        "scheduling": scheduling_schema.MIGRATIONS,
-        "web_access": access_schema.MIGRATIONS,
-        **bot_schema.SCHEMAS,
-        **{component: scripts for feature in features for component, scripts in feature.tables.items()},
-    }
 
 
 def direct_transport() -> Transport:

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.operator import tell_operator
-from tocsin.assembly.program import App, is_redis_there
+from tocsin.assembly.program import App
+from tocsin.assembly.storage import is_redis_there
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
@@ -86,7 +87,7 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     def share_sessions() -> None:
         use_redis(sessions, settings, app.redis)
 
-    if await is_redis_there(app):
+    if await is_redis_there(app.settings):
         share_sessions()
     bot = _open_bot(app, channel, settings, sessions)
     for side in (channel, app.registry.adapter(kind)):
@@ -124,9 +125,9 @@ def inbox_of(
     brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
     metrics = app.monitoring.metrics
     hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app), metrics.count_handled if metrics else None)
-    work = InboxWork(app.inbox_store(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)
+    work = InboxWork(app.stores.inbox(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)
     return Inbox(
-        app.inbox_store(),
+        app.stores.inbox(),
         work,
         app.audit,
         app.clock,

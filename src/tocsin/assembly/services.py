@@ -136,7 +136,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             registry=app.registry,
             messenger=app.messenger,
             outbox=app.outbox,
-            keys=app.keys,
+            keys=app.stores.keys,
             inbox=receiving.inbox,
             tokens=tokens_of(app),
             metrics=metrics or Metrics(),
@@ -227,7 +227,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     from logging import getLogger
     from socket import gethostname
 
-    from tocsin.assembly.program import is_redis_there
+    from tocsin.assembly.storage import is_redis_there
     from tocsin.core.ids import new_id
     from tocsin.delivery.bus.bus import Bus
     from tocsin.delivery.bus.late_bus import LateBus
@@ -243,7 +243,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
         worker = f"{gethostname()}:{new_id()}"
         return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
 
-    return LateBus(lambda: is_redis_there(app), make, app.clock)
+    return LateBus(lambda: is_redis_there(app.settings), make, app.clock)
 
 
 async def _anchor_audit_log(app: App) -> None:
@@ -279,7 +279,7 @@ async def _run_maintenance(app: App) -> None:
             await app.runs().recover()
             recover_at = app.clock.monotonic() + RECOVER_EVERY_S
         if app.clock.monotonic() >= prune_at:
-            await app.inbox_store().prune()
+            await app.stores.inbox().prune()
             await app.runs().prune()
             await app.presence().prune()
             await app.features.each_hour()

@@ -77,13 +77,13 @@ async def status_lines(app: "App") -> list[str]:
 
 
 async def _services(app: "App") -> list[ServiceStatus]:
-    from tocsin.assembly.program import is_redis_there
+    from tocsin.assembly.storage import is_redis_there
 
     settings, chosen = app.settings, app.registry.bot_channel()
     instance = id_of(settings.data_dir)
     health, redis, scheduler = await asyncio.gather(
         gateway_health(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
-        is_redis_there(app),
+        is_redis_there(app.settings),
         scheduler_service(app.database),
     )
     kept = ServiceStatus("session_store", SubsystemState.OK, "Redis" if redis else "in memory")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.program import App, Installed, load_settings
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DELIVERY_BACKEND
+from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console
 
@@ -55,7 +55,7 @@ def with_app(
     from tocsin.terminal.signals import run_until_signal
 
     settings, installed = open_settings(options, out)
-    if writes and settings[DELIVERY_BACKEND] == "sqlite":
+    if writes and settings[STORE] == "sqlite":
         require_usable(settings.data_dir)
 
     async def call() -> T:

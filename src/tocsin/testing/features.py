@@ -8,16 +8,15 @@ from typing import Any
 
 from tocsin.assembly.abilities import context_of
 from tocsin.assembly.features import OpenFeatures
-from tocsin.assembly.program import DATABASE_FILE, App, Installed, Storage, assemble, lazy_redis, schemas
+from tocsin.assembly.program import App, Installed, assemble
+from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas, stores_in
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.config.settings import Settings
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.contract import Feature
-from tocsin.messaging.outbound.idempotency import SqliteKeys
 from tocsin.terminal.findings import Finding
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
@@ -64,9 +63,9 @@ async def open_feature(
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **(env or {})}
     settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"))
     database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
-    storage = Storage(SqliteStore(database, clock), SqliteKeys(database, clock), database, lazy_redis(settings))
+    stores = stores_in(settings, database, lazy_redis(settings), clock)
     tools = Tools(ScriptedTransport(), clock)
-    app = assemble(settings, installed, tools=lambda: tools, storage=storage, clock=clock)
+    app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock)
     notices: list[Notice] = []
 
     async def collect(notice: Notice) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tocsin.assembly.program import load_settings
 from tocsin.core.config.unknown_settings import UnknownSetting, unknown_settings
+from tocsin.core.config.variables import STORE
 
 # What shells, sessions, CI, containers, orchestrators and other people's programs set.
 ORDINARY = """
@@ -45,6 +46,17 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return list(unknown_settings(settings))
 
     return look
+
+
+def test_an_older_name_still_counts_and_is_told_with_the_name_of_today(found, tmp_path: Path):
+    (unknown,) = found("\nDELIVERY_BACKEND=redis\n")
+    assert str(unknown) == f"{tmp_path}/.env:2: DELIVERY_BACKEND is the older name of STORE"
+    assert unknown.hint == "call it STORE; if both are set in one place, STORE counts"
+    settings, _ = load_settings(environ={"TOCSIN_DATA_DIR": str(tmp_path)})
+    assert settings[STORE] == "redis"
+    assert settings.sources[STORE.name] == f"{tmp_path}/.env (DELIVERY_BACKEND)"
+    settings, _ = load_settings(environ={"TOCSIN_DATA_DIR": str(tmp_path), "STORE": "sqlite"})
+    assert settings[STORE] == "sqlite"
 
 
 @pytest.mark.parametrize(

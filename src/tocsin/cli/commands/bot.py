@@ -6,7 +6,8 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from tocsin.assembly.bot import open_access
-from tocsin.assembly.program import DATABASE_FILE, App
+from tocsin.assembly.program import App
+from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
 from tocsin.bot.schema import SCHEMAS
 from tocsin.channels.conversation import ConversationAdapter

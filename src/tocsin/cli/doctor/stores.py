@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from tocsin.assembly.program import DATABASE_FILE, App
+from tocsin.assembly.program import App
+from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
@@ -73,7 +74,7 @@ async def check_inbox(app: App) -> AsyncIterator[Finding]:
     """Check that a process handles the received messages."""
     if not has_database(app):
         return
-    store = app.inbox_store()
+    store = app.stores.inbox()
     backlog, counts = await store.backlog(), await store.counts()
     failed = sum(count for status, count in counts.items() if status == "failed")
     told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"

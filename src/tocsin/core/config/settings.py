@@ -213,11 +213,15 @@ def _look_up_late(
 
 
 def _resolve(variable: Variable[Any], layers: Iterable[Layer]) -> Setting | None:
-    """Return the first value set for `variable`: as itself, or as the content of `NAME_FILE`."""
+    """Return the first value set for `variable`: as itself, under its former name, or as the content of `NAME_FILE`."""
     for layer in layers:
         raw = layer.values.get(variable.name, "")
         if raw.strip():
             return Setting(_parse(variable, raw, layer.name), layer.name)
+        raw = layer.values.get(variable.former, "") if variable.former else ""
+        if raw.strip():
+            source = f"{layer.name} ({variable.former})"
+            return Setting(_parse(variable, raw, source), source)
         path = layer.values.get(f"{variable.name}_FILE", "").strip() if variable.secret else ""
         if path:
             value = _parse(variable, _read_secret(variable, path), path)

@@ -1,4 +1,4 @@
-"""Find names in the environment and in `.env` files that look like a setting of ours but are not."""
+"""Find names in the environment and in `.env` files that look like a setting of ours but are not, or no longer."""
 
 import re
 from collections import Counter
@@ -26,32 +26,44 @@ _OF_OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class UnknownSetting:
-    """A name that is not a setting; `line` is 0 outside files, `meant` is empty if no setting is similar."""
+    """A name that is not a setting; `line` is 0 outside files, `meant` is empty if no setting is similar.
+
+    A `former` name of a setting still works.
+    """
 
     name: str
     source: str
     line: int = 0
     meant: str = ""
+    former: bool = False
 
     def __str__(self) -> str:
         place = f"{self.source}:{self.line}" if self.line else self.source
+        if self.former:
+            return f"{place}: {self.name} is the older name of {self.meant}"
         return f"{place}: there is no setting {self.name}"
 
     @property
     def hint(self) -> str:
         """The remedy."""
+        if self.former:
+            return f"call it {self.meant}; if both are set in one place, {self.meant} counts"
         return f"did you mean {self.meant}?" if self.meant else "`tocsin config show --all` lists all there are"
 
 
 def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
-    """Yield every unknown name with one of our prefixes, or that resembles a setting without a value."""
+    """Yield every older name, and every unknown one with one of our prefixes, or like a setting without a value."""
     known = {form for v in settings.variables for form in ((v.name, f"{v.name}_FILE") if v.secret else (v.name,))}
-    words = Counter(variable.name.partition("_")[0] for variable in settings.variables)
+    former = {variable.former: variable.name for variable in settings.variables if variable.former}
+    words = Counter(name.partition("_")[0] for name in (*(v.name for v in settings.variables), *former))
     prefixes = {word for word, count in words.items() if count >= _SETTINGS_OF_A_PREFIX}
     prefixes = prefixes - _COMMON_WORDS | {DATA_DIR.name.partition("_")[0]}
     for layer in settings.layers:
         for name in sorted(layer.values.keys() - known, key=lambda name: (layer.lines.get(name, 0), name)):
             if not layer.values[name].strip() or re.fullmatch(_OF_OTHERS, name):
+                continue
+            if name in former:
+                yield UnknownSetting(name, layer.name, layer.lines.get(name, 0), former[name], former=True)
                 continue
             is_ours = name.partition("_")[0] in prefixes
             meant = _meant(name, known, _SIMILAR if is_ours else _NEAR)

@@ -31,6 +31,7 @@ class Variable(Generic[T_co]):
     # Says what is weak about a value: a problem, "; " and what to do; the start and `doctor` warn of it.
     weakness: Callable[[Any], str] | None = None
     shown_default: str = ""  # where the default is computed, such as a directory of the platform
+    former: str = ""  # the name that it had before; it is still read
 
 
 def text(value: str) -> str:
@@ -298,11 +299,12 @@ DELIVERY_WORKERS = Variable(
     64,
     "How many queued messages of each channel a process sends at the same time; 0 leaves the queue to other processes.",
 )
-DELIVERY_BACKEND = Variable(
-    "DELIVERY_BACKEND",
+STORE = Variable(
+    "STORE",
     choice("sqlite", "redis"),
     "sqlite",
-    "Where the queue is kept: `sqlite` for one host, `redis` for several.",
+    "Where messages are kept: `sqlite` for one host, `redis` for several. Its older name is `DELIVERY_BACKEND`.",
+    former="DELIVERY_BACKEND",
 )
 DELIVERY_KEEP_DAYS = Variable(
     "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are forgotten."

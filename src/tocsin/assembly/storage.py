@@ -1,0 +1,139 @@
+"""Where things are kept: all stores that the setting STORE decides about, the database, and Redis.
+
+A store that a command may not need is made when it is first asked for.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import REDIS_URL, STORE
+from tocsin.core.errors import ConfigError
+from tocsin.core.time.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from tocsin.core.lazy import Lazy
+    from tocsin.core.storage.database import Database
+    from tocsin.core.storage.redis_client import RedisClient
+    from tocsin.delivery.store import DeliveryStore
+    from tocsin.features.contract import Feature
+    from tocsin.messaging.inbound.store import InboxStore
+    from tocsin.messaging.outbound.idempotency import IdempotencyKeys
+
+DATABASE_FILE = "tocsin.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Stores:
+    """What messages pass through, where STORE says; the database of everything else; and Redis."""
+
+    queue: "DeliveryStore"
+    keys: "IdempotencyKeys"
+    inbox: "Callable[[], InboxStore]"
+    database: "Database"
+    redis: "Lazy[RedisClient]"
+
+
+def open_stores(
+    settings: Settings, features: "Iterable[Feature]", stack: AsyncExitStack, clock: Clock | None = None
+) -> Stores:
+    """Open all stores where the settings keep them; have them closed with the program."""
+    from tocsin.core.storage.database import Database
+
+    clock = clock or SystemClock()
+    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(features))
+    stack.push_async_callback(database.aclose)
+    redis = lazy_redis(settings)
+    stack.push_async_callback(redis.aclose)
+    return stores_in(settings, database, redis, clock)
+
+
+def stores_in(settings: Settings, database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
+    """Return all stores in the one of `database` and `redis` that the settings name; raises ConfigError."""
+    if settings[STORE] != "redis":
+        return _in_sqlite(database, redis, clock)
+    if not settings[REDIS_URL]:
+        raise ConfigError("STORE=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
+    return _in_redis(database, redis, clock)
+
+
+def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
+    from tocsin.delivery.sqlite.store import SqliteStore
+    from tocsin.messaging.outbound.idempotency import SqliteKeys
+
+    return Stores(
+        queue=SqliteStore(database, clock),
+        keys=SqliteKeys(database, clock),
+        inbox=cache(lambda: _sqlite_inbox(database, clock)),
+        database=database,
+        redis=redis,
+    )
+
+
+def _in_redis(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
+    from tocsin.delivery.redis.store import RedisStore
+    from tocsin.messaging.outbound.redis_idempotency import RedisKeys
+
+    return Stores(
+        queue=RedisStore(redis(), clock),
+        keys=RedisKeys(redis()),
+        inbox=cache(lambda: _sqlite_inbox(database, clock)),
+        database=database,
+        redis=redis,
+    )
+
+
+def _sqlite_inbox(database: "Database", clock: Clock) -> "InboxStore":
+    from tocsin.messaging.inbound.store import InboxStore
+
+    return InboxStore(database, clock)
+
+
+def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
+    """Return the one client of the Redis that the settings name."""
+    from tocsin.core.lazy import Lazy
+
+    def make() -> "RedisClient":
+        from tocsin.core.storage.redis_client import open_redis
+
+        return open_redis(settings[REDIS_URL])
+
+    return Lazy(make, lambda client: client.aclose())
+
+
+async def is_redis_there(settings: Settings) -> bool:
+    """Whether a Redis was named in the settings, or listens at the usual address."""
+    from tocsin.core.storage.redis_client import listens
+
+    url = settings[REDIS_URL]
+    named = REDIS_URL.name in settings.sources or settings[STORE] == "redis"
+    return bool(url) and (named or await listens(url))
+
+
+def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
+    """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
+    from tocsin.bot import schema as bot_schema
+    from tocsin.core.process import presence
+    from tocsin.core.storage import changes
+    from tocsin.delivery.sqlite import schema as sqlite_schema
+    from tocsin.messaging.inbound import schema as inbox_schema
+    from tocsin.messaging.outbound import idempotency
+    from tocsin.runs import schema as runs_schema
+    from tocsin.scheduling import schema as scheduling_schema
+    from tocsin.web.access import schema as access_schema
+
+    return {
+        "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
+        "delivery": sqlite_schema.MIGRATIONS,
+        "idempotency": idempotency.MIGRATIONS,
+        "inbox": inbox_schema.MIGRATIONS,
+        "presence": presence.MIGRATIONS,
+        "runs": runs_schema.MIGRATIONS,
+        "scheduling": scheduling_schema.MIGRATIONS,
+        "web_access": access_schema.MIGRATIONS,
+        **bot_schema.SCHEMAS,
+        **{component: scripts for feature in features for component, scripts in feature.tables.items()},
+    }
