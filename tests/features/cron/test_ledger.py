@@ -396,7 +396,10 @@ async def test_a_job_that_keeps_failing_is_disabled_told_and_enabled_anew(cronta
         await crontab.jobs.start("job", HUMAN)
     job = await crontab.jobs.get("job")
     assert (job.enabled, job.auto_disabled, job.next_at) == (False, True, None)
-    assert [notice.title for notice in crontab.bench.notices] == ["The job job was disabled"]
+    assert [notice.title for notice in crontab.bench.notices] == [
+        *["The job job fails"] * 3,
+        "The job job was disabled",
+    ]
     crontab.clock.advance(1)
     job = await crontab.jobs.enable("job", HUMAN)
     assert (job.enabled, job.auto_disabled) == (True, False)

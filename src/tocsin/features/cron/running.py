@@ -12,8 +12,9 @@ from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import ExecutionParts, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
+from tocsin.features.cron.notices import FAILING, failing, recovered
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import JobStore, add_running, enqueue, settle
+from tocsin.features.cron.store import JobStore, add_running, enqueue, note_failure, note_success, settle
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
@@ -106,20 +107,35 @@ class JobRunner:
         not_before = self._context.clock.now() + definition.retry.delay_s(run.attempt)
         delivery = OutputDelivery() if again else await self._send_output(run, definition)
 
-        def work(connection: sqlite3.Connection) -> bool:
-            first = settle(connection, run.id)
-            if first:
-                queue.note_delivery(connection, run.id, delivery)
-            if first and again:
+        def work(connection: sqlite3.Connection) -> tuple[bool, Notice | None]:
+            if not settle(connection, run.id):
+                return False, None
+            queue.note_delivery(connection, run.id, delivery)
+            if again:
                 enqueue(connection, again, not_before)
-            return first
+                return True, None
+            return True, self._noted(connection, run)
 
-        if not await self._context.database.write(work):
+        first, notice = await self._context.database.write(work)
+        if not first:
             return
         if run.started_at is not None:
             self._record(run, source or _SOURCES.get(run.trigger, CRON.name))
+        if notice:
+            await self._context.can.notify(notice)
         if not again and not run.ok:
             await self._disable_after_failures(run)
+
+    def _noted(self, connection: sqlite3.Connection, run: Run) -> Notice | None:
+        """Note whether the job of a run works; return what the operator is told."""
+        if run.started_at is None:
+            return None
+        if run.ok:
+            since = note_success(connection, run.subject_id)
+            return None if since is None else recovered(run, since)
+        if run.status not in FAILING:
+            return None
+        return failing(run, note_failure(connection, run.subject_id, self._context.clock.now()))
 
     async def follow(self, runs: Sequence[Run]) -> None:
         """Record what became of the messages of these runs."""

@@ -17,6 +17,7 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob
+from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner, definition_of
 from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, unsettled, waits
 from tocsin.runs import queue
@@ -106,12 +107,11 @@ class Scheduler:
         await self._context.runs().recover()
         now = self._clock.now()
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: sqlite3.Connection) -> list[Run]:
             self.lease.confirm(connection)
-            for run in queue.queued(connection, KIND):
-                _look_at_leftover(connection, run, now)
+            return [run for run in queue.queued(connection, KIND) if _was_missed(connection, run, now)]
 
-        await self._context.database.write(work)
+        await self._tell_missed(await self._context.database.write(work))
 
     async def _watch_clock(self) -> None:
         now, passed = self._clock.now(), self._clock.monotonic()
@@ -145,22 +145,27 @@ class Scheduler:
         notice = Notice("Cron schedules were disturbed", detail, NoticeLevel.WARNING, "cron", "cron", "#/cron", name)
         await self._context.can.notify(notice)
 
+    async def _tell_missed(self, runs: list[Run]) -> None:
+        if runs:
+            await self._context.can.notify(missed(runs))
+
     async def _plan(self) -> None:
-        """Record each instant that is due, and advance the cursors."""
+        """Record each instant that is due, and advance the cursors; tell of those that were missed."""
         while True:
             now = self._clock.now()
             jobs = await self._store.due(now, _BATCH)
             planned = [(job, now - job.offset, self._runs_of(job, now - job.offset)) for job in jobs]
 
-            def work(connection: sqlite3.Connection, planned: list[tuple[CronJob, float, list[Run]]] = planned) -> None:
+            def work(
+                connection: sqlite3.Connection, planned: list[tuple[CronJob, float, list[Run]]] = planned
+            ) -> list[Run]:
                 self.lease.confirm(connection)
-                for job, cursor, runs in planned:
-                    if advance(connection, job, cursor):
-                        for run in runs:
-                            enqueue(connection, run)
+                advanced = [runs for job, cursor, runs in planned if advance(connection, job, cursor)]
+                return [run for runs in advanced for run in runs if enqueue(connection, run)]
 
             if planned:
-                await self._context.database.write(work)
+                recorded = await self._context.database.write(work)
+                await self._tell_missed([run for run in recorded if run.status is RunStatus.MISSED])
             if len(jobs) < _BATCH:
                 return
 
@@ -286,10 +291,10 @@ def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
     )
 
 
-def _look_at_leftover(connection: sqlite3.Connection, run: Run, now: float) -> None:
-    """Treat a run that an earlier scheduler has queued and not started as an instant that was missed."""
+def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
+    """End a run that an earlier scheduler has queued and not started, or have it caught up; return whether it ended."""
     if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
-        return
+        return False
     definition, away = definition_of(run), "the scheduler ended before it could start the run"
     if definition.catchup == CatchUp.NONE:
         reason = f"{away}, and the job catches up none"
@@ -297,6 +302,6 @@ def _look_at_leftover(connection: sqlite3.Connection, run: Run, now: float) -> N
         reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
     else:
         queue.catch_up(connection, run.id)
-        return
+        return False
     queue.end_unstarted(connection, run.id, RunResult(RunStatus.MISSED, reason), now)
-    settle(connection, run.id)
+    return settle(connection, run.id)

@@ -39,4 +39,11 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     """,
     recorded("cron_jobs", "cron"),
+    # Since when a job fails; without a row it works.
+    """
+    CREATE TABLE cron_failing (
+        job_id TEXT PRIMARY KEY,
+        since REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )

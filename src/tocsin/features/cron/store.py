@@ -95,6 +95,7 @@ class JobStore:
             if version is not None:
                 _refuse_changed(find_job(connection, job_id), version)
             connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
+            note_success(connection, job_id)
 
         await self._database.write(work)
 
@@ -141,10 +142,16 @@ class JobStore:
         return await self._database.read(work)
 
 
-def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> None:
-    """Record a run that is queued or ended unstarted; a queued one is unsettled until `settle`."""
-    if queue.enqueue(connection, run) and run.status is RunStatus.QUEUED:
+def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> bool:
+    """Record a run that is queued or ended unstarted, and return False if its instant has run already.
+
+    A queued one is unsettled until `settle`.
+    """
+    if not queue.enqueue(connection, run):
+        return False
+    if run.status is RunStatus.QUEUED:
         connection.execute("INSERT INTO cron_unsettled VALUES (?, ?)", [run.id, not_before])
+    return True
 
 
 def add_running(connection: sqlite3.Connection, run: Run, owner: str) -> None:
@@ -156,6 +163,18 @@ def add_running(connection: sqlite3.Connection, run: Run, owner: str) -> None:
 def settle(connection: sqlite3.Connection, run_id: str) -> bool:
     """Note that all that follows from the end of a run is done; return False if another process did it."""
     return connection.execute("DELETE FROM cron_unsettled WHERE run_id = ?", [run_id]).rowcount == 1
+
+
+def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> float:
+    """Note that a job fails; return since when."""
+    connection.execute("INSERT INTO cron_failing VALUES (?, ?) ON CONFLICT DO NOTHING", [job_id, now])
+    return float(connection.execute("SELECT since FROM cron_failing WHERE job_id = ?", [job_id]).fetchone()[0])
+
+
+def note_success(connection: sqlite3.Connection, job_id: str) -> float | None:
+    """Note that a job works; return since when it failed, `None` where it did not."""
+    row = connection.execute("DELETE FROM cron_failing WHERE job_id = ? RETURNING since", [job_id]).fetchone()
+    return None if row is None else float(row[0])
 
 
 def unsettled(connection: sqlite3.Connection, limit: int) -> list[Run]:

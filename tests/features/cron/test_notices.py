@@ -1,0 +1,66 @@
+"""What the operator learns of jobs that fail, of their recovery, and of runs that were missed."""
+
+from pathlib import Path
+
+from tests.features.cron.conftest import HUMAN, Crontab, running
+from tests.features.cron.telling import failing_hour
+
+from tocsin.features.context import NoticeLevel
+
+HOUR = 3600.0
+
+
+def told(crontab: Crontab) -> list[str]:
+    return [notice.title for notice in crontab.bench.notices]
+
+
+async def test_a_job_that_fails_and_then_works_is_told_as_failing_and_once_as_working_again(crontab: Crontab):
+    flag = crontab.bench.app.settings.data_dir / "flag"
+    await crontab.add(command=f"test -e {flag}")
+    for _ in range(2):
+        await crontab.jobs.start("job", HUMAN)
+    flag.touch()
+    for _ in range(2):
+        await crontab.jobs.start("job", HUMAN)
+    notices = crontab.bench.notices
+    assert told(crontab) == ["The job job fails", "The job job fails", "The job job works again"]
+    assert [notice.level for notice in notices[1:]] == [NoticeLevel.ERROR, NoticeLevel.SUCCESS]
+    assert "it ended with exit code 1" in notices[0].body
+    assert notices[0].dedupe_key == notices[1].dedupe_key
+    crontab.clock.advance(HOUR)
+    flag.unlink()
+    await crontab.jobs.start("job", HUMAN)
+    assert crontab.bench.notices[-1].dedupe_key != notices[0].dedupe_key
+
+
+async def test_of_a_run_that_is_tried_again_only_the_last_try_counts(crontab: Crontab):
+    flag = crontab.bench.app.settings.data_dir / "flag"
+    await crontab.add(
+        command=f"test -e {flag} || {{ touch {flag}; exit 1; }}", retry={"max_attempts": 2, "delay_seconds": 0}
+    )
+    await crontab.jobs.start("job", HUMAN)
+    async with running(crontab) as service:
+        assert await service.quiet() == ["failed", "succeeded"]
+    assert told(crontab) == []
+
+
+async def test_runs_that_were_missed_are_told_with_their_jobs(crontab: Crontab):
+    await crontab.add("0 * * * *", name="a", catchup="none")
+    await crontab.add("0 * * * *", name="b", catchup="none")
+    async with running(crontab):
+        pass
+    crontab.clock.advance(3 * HOUR + 120)
+    async with running(crontab):
+        pass
+    [notice] = [notice for notice in crontab.bench.notices if "missed" in notice.title]
+    assert (notice.title, notice.body) == ("6 cron runs were missed", "a: 3\nb: 3")
+
+
+async def test_failures_of_an_hour_are_one_notification_two_messages_and_one_recovery(tmp_path: Path):
+    found = await failing_hour(tmp_path, failures=20)
+    assert found.notifications == [("The job backup fails", 20), ("The job backup works again", 1)]
+    assert [text.splitlines()[0] for text in found.messages] == [
+        "Error: The job backup fails",
+        "Error: The job backup fails (20 times)",
+        "OK: The job backup works again",
+    ]
