@@ -14,7 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tools.operations import DescribedOperation, described_operations
+from tools.operations import DescribedOperation, dashboard_api, described_operations
+from tools.ui_types import types_file
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
@@ -94,6 +95,7 @@ def generated() -> dict[Path, str]:
     specs = [adapter.spec for adapter in adapters]
     features = [feature for feature in find_features().features if is_built_in(feature)]
     reference = ROOT / "docs" / "reference"
+    api = dashboard_api(adapters, features)
     files = {
         ROOT / ".env.example": env_template(specs, features, {}),
         reference / "settings.md": settings_page(specs, features),
@@ -101,7 +103,8 @@ def generated() -> dict[Path, str]:
         reference / "commands.md": commands_page(),
         reference / "channels.md": channels_page(specs),
         reference / "problems.md": problems_page(),
-        reference / "operations.md": operations_page(described_operations(adapters, features)),
+        reference / "operations.md": operations_page(described_operations(api)),
+        SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),

@@ -23,12 +23,9 @@ class DescribedOperation(NamedTuple):
     is_extension: bool
 
 
-def described_operations(
-    channels: Sequence[type[OutboundAdapter]], features: Sequence[Feature]
-) -> list[DescribedOperation]:
-    """Return the operations of the core and of these features, area by area."""
-    paths: Mapping[str, Mapping[str, Any]] = _document(channels, features)["paths"]
-    return sorted(_operations(paths), key=lambda each: each.area)
+def described_operations(document: Mapping[str, Any]) -> list[DescribedOperation]:
+    """Return the operations of an OpenAPI document, area by area."""
+    return sorted(_operations(document["paths"]), key=lambda each: each.area)
 
 
 def _operations(paths: Mapping[str, Mapping[str, Any]]) -> Iterator[DescribedOperation]:
@@ -38,7 +35,8 @@ def _operations(paths: Mapping[str, Mapping[str, Any]]) -> Iterator[DescribedOpe
             yield DescribedOperation(says["tags"][0], method.upper(), path, says["x-scope"], says["summary"], extension)
 
 
-def _document(channels: Sequence[type[OutboundAdapter]], features: Sequence[Feature]) -> dict[str, Any]:
+def dashboard_api(channels: Sequence[type[OutboundAdapter]], features: Sequence[Feature]) -> dict[str, Any]:
+    """Return the OpenAPI document of the core and of these features."""
     with TemporaryDirectory() as folder:
         environ = {"TOCSIN_DATA_DIR": folder, "REDIS_URL": "off"}
         settings, _ = load_settings(environ=environ, env_file=Path("/dev/null"))

@@ -24,6 +24,7 @@ import { API } from "../strings/lib.js";
  * @property {number} [timeout]  In milliseconds.
  * @property {string} [type]  Media type of a body that is a string or a Blob.
  */
+/** @typedef {import("../types/api.js").GetAnswers} GetAnswers */
 /**
  * @typedef {object} Answer
  * @property {number} status
@@ -253,7 +254,13 @@ export function newKey() {
 }
 
 export const api = {
-  /** @param {string} path @param {CallOptions["query"]} [query] @param {CallOptions} [options] @returns {Promise<any>} */
+  /**
+   * @template {string} P
+   * @param {P} path
+   * @param {CallOptions["query"]} [query]
+   * @param {CallOptions} [options]
+   * @returns {Promise<P extends keyof GetAnswers ? GetAnswers[P] : any>}  As the API describes it.
+   */
   get: async (path, query, options) => (await call("GET", path, undefined, { ...options, query })).data,
   /** @param {string} path @param {unknown} [body] @param {CallOptions} [options] @returns {Promise<any>} */
   post: async (path, body = {}, options) => (await call("POST", path, body, options)).data,

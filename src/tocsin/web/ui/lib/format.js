@@ -50,11 +50,11 @@ export function browserZone() {
 
 /**
  * @param {string | number} time
- * @param {string} [zone]
+ * @param {string | null} [zone]  That of the browser where there is none.
  * @returns {string}  Such as `Fri 20 Nov 2026, 09:00:05 CET`; empty for what is not a time.
  */
-export function absolute(time, zone = browserZone()) {
-  return formatted(time, zone, {
+export function absolute(time, zone) {
+  return formatted(time, zone ?? browserZone(), {
     weekday: "short", day: "numeric", month: "short", year: "numeric",
     hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
   });

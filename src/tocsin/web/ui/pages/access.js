@@ -14,7 +14,7 @@ import { toast } from "../parts/toast.js";
 import { FilterBox, Toolbar } from "../parts/toolbar.js";
 import { ACCESS } from "../strings/access.js";
 
-/** @typedef {{chat_id: string, state: "unknown" | "pending" | "allowed" | "denied", origin: string, changed_at: string | null, details: Record<string, string>}} Chat */
+/** @typedef {import("../types/records.js").Chat} Chat */
 /** @typedef {{items: Chat[]}} Chats */
 /** @typedef {"approve" | "deny" | "remove"} Change */
 

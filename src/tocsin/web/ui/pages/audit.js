@@ -14,8 +14,8 @@ import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
 import { AUDIT } from "../strings/audit.js";
 
 /** @typedef {import("../types/records.js").AuditEntry} AuditEntry */
-/** @typedef {{items: AuditEntry[], next_cursor: string | null}} AuditPage */
-/** @typedef {{ok: boolean, lines: number, files: number, problems: {line: number, reason: string, file: string}[]}} Verification */
+/** @typedef {import("../types/records.js").AuditPage} AuditPage */
+/** @typedef {import("../types/records.js").ChainVerification} Verification */
 
 const FAMILIES = ["dashboard", "msg", "cron", "run", "workflow", "ssh", "skill", "vault", "memory", "job", "watcher", "notification", "browser", "token", "access"];
 const SOURCES = ["dashboard", "cli", "gateway", "bot", "cron", "workflows", "triggers", "watchers"];

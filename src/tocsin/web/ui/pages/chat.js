@@ -16,7 +16,7 @@ import { Transcript } from "../pages/chat_transcript.js";
 import { CHAT } from "../strings/chat.js";
 
 /** @typedef {import("../types/records.js").Conversation} Conversation */
-/** @typedef {{model: string, default: boolean}} Model */
+/** @typedef {import("../types/records.js").ChatModel} Model */
 /** @typedef {{list: Conversation[], notice: string | null, chosen: Conversation | null, models: Model[]}} Chat */
 
 export const page = definePage({

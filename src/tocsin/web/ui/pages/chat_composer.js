@@ -9,7 +9,7 @@ import { CHAT } from "../strings/chat.js";
 
 /** @typedef {import("../types/records.js").Conversation} Conversation */
 /** @typedef {import("../types/records.js").Message} Message */
-/** @typedef {{model: string, default: boolean}} Model */
+/** @typedef {import("../types/records.js").ChatModel} Model */
 /** @typedef {{id: string, name: string}} Attached */
 
 /**

@@ -7,7 +7,7 @@ import { Shape } from "../parts/status.js";
 import { Time } from "../parts/time.js";
 import { EDIT_JOB } from "../strings/cron.js";
 
-/** @typedef {{at: string, local: string, note: string | null}} Instant */
+/** @typedef {import("../types/records.js").Instant} Instant */
 /** @typedef {{words: string, zone: string, next: Instant[], warnings: string[]}} Told */
 /** @typedef {{told?: Told, wrong?: string, waiting?: boolean}} Preview */
 /** @typedef {{shown: import("../lib/store.js").Signal<Preview>, ask: (record: Record<string, any>) => void}} Asking */

@@ -8,7 +8,7 @@ import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { CRON, TIMELINE } from "../strings/cron.js";
 
-/** @typedef {{at: string, job_id: string, name: string, note: string | null}} Due */
+/** @typedef {import("../types/records.js").DueRun} Due */
 /** @typedef {{at: string, jobs: Due[]}} Together */
 
 const QUARTER_MS = 900_000;
@@ -43,7 +43,7 @@ async function readDue(signal) {
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const more = await api.get("/api/cron/upcoming", { hours: 24, limit: DUE_LIMIT, cursor }, { signal });
     items.push(...more.items);
-    cursor = more.next_cursor;
+    cursor = more.next_cursor ?? "";
     if (!cursor) break;
   }
   return { items, cut: Boolean(cursor) };

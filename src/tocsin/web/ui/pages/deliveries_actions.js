@@ -7,27 +7,7 @@ import { Status } from "../parts/status.js";
 import { toast } from "../parts/toast.js";
 import { DELIVERIES } from "../strings/deliveries.js";
 
-/**
- * @typedef {object} Delivery
- * @property {string} id
- * @property {string} channel
- * @property {string} target
- * @property {string} message
- * @property {string} source
- * @property {"queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired"} status
- * @property {string} policy
- * @property {number} attempts
- * @property {string | null} next_attempt_at
- * @property {string | null} not_before
- * @property {string | null} expires_at
- * @property {number} parts_sent
- * @property {number} parts_total
- * @property {string} provider_id
- * @property {string} error
- * @property {string} created_at
- * @property {string | null} finished_at
- * @property {number | null} duration_ms
- */
+/** @typedef {import("../types/records.js").Delivery} Delivery */
 
 const WAITING = ["queued", "retry_wait"];
 const REPLAYABLE = ["dead", "uncertain", "cancelled", "expired"];

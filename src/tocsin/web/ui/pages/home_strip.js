@@ -7,6 +7,7 @@ import { HOME } from "../strings/home.js";
 
 const HOUR_MS = 3_600_000;
 const SPAN = 24;
+const MOST_PAGES = 10;
 const WIDTH = 20;
 const HEIGHT = 44;
 /** A bar grows with each run, and stops where more of them could not be told apart. */
@@ -53,16 +54,37 @@ function Column({ hour, x }) {
   </g>`;
 }
 
+/** @typedef {import("../types/records.js").Run} Run */
+
+/** Read the runs of a day back, as far as a few answers hold them. @param {number} first @param {AbortSignal} signal */
+async function readRuns(first, signal) {
+  /** @type {Run[]} */
+  const runs = [];
+  let cursor = "";
+  for (let count = 0; count < MOST_PAGES; count += 1) {
+    const more = await api.get("/api/runs", { limit: 200, cursor }, { signal });
+    runs.push(...more.items);
+    cursor = more.next_cursor ?? "";
+    if (!cursor || timeOf(runs[runs.length - 1]) < first) break;
+  }
+  return runs;
+}
+
+/** @param {Run} run */
+function timeOf(run) {
+  return Date.parse(run.started_at ?? run.scheduled_for ?? run.queued_at ?? "");
+}
+
 /** @param {AbortSignal} signal @returns {Promise<Hour[]>} */
 async function readHours(signal) {
   const first = Math.floor(now() / HOUR_MS) * HOUR_MS - (SPAN - 1) * HOUR_MS;
   const [ran, coming] = await Promise.all([
-    api.get("/api/runs", { limit: 200 }, { signal }),
+    readRuns(first, signal),
     api.get("/api/cron/upcoming", { hours: SPAN }, { signal }),
   ]);
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0 }));
-  for (const run of ran.items) {
-    const hour = hours[Math.floor((Date.parse(run.started_at ?? run.scheduled_for ?? run.queued_at) - first) / HOUR_MS)];
+  for (const run of ran) {
+    const hour = hours[Math.floor((timeOf(run) - first) / HOUR_MS)];
     const tone = toneOf(run.status);
     if (hour && tone === "ok") hour.good += 1;
     else if (hour && (tone === "bad" || tone === "warn")) hour.bad += 1;

@@ -10,8 +10,8 @@ import { JOBS, JOB_PAGE } from "../strings/jobs.js";
 
 /** @typedef {import("../types/records.js").Branch} Branch */
 /** @typedef {{ahead: number | null, behind: number | null, diffstat: import("../types/records.js").Diffstat | null}} Compared */
-/** @typedef {{sha: string, at: string, author: string, subject: string}} Commit */
-/** @typedef {{path: string, insertions: number | null, deletions: number | null}} File */
+/** @typedef {import("../types/records.js").BranchCommit} Commit */
+/** @typedef {import("../types/records.js").BranchFile} File */
 
 /** @param {{of: Compared}} props */
 export function Distance({ of: { ahead, behind, diffstat } }) {

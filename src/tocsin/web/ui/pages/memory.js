@@ -18,7 +18,7 @@ import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
 import { MEMORY } from "../strings/memory.js";
 
 /** @typedef {import("../types/records.js").MemoryEntry} Entry */
-/** @typedef {{entries: import("../types/records.js").List<Entry>, stats: {count: number, bytes: number, pinned: number, fading: number}, chosen: Entry | null}} Memory */
+/** @typedef {{entries: import("../types/records.js").List<Entry>, stats: import("../types/records.js").MemoryStats, chosen: Entry | null}} Memory */
 
 const PATH = "/api/memory";
 

@@ -45,9 +45,9 @@ async function deliveryOf(run, { channel, target }) {
   let cursor = "";
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const found = await api.get("/api/deliveries", { channel, target, since: run.queued_at, limit: 200, cursor });
-    const mine = found.items.find((/** @type {{idempotency_key: string | null}} */ one) => one.idempotency_key?.includes(`:${run.id}:`));
+    const mine = found.items.find((one) => one.idempotency_key?.includes(`:${run.id}:`));
     if (mine) return mine.id;
-    cursor = found.next_cursor;
+    cursor = found.next_cursor ?? "";
     if (!cursor) break;
   }
   return "";

@@ -11,7 +11,7 @@ import { RUN } from "../strings/runs.js";
 
 /** @typedef {import("../types/records.js").Run} Run */
 /** @typedef {import("../types/records.js").StepRun} StepRun */
-/** @typedef {{nodes: {id: string, type: string, wave: number}[], edges: [string, string][]}} Drawing */
+/** @typedef {import("../types/records.js").WorkflowGraph} Drawing */
 
 /** @param {{run: Run}} props */
 export function Steps({ run }) {

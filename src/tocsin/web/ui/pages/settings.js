@@ -13,16 +13,9 @@ import { ThisBrowser } from "../pages/settings_look.js";
 import { Tokens } from "../pages/settings_tokens.js";
 import { SETTINGS } from "../strings/settings.js";
 
-/** @typedef {{key: string, value: string, source: string, description: string, secret: boolean}} Setting */
-/**
- * @typedef {object} Overview
- * @property {number} uptime_seconds
- * @property {{force_https: boolean, webhook_require_signature: boolean, warnings: {code: string, message: string, fix: string}[]}} security
- * @property {Record<string, number>} limits
- * @property {{bytes: number, by_area: Record<string, number>}} storage
- * @property {Setting[]} values
- */
-/** @typedef {{id: string, name: string, kind: string, status: string, missing: string[], latency_ms: number | null, error: string | null}} Integration */
+/** @typedef {import("../types/records.js").Setting} Setting */
+/** @typedef {import("../types/records.js").Overview} Overview */
+/** @typedef {import("../types/records.js").Integration} Integration */
 /** @typedef {{overview: Overview, integrations: Integration[]}} Settings */
 
 export const page = definePage({

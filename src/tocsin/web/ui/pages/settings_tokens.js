@@ -11,7 +11,7 @@ import { Time } from "../parts/time.js";
 import { Toolbar } from "../parts/toolbar.js";
 import { SETTINGS } from "../strings/settings.js";
 
-/** @typedef {{name: string, scopes: string[], created_at: string, last_used_at: string | null}} Token */
+/** @typedef {import("../types/records.js").Token} Token */
 
 export function Tokens() {
   const [items, setItems] = useState(/** @type {Token[] | null} */ (null));

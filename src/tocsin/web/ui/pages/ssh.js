@@ -21,7 +21,7 @@ import { SSH } from "../strings/ssh.js";
 /** @typedef {import("../types/records.js").Host} Host */
 /** @typedef {import("../types/records.js").HostHealth} Health */
 /** @typedef {import("../types/records.js").Run} Run */
-/** @typedef {{name: string, hosts: string[], host_count: number}} Group */
+/** @typedef {import("../types/records.js").HostGroup} Group */
 /** @typedef {{hosts: Host[], groups: Group[], runs: Run[]}} Data */
 /** @typedef {{hosts: string[], groups: string[]}} Chosen */
 

@@ -8,9 +8,9 @@ import { Shape, Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
 import { TRIGGERS } from "../strings/triggers.js";
 
-/** @typedef {{number: number, line: number, pattern: string, action: string, command: string, reply: boolean, notes: string[]}} Rule */
+/** @typedef {import("../types/records.js").Rule} Rule */
 /** @typedef {{items: Rule[], problem: string | null}} Rules */
-/** @typedef {{matched: boolean, rule: Rule | null, groups: string[], would_run: string | null, rules: {number: number, pattern: string, outcome: string}[]}} Found */
+/** @typedef {import("../types/records.js").RuleTest} Found */
 
 const PAUSE_MS = 250;
 

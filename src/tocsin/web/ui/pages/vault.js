@@ -12,17 +12,8 @@ import { Time } from "../parts/time.js";
 import { FilterBox, Toolbar } from "../parts/toolbar.js";
 import { VAULT } from "../strings/vault.js";
 
-/** @typedef {{name: string, status: "ok" | "warning" | "expired", age_days: number, max_age_days: number, warn_at: string, expires_at: string}} SecretAge */
-/**
- * @typedef {object} VaultStatus
- * @property {boolean} initialized
- * @property {boolean} locked
- * @property {string | null} backend
- * @property {boolean | null} permissions_ok
- * @property {number | null} key_count
- * @property {string | null} updated_at
- * @property {{items: SecretAge[]}} rotation
- */
+/** @typedef {import("../types/records.js").SecretAge} SecretAge */
+/** @typedef {import("../types/records.js").VaultStatus} VaultStatus */
 
 export const page = definePage({
   title: VAULT.title,

@@ -12,7 +12,7 @@ import { Time } from "../parts/time.js";
 import { WATCHERS } from "../strings/watchers.js";
 
 /** @typedef {import("../types/records.js").WatcherRule} Rule */
-/** @typedef {{at: string, type: string, path: string, run_id: string | null}} Seen */
+/** @typedef {import("../types/records.js").WatcherEvent} Seen */
 
 export const page = definePage({
   title: ({ params }) => params.name,

@@ -12,8 +12,8 @@ import { Graph } from "../pages/workflow_graph.js";
 import { WORKFLOW } from "../strings/workflows.js";
 
 /** @typedef {import("../types/records.js").Workflow} Workflow */
-/** @typedef {{line?: number, detail: string, suggestion?: string | null}} Mistake */
-/** @typedef {{valid: boolean, errors: Mistake[], warnings: Mistake[], graph?: Workflow["graph"]}} Validation */
+/** @typedef {import("../types/records.js").YamlProblem} Mistake */
+/** @typedef {import("../types/records.js").Validation} Validation */
 
 const PAUSE_MS = 350;
 
@@ -65,7 +65,7 @@ export function Editor({ workflow, version, saved, reload }) {
 
 /** What the server's validator says about the text, shortly after each change. @param {Workflow} workflow @param {string} text @param {boolean} changed @returns {Validation} */
 function useValidation(workflow, text, changed) {
-  const known = { valid: workflow.valid, errors: workflow.errors ?? [], warnings: workflow.warnings ?? [], graph: workflow.graph };
+  const known = { valid: workflow.valid, errors: workflow.errors ?? [], warnings: workflow.warnings ?? [], graph: workflow.graph ?? { nodes: [], edges: [] } };
   const [found, setFound] = useState(/** @type {Validation} */ (known));
   useEffect(() => {
     if (!changed) return setFound(known);

@@ -5,8 +5,8 @@ import { toneOf, wordOf } from "../parts/status.js";
 import { WORKFLOW } from "../strings/workflows.js";
 
 /** @typedef {import("../types/records.js").StepRun} StepRun */
-/** @typedef {{id: string, type: string, wave: number}} Node */
-/** @typedef {{nodes: Node[], edges: [string, string][]}} Drawing */
+/** @typedef {import("../types/records.js").WorkflowGraph} Drawing */
+/** @typedef {Drawing["nodes"][number]} Node */
 /** @typedef {Node & {x: number, y: number}} Placed */
 
 const [WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE] = [176, 48, 56, 20, 8];

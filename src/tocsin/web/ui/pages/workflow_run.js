@@ -10,8 +10,8 @@ import { toast } from "../parts/toast.js";
 import { WORKFLOW } from "../strings/workflows.js";
 
 /** @typedef {import("../types/records.js").Workflow} Workflow */
-/** @typedef {{step: string, type: string, wave: number, would_run: boolean | null, when: string | null, command: string, depends_on: string[], host: string | null, hosts: string[], problems: string[]}} Planned */
-/** @typedef {{plan: Planned[], problems: string[], warnings: string[]}} Plan */
+/** @typedef {import("../types/records.js").WorkflowPlan} Plan */
+/** @typedef {Plan["plan"][number]} Planned */
 
 /**
  * Ask for the parameters, then start it, or show the plan.

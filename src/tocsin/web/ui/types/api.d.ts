@@ -1,0 +1,1681 @@
+// Made by `make docs` from the OpenAPI document of the REST API. Do not edit.
+/** One of the four questions whether a skill acts on a file. */
+export interface ActivationRecord {
+  question: string;
+  ok: boolean | null;
+  reason: string;
+}
+/** What a run proposed, and what was written. */
+export interface AppliedPatch {
+  run_id: string;
+  skill: string;
+  folder: string;
+  findings: Record<string, unknown>[];
+  patch: string;
+  written: string[];
+  applied_at: string | null;
+}
+/** How to write the changes of a run. */
+export interface ApplyPatch {
+  dry_run?: boolean;
+}
+/** A file that belongs to a message. */
+export interface AttachmentRecord {
+  id: string;
+  name: string;
+  kind: "picture" | "document";
+  media_type: string;
+  bytes: number;
+  truncated: boolean;
+}
+/** Something that needs a person. */
+export interface AttentionRecord {
+  severity: "info" | "success" | "warning" | "error";
+  message: string;
+  link: string;
+}
+/** Entries, the newest first. */
+export interface AuditPage {
+  items: AuditRecord[];
+  next_cursor: string | null;
+}
+/** One line of the audit log. */
+export interface AuditRecord {
+  id: string;
+  ts: string;
+  action: string;
+  detail: string;
+  source: string;
+  actor: string | null;
+  ip: string | null;
+  request_id: string | null;
+  outcome: "ok" | "denied" | "error";
+  prev_hash: string | null;
+  hash: string | null;
+  metadata: Record<string, unknown>;
+}
+/** What a search found. */
+export interface AuditSearch {
+  items: AuditRecord[];
+  next_cursor: string | null;
+  took_ms: number;
+}
+/** A commit that the base has not. */
+export interface BranchCommit {
+  sha: string;
+  at: string;
+  author: string;
+  subject: string;
+}
+/** A file that a branch changes; lines of a binary one are not counted. */
+export interface BranchFile {
+  path: string;
+  insertions: number | null;
+  deletions: number | null;
+}
+/** Branches, at most 200 of a repository. */
+export interface BranchList {
+  items: BranchRecord[];
+}
+/** A branch of a repository, of a task job or of nobody. */
+export interface BranchRecord {
+  name: string;
+  job_id: string | null;
+  repo: string;
+  base: string;
+  head_sha: string;
+  head_subject: string;
+  head_at: string;
+  ahead: number | null;
+  behind: number | null;
+  dirty: boolean | null;
+  merged: boolean;
+  worktree_path: string | null;
+  diffstat: DiffStatRecord | null;
+}
+/** A branch, and what it changes. */
+export interface BranchWithChanges {
+  name: string;
+  job_id: string | null;
+  repo: string;
+  base: string;
+  head_sha: string;
+  head_subject: string;
+  head_at: string;
+  ahead: number | null;
+  behind: number | null;
+  dirty: boolean | null;
+  merged: boolean;
+  worktree_path: string | null;
+  diffstat: DiffStatRecord | null;
+  commits: BranchCommit[];
+  files: BranchFile[];
+  patch?: string | null;
+  truncated: boolean;
+}
+/** A browser with a data directory of its own, and how it is. */
+export interface BrowserProfileRecord {
+  name: string;
+  browser: "chromium" | "chrome" | "firefox";
+  driver: "managed" | "existing_session" | "remote";
+  user_data_dir: string | null;
+  cdp_endpoint: string | null;
+  headless: boolean | null;
+  default: boolean;
+  proxy: string | null;
+  status: "stopped" | "running" | "in_use" | "missing" | "error";
+  pid: number | null;
+  size_bytes: number | null;
+  last_used_at: string | null;
+  error: string | null;
+}
+/** How to end a run. */
+export interface CancelRun {
+  reason?: string;
+  grace_seconds?: number;
+}
+/** What a channel can do. */
+export interface CapabilitiesRecord {
+  inbound: "none" | "polling" | "webhook";
+  max_length: number | null;
+  chunk_at: number | null;
+  parse_modes: string[];
+  markdown: boolean;
+}
+/** Which missed instants are run afterwards. */
+export type CatchUp = "none" | "latest" | "all";
+/** A place where the chain is broken. */
+export interface ChainProblem {
+  line: number;
+  reason: string;
+  file: string;
+}
+/** Whether no line was changed, added, moved or removed. */
+export interface ChainVerification {
+  ok: boolean;
+  lines: number;
+  files: number;
+  problems: ChainProblem[];
+  first: number;
+  last: number;
+  last_hash: string;
+}
+/** All channels. */
+export interface ChannelList {
+  items: ChannelRecord[];
+}
+/** One of the channels, configured or not. */
+export interface ChannelRecord {
+  channel: string;
+  label: string;
+  configured: boolean;
+  available: boolean;
+  missing: string[];
+  capabilities: CapabilitiesRecord;
+  default_target: string | null;
+  state: "unconfigured" | "configured" | "ok" | "failing";
+  last_test: LastTestRecord | null;
+  last_sent_at: string | null;
+  sent_24h: number;
+  failed_24h: number;
+  retry_after_until: string | null;
+}
+/** What became of a decision. */
+export interface ChatDecision {
+  chat_id: string;
+  before: "unknown" | "pending" | "allowed" | "denied";
+  state: "unknown" | "pending" | "allowed" | "denied";
+}
+/** All known chats. */
+export interface ChatList {
+  items: ChatRecord[];
+}
+/** A chat that asked, or about which something was decided. */
+export interface ChatRecord {
+  chat_id: string;
+  state: "unknown" | "pending" | "allowed" | "denied";
+  origin: string;
+  changed_at: string | null;
+  details: Record<string, string>;
+}
+/** A page of conversations; those of the bot come last. */
+export interface ConversationPageRecord {
+  items: ConversationRecord[];
+  next_cursor: string | null;
+  total: number | null;
+  notice: string | null;
+}
+/** A conversation. */
+export interface ConversationRecord {
+  id: string;
+  title: string;
+  created_at: string | null;
+  updated_at: string | null;
+  message_count: number;
+  model: string | null;
+  provider: string | null;
+  system_prompt: string;
+  source: string;
+  status: "idle" | "generating";
+  last_message: LastMessage | null;
+  usage: UsageRecord;
+}
+/** A token that was made just now. */
+export interface CreatedToken {
+  id: string;
+  name: string;
+  scopes: ("read" | "send" | "run" | "admin")[];
+  created_at: string;
+  last_used_at: string | null;
+  token: string;
+}
+/** A job, and when it is due next. */
+export interface CronJobRecord {
+  name: string;
+  description: string | null;
+  schedule: string | null;
+  timezone: string | null;
+  type: JobType | null;
+  command: string | null;
+  params: Record<string, string> | null;
+  env: Record<string, string> | null;
+  working_dir: string | null;
+  enabled: boolean;
+  output: string | null;
+  output_on: string | null;
+  timeout_seconds: number | null;
+  overlap: Overlap | null;
+  max_queued: number | null;
+  max_parallel: number | null;
+  catchup: CatchUp | null;
+  catchup_window_seconds: number | null;
+  jitter_seconds: number | null;
+  retry: RetryRecord | null;
+  success_exit_codes: number[] | null;
+  history_limit: number | null;
+  history_days: number | null;
+  log_max_bytes: number | null;
+  start_at: string | null;
+  end_at: string | null;
+  paused_until: string | null;
+  auto_disable_after: number | null;
+  tags: string[];
+  id: string;
+  source: JobSource;
+  file: string | null;
+  problem: string | null;
+  state: JobState;
+  schedule_text: string | null;
+  next_run_at: string | null;
+  last_run: RunSummary | null;
+  recent: RecentRun[];
+  consecutive_failures: number;
+  success_rate_30d: number | null;
+  duration_p50_ms: number | null;
+  duration_p95_ms: number | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
+  next_runs: UpcomingInstant[];
+}
+/** A job, as lists show it. */
+export interface CronJobSummary {
+  name: string;
+  description: string | null;
+  schedule: string | null;
+  timezone: string | null;
+  type: JobType | null;
+  command: string | null;
+  params: Record<string, string> | null;
+  env: Record<string, string> | null;
+  working_dir: string | null;
+  enabled: boolean;
+  output: string | null;
+  output_on: string | null;
+  timeout_seconds: number | null;
+  overlap: Overlap | null;
+  max_queued: number | null;
+  max_parallel: number | null;
+  catchup: CatchUp | null;
+  catchup_window_seconds: number | null;
+  jitter_seconds: number | null;
+  retry: RetryRecord | null;
+  success_exit_codes: number[] | null;
+  history_limit: number | null;
+  history_days: number | null;
+  log_max_bytes: number | null;
+  start_at: string | null;
+  end_at: string | null;
+  paused_until: string | null;
+  auto_disable_after: number | null;
+  tags: string[];
+  id: string;
+  source: JobSource;
+  file: string | null;
+  problem: string | null;
+  state: JobState;
+  schedule_text: string | null;
+  next_run_at: string | null;
+  last_run: RunSummary | null;
+  recent: RecentRun[];
+  consecutive_failures: number;
+  success_rate_30d: number | null;
+  duration_p50_ms: number | null;
+  duration_p95_ms: number | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
+}
+/** Which entries to remove. */
+export interface Decay {
+  dry_run?: boolean;
+  threshold?: number;
+  half_life_days?: number | null;
+}
+/** What was removed, or would be. */
+export interface DecayRecord {
+  dry_run: boolean;
+  evaluated: number;
+  fading: number;
+  removed: number;
+  removed_keys: string[];
+}
+/** What a person decides of a step that waits. */
+export interface DecideStep {
+  step?: string;
+  comment?: string;
+}
+/** How far the messages with a run's output came; it never changes the state of the run. */
+export interface DeliveryRecord {
+  status: OutputDeliveryStatus;
+  results: SendResultRecord[];
+}
+/** The state of a delivery. */
+export type DeliveryStatus = "queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired";
+/** A program that a skill needs. */
+export interface DependencyRecord {
+  name: string;
+  found: boolean;
+  path: string | null;
+}
+/** How much a branch changes since it left its base. */
+export interface DiffStatRecord {
+  files: number;
+  insertions: number;
+  deletions: number;
+}
+/** How to disable a job. */
+export interface DisableJob {
+  reason?: string;
+  until?: string | null;
+  cancel_running?: boolean;
+}
+/** What would be sent. */
+export interface DryRun {
+  parts: PartRecord[];
+  warnings: string[];
+}
+/** An entry. */
+export interface EntryRecord {
+  key: string;
+  value: string;
+  type: EntryType;
+  tags: string[];
+  scope: string;
+  source: EntrySource;
+  importance: number;
+  pinned: boolean;
+  half_life_days: number | null;
+  strength: number;
+  access_count: number;
+  last_accessed_at: string;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+}
+/** Who stored an entry. */
+export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
+/** What kind of thing an entry says. */
+export type EntryType = "fact" | "preference" | "note" | "event";
+/** How a skill is run. */
+export type ExecutionMode = "standard" | "sandboxed";
+/** What a failed delivery implies for a retry. */
+export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
+/** What is wrong with one value. */
+export interface FieldProblem {
+  code: string;
+  detail: string;
+  pointer?: string | null;
+  parameter?: string | null;
+  suggestion?: string | null;
+}
+/** A mistake in a file. */
+export interface FileError {
+  line: number;
+  key: string;
+  detail: string;
+}
+/** A change of a file. */
+export interface FileEvent {
+  at: string;
+  type: "created" | "modified" | "deleted" | "moved";
+  path: string;
+}
+/** A step in the graph; those of one wave may run at the same time. */
+export interface GraphNode {
+  id: string;
+  type: string;
+  wave: number;
+}
+/** The steps, and which waits for which. */
+export interface GraphRecord {
+  nodes: GraphNode[];
+  edges: [string, string][];
+}
+/** Whether the dashboard answers. */
+export interface HealthRecord {
+  status: "ok";
+  version: string;
+}
+/** How a host is. */
+export type HostHealth = "up" | "degraded" | "down" | "unknown";
+/** How a host is. */
+export interface HostHealthRecord {
+  host: string;
+  status: HostHealth;
+  ping: PingRecord;
+  ssh: LoginRecord;
+  host_key: HostKeyRecord;
+  checked_at: string;
+}
+/** Whether the key of a host is known. */
+export interface HostKeyRecord {
+  status: KeyStatus;
+  fingerprint: string | null;
+}
+/** What a command did on one host. */
+export interface HostRecord {
+  host: string;
+  status: HostStatus;
+  exit_code: number | null;
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  duration_ms: number | null;
+  error: string | null;
+}
+/** Where a host is described. */
+export type HostSource = "file" | "ssh_config";
+/** The state of a command on one host. */
+export type HostStatus = "queued" | "running" | "succeeded" | "failed" | "timed_out" | "unreachable" | "auth_failed" | "host_key_unknown" | "host_key_changed" | "skipped" | "cancelled";
+/** How we prove to a host who we are. */
+export type IdentityKind = "agent" | "key" | "vault";
+/** How we log in. */
+export interface IdentityRecord {
+  kind: IdentityKind;
+  ref: string | null;
+}
+/** Everything that Tocsin can be connected to. */
+export interface IntegrationList {
+  items: IntegrationRecord[];
+}
+/** Something that Tocsin is connected to. */
+export interface IntegrationRecord {
+  id: string;
+  name: string;
+  kind: "channel" | "chat_provider" | "session_store" | "vault" | "ssh" | "browser" | "speech";
+  configured: boolean;
+  status: "ok" | "error" | "disabled" | "unconfigured";
+  missing: string[];
+  docs: string;
+  latency_ms: number | null;
+  checked_at: string | null;
+  error: string | null;
+}
+/** Why a task job failed. */
+export interface JobError {
+  code: string;
+  message: string;
+}
+/** What one run of a job printed. */
+export interface JobLog {
+  run_id: string;
+  lines: LogLine[];
+  next_line: number;
+  complete: boolean;
+  truncated: boolean;
+}
+/** The runs of a job, and what one of them printed. */
+export interface JobLogs {
+  items: RunSummary[];
+  next_cursor: string | null;
+  total: number | null;
+  log: JobLog | null;
+}
+/** How a task job has ended. */
+export interface JobOutcome {
+  outcome?: "completed" | "failed" | "cancelled";
+  summary?: string;
+  exit_code?: number | null;
+}
+/** What a definition would do; nothing is stored. */
+export interface JobPreviewRecord {
+  name: string;
+  description: string | null;
+  schedule: string | null;
+  timezone: string | null;
+  type: JobType | null;
+  command: string | null;
+  params: Record<string, string> | null;
+  env: Record<string, string> | null;
+  working_dir: string | null;
+  enabled: boolean;
+  output: string | null;
+  output_on: string | null;
+  timeout_seconds: number | null;
+  overlap: Overlap | null;
+  max_queued: number | null;
+  max_parallel: number | null;
+  catchup: CatchUp | null;
+  catchup_window_seconds: number | null;
+  jitter_seconds: number | null;
+  retry: RetryRecord | null;
+  success_exit_codes: number[] | null;
+  history_limit: number | null;
+  history_days: number | null;
+  log_max_bytes: number | null;
+  start_at: string | null;
+  end_at: string | null;
+  paused_until: string | null;
+  auto_disable_after: number | null;
+  tags: string[];
+  schedule_text: string;
+  next_runs: UpcomingInstant[];
+  warnings: string[];
+}
+/** How a task job ended. */
+export interface JobResultRecord {
+  outcome: "completed" | "failed" | "cancelled";
+  summary: string | null;
+  exit_code: number | null;
+}
+/** Where a job is defined. */
+export type JobSource = "database" | "file";
+/** How a job stands. */
+export type JobState = "scheduled" | "running" | "paused" | "auto_disabled" | "completed" | "invalid";
+/** What a job's command is. */
+export type JobType = "shell" | "workflow" | "skill" | "prompt" | "message";
+/** Whether we know the key that a host shows. */
+export type KeyStatus = "trusted" | "unknown" | "changed";
+/** Who uses a skill. */
+export type Kind = "assistant" | "runnable";
+/** The last time that faded entries were removed. */
+export interface LastDecay {
+  at: string;
+  removed: number;
+}
+/** The last message of a conversation. */
+export interface LastMessage {
+  role: "user" | "assistant" | "system";
+  preview: string;
+  at: string | null;
+}
+/** The last time that the credentials of a channel were tested. */
+export interface LastTestRecord {
+  ok: boolean;
+  at: string;
+  message: string;
+  error: string;
+}
+/** One line that a run printed. */
+export interface LogLine {
+  n: number;
+  ts: string;
+  stream: string;
+  text: string;
+}
+/** Whether a login works. */
+export interface LoginRecord {
+  ok: boolean;
+  latency_ms: number | null;
+  error: string | null;
+}
+/** An entry that was found. */
+export interface MatchRecord {
+  entry: EntryRecord;
+  score: number;
+  snippet: SnippetRecord;
+}
+/** What there is, in numbers. */
+export interface MemoryStats {
+  count: number;
+  bytes: number;
+  pinned: number;
+  by_type: Record<string, number>;
+  by_tag: Record<string, number>;
+  strength_histogram: number[];
+  fading: number;
+  newest_at: string | null;
+  oldest_at: string | null;
+  last_decay: LastDecay | null;
+}
+/** Why there is no answer, or only a part of one. */
+export interface MessageError {
+  code: string;
+  message: string;
+}
+/** A message. */
+export interface MessageRecord {
+  id: string;
+  conversation_id: string;
+  role: "user" | "assistant" | "system";
+  content: string;
+  status: "pending" | "streaming" | "complete" | "stopped" | "failed";
+  seq: number;
+  created_at: string | null;
+  finished_at: string | null;
+  model: string | null;
+  provider: string | null;
+  usage: UsageRecord;
+  truncated: boolean;
+  error: MessageError | null;
+  attachments: AttachmentRecord[];
+  client_message_id: string | null;
+}
+/** A mistake in a file. */
+export interface MistakeRecord {
+  line: number;
+  column: number;
+  key: string;
+  pointer: string;
+  code: string;
+  detail: string;
+  suggestion: string | null;
+  severity: string;
+}
+/** The models that the settings name. */
+export interface ModelList {
+  items: ModelRecord[];
+}
+/** A model that can be asked. */
+export interface ModelRecord {
+  model: string;
+  provider: string;
+  setting: string;
+  default: boolean;
+}
+/** A conversation to begin. */
+export interface NewConversation {
+  title?: string;
+  model?: string;
+  system_prompt?: string;
+}
+/** An entry to store. */
+export interface NewEntry {
+  key: string;
+  value: string;
+  type?: EntryType;
+  tags?: string[];
+  importance?: number;
+  pinned?: boolean;
+  half_life_days?: number | null;
+  expires_at?: string | null;
+  if_absent?: boolean;
+}
+/** A task job to create. */
+export interface NewJob {
+  title: string;
+  description?: string;
+  command?: string;
+  skill?: string;
+  repo?: string;
+  base_branch?: string;
+  branch?: string;
+  create_branch?: boolean;
+  priority?: "low" | "normal" | "high";
+  labels?: string[];
+}
+/** A message to answer, or `stop`. */
+export interface NewMessage {
+  conversation_id?: string;
+  content?: string;
+  client_message_id?: string;
+  model?: string;
+  replace_message_id?: string;
+  attachments?: string[];
+  stop?: boolean;
+}
+/** A notification to keep. */
+export interface NewNotification {
+  title: string;
+  body?: string;
+  level?: "info" | "success" | "warning" | "error";
+  category?: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
+  link?: string;
+  dedupe_key?: string;
+}
+/** A command, and the hosts that get it. */
+export interface NewSshRun {
+  command: string;
+  hosts?: string[];
+  groups?: string[];
+  timeout_seconds?: number;
+  max_parallel?: number;
+  stop_on_failure?: boolean;
+  env?: Record<string, string>;
+  working_dir?: string;
+  dry_run?: boolean;
+  output?: string | null;
+}
+/** A token to make. */
+export interface NewToken {
+  name: string;
+  scopes: ("read" | "send" | "run" | "admin")[];
+}
+/** A run that is due. */
+export interface NextRunRecord {
+  job_id: string;
+  name: string;
+  at: string;
+}
+/** Something that the operator shall learn. */
+export interface NotificationRecord {
+  id: string;
+  title: string;
+  body: string;
+  level: "info" | "success" | "warning" | "error";
+  category: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
+  source: string;
+  link: string;
+  read: boolean;
+  read_at: string | null;
+  created_at: string;
+  count: number;
+  dedupe_key: string;
+  expires_at: string;
+}
+/** The state of the messages that carry a run's output; it never changes the state of the run. */
+export type OutputDeliveryStatus = "none" | "pending" | "delivered" | "partial" | "failed";
+/** What a run printed. */
+export interface OutputRecord {
+  bytes: number;
+  lines: number;
+  truncated: boolean;
+  tail: string;
+}
+/** The policy. */
+export type Overlap = "skip" | "queue" | "parallel" | "replace";
+export interface Page_BrowserProfileRecord_ {
+  items: BrowserProfileRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_CronJobSummary_ {
+  items: CronJobSummary[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_EntryRecord_ {
+  items: EntryRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_NotificationRecord_ {
+  items: NotificationRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_QueuedDelivery_ {
+  items: QueuedDelivery[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_RunSummary_ {
+  items: RunSummary[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_SkillRecord_ {
+  items: SkillRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_SshGroup_ {
+  items: SshGroup[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_SshHost_ {
+  items: SshHost[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_TaskJobRecord_ {
+  items: TaskJobRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_TokenRecord_ {
+  items: TokenRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_UpcomingJobRun_ {
+  items: UpcomingJobRun[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_WatcherRecord_ {
+  items: WatcherRecord[];
+  next_cursor: string | null;
+  total: number | null;
+}
+export interface Page_WorkflowSummary_ {
+  items: WorkflowSummary[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** One of the messages that a text is sent as. */
+export interface PartRecord {
+  text: string;
+  length: number;
+}
+/** Whether the machine answers. */
+export interface PingRecord {
+  ok: boolean;
+  method: string | null;
+  rtt_ms: number | null;
+  error: string | null;
+}
+/** What a run would do. */
+export interface PlanRecord {
+  dry_run: boolean;
+  workflow: string;
+  plan: PlannedStepRecord[];
+  problems: string[];
+  warnings: string[];
+}
+/** What would become of a step. */
+export interface PlannedStepRecord {
+  step: string;
+  type: string;
+  wave: number;
+  group: string;
+  would_run: boolean | null;
+  when: string | null;
+  command: string;
+  depends_on: string[];
+  host: string | null;
+  hosts: string[];
+  problems: string[];
+}
+/** What to do with a message that may have arrived. */
+export type Policy = "at_least_once" | "at_most_once";
+/** A problem document (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: "command-denied" | "conflict" | "cross-site-request" | "delivery-failed" | "dependency-missing" | "disabled" | "forbidden" | "idempotency-key-reused" | "internal-error" | "invalid-credentials" | "invalid-request" | "invalid-signature" | "invalid-transition" | "method-not-allowed" | "name-taken" | "not-acceptable" | "not-found" | "not-ready" | "payload-too-large" | "precondition-failed" | "rate-limited" | "run-already-active" | "unauthenticated" | "unsupported-media-type" | "upstream-timeout" | "validation-failed" | "workflow-invalid";
+  request_id: string;
+  errors?: FieldProblem[];
+}
+/** All profiles. */
+export interface ProfileList {
+  items: ProfileRecord[];
+}
+/** A message for every target of a profile. */
+export interface ProfileMessage {
+  message: string;
+}
+/** A notification profile. */
+export interface ProfileRecord {
+  name: string;
+  entries: ProfileTarget[];
+  valid: boolean;
+  errors: FileError[];
+  used_by: ProfileUseRecord[];
+}
+/** The outcome of one fan-out. */
+export interface ProfileResult {
+  profile: string;
+  ok: boolean;
+  sent: number;
+  failed: number;
+  results: SendResultRecord[];
+}
+/** One target of a profile. */
+export interface ProfileTarget {
+  channel: string;
+  target: string;
+  usable: boolean;
+  problem: string | null;
+}
+/** What sends to a profile. */
+export interface ProfileUseRecord {
+  kind: string;
+  name: string;
+}
+/** One message to one target, as the queue records it. */
+export interface QueuedDelivery {
+  id: string;
+  channel: string;
+  target: string;
+  message: string;
+  source: string;
+  status: DeliveryStatus;
+  policy: Policy;
+  attempts: number;
+  next_attempt_at: string | null;
+  not_before: string | null;
+  expires_at: string | null;
+  idempotency_key: string | null;
+  parts_sent: number;
+  parts_total: number;
+  provider_id: string;
+  error: string;
+  error_class: FailureKind | string;
+  created_at: string;
+  finished_at: string | null;
+  duration_ms: number | null;
+}
+/** A message in the queue. */
+export interface QueuedMessage {
+  id: string;
+  status: string;
+}
+/** Which notifications to mark as read. */
+export interface ReadAll {
+  before?: string | null;
+  category?: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user" | null;
+}
+/** Whether the service can work. */
+export interface Readiness {
+  status: "ok" | "degraded" | "error";
+  checks: ReadinessCheck[];
+}
+/** One of the things that must work. */
+export interface ReadinessCheck {
+  name: string;
+  status: "ok" | "degraded" | "error";
+}
+/** One run, as a bar shows it. */
+export interface RecentRun {
+  id: string;
+  status: RunStatus;
+  started_at: string | null;
+  duration_ms: number | null;
+}
+/** One run, as a bar shows it. */
+export interface RecentWorkflowRun {
+  id: string;
+  status: RunStatus;
+  started_at: string | null;
+  duration_ms: number | null;
+}
+/** What happens after a failure. */
+export interface RetryRecord {
+  max_attempts: number;
+  delay_seconds: number;
+  backoff: number;
+  max_delay_seconds: number;
+  on_exit_codes: number[];
+}
+/** How to start a run again. */
+export interface RetryRun {
+  from_step?: string;
+}
+/** How many secrets are in each state, and how old each is. */
+export interface RotationRecord {
+  ok: number;
+  warning: number;
+  expired: number;
+  items: SecretAgeRecord[];
+}
+/** Whether a secret is due for a new value. */
+export type RotationState = "ok" | "warning" | "expired";
+/** The rules in force. */
+export interface RuleList {
+  items: RuleRecord[];
+  problem: string | null;
+}
+/** What a rule has to say about a text. */
+export interface RuleOutcome {
+  number: number;
+  pattern: string;
+  outcome: string;
+}
+/** One trigger rule. */
+export interface RuleRecord {
+  number: number;
+  line: number;
+  pattern: string;
+  action: string;
+  command: string;
+  reply: boolean;
+  notes: string[];
+}
+/** Which rule fires, and what it would run. */
+export interface RuleTest {
+  matched: boolean;
+  rule: RuleRecord | null;
+  groups: string[];
+  would_run: string | null;
+  rules: RuleOutcome[];
+}
+/** How many runs there are, and how those of the last 24 hours ended. */
+export interface RunCountsRecord {
+  active: number;
+  queued: number;
+  succeeded_24h: number;
+  failed_24h: number;
+  missed_24h: number;
+}
+/** Why a run failed. */
+export interface RunError {
+  code: string;
+  message: string;
+}
+/** How to run a job now. */
+export interface RunJob {
+  params?: Record<string, string>;
+  dry_run?: boolean;
+  force?: boolean;
+}
+/** What was executed. */
+export type RunKind = "cron" | "workflow" | "skill" | "ssh" | "trigger" | "watcher" | "job";
+/** A part of what a run printed. */
+export interface RunLog {
+  lines: LogLine[];
+  next_line: number;
+  complete: boolean;
+  truncated: boolean;
+}
+/** One execution, with its steps and hosts. */
+export interface RunRecord {
+  id: string;
+  kind: RunKind;
+  subject_id: string;
+  subject_name: string;
+  trigger: RunTrigger;
+  actor: string | null;
+  status: RunStatus;
+  reason: string | null;
+  attempt: number;
+  max_attempts: number;
+  retry_of: string | null;
+  parent_run_id: string | null;
+  scheduled_for: string | null;
+  queued_at: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  delay_ms: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  dry_run: boolean;
+  params: Record<string, unknown>;
+  env_keys: string[];
+  output: OutputRecord;
+  delivery: DeliveryRecord;
+  error: RunError | null;
+  steps: StepRecord[];
+  hosts: HostRecord[];
+}
+/** How to run a skill. */
+export interface RunSkillNow {
+  args?: string[];
+  input?: string;
+  mode?: ExecutionMode;
+  timeout_seconds?: number | null;
+  dry_run?: boolean;
+}
+/** The state of a run. */
+export type RunStatus = "queued" | "running" | "waiting" | "cancelling" | "succeeded" | "partially_succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted" | "skipped" | "missed";
+/** One execution, as lists show it. */
+export interface RunSummary {
+  id: string;
+  kind: RunKind;
+  subject_id: string;
+  subject_name: string;
+  trigger: RunTrigger;
+  actor: string | null;
+  status: RunStatus;
+  reason: string | null;
+  attempt: number;
+  max_attempts: number;
+  retry_of: string | null;
+  parent_run_id: string | null;
+  scheduled_for: string | null;
+  queued_at: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  delay_ms: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  dry_run: boolean;
+  params: Record<string, unknown>;
+  env_keys: string[];
+  output: OutputRecord;
+  delivery: DeliveryRecord;
+  error: RunError | null;
+}
+/** Why it was executed. */
+export type RunTrigger = "schedule" | "manual" | "catchup" | "retry" | "api" | "bot" | "webhook" | "workflow" | "watcher";
+/** One execution, and what it printed where that was asked for. */
+export interface RunWithLog {
+  id: string;
+  kind: RunKind;
+  subject_id: string;
+  subject_name: string;
+  trigger: RunTrigger;
+  actor: string | null;
+  status: RunStatus;
+  reason: string | null;
+  attempt: number;
+  max_attempts: number;
+  retry_of: string | null;
+  parent_run_id: string | null;
+  scheduled_for: string | null;
+  queued_at: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  delay_ms: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  dry_run: boolean;
+  params: Record<string, unknown>;
+  env_keys: string[];
+  output: OutputRecord;
+  delivery: DeliveryRecord;
+  error: RunError | null;
+  steps: StepRecord[];
+  hosts: HostRecord[];
+  log?: RunLog | null;
+}
+/** How to run a workflow. */
+export interface RunWorkflow {
+  params?: Record<string, unknown>;
+  dry_run?: boolean;
+  from_step?: string;
+  only?: string[];
+  env?: Record<string, string>;
+}
+/** What a search found, the best first. */
+export interface SearchRecord {
+  items: MatchRecord[];
+  took_ms: number;
+}
+/** How old a secret is. */
+export interface SecretAgeRecord {
+  name: string;
+  status: RotationState;
+  age_days: number;
+  max_age_days: number;
+  warn_at: string;
+  expires_at: string;
+}
+/** How strict the services are. */
+export interface SecurityRecord {
+  force_https: boolean;
+  webhook_require_signature: boolean;
+  warnings: SecurityWarning[];
+}
+/** A weak setting. */
+export interface SecurityWarning {
+  code: string;
+  message: string;
+  fix: string;
+}
+/** A message to send. */
+export interface SendMessage {
+  channel: string;
+  target: string;
+  message: string;
+  parse_mode?: string;
+  subject?: string;
+  queue?: boolean;
+  dry_run?: boolean;
+}
+/** The outcome of one message. */
+export interface SendResultRecord {
+  ok: boolean;
+  channel: string;
+  target: string;
+  message: string;
+  error: string;
+}
+/** The outcome of one message, and the facts behind it. */
+export interface SentMessage {
+  ok: boolean;
+  channel: string;
+  target: string;
+  message: string;
+  error: string;
+  message_id?: string | null;
+  code?: string | null;
+  attempts?: number;
+  parts?: number;
+  duration_ms?: number;
+}
+/** A message that is being answered. */
+export interface SentRecord {
+  conversation_id: string;
+  user_message: MessageRecord;
+  assistant_message: MessageRecord;
+  stream: string;
+}
+/** Whether a service runs. */
+export interface ServiceRecord {
+  name: string;
+  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  detail: string;
+}
+/** One setting; secrets are masked. */
+export interface SettingRecord {
+  key: string;
+  value: string;
+  source: "env" | "file" | "dotenv" | "vault" | "default";
+  restart_required: boolean;
+  description: string;
+  secret: boolean;
+}
+/** What is in force. */
+export interface SettingsOverview {
+  version: string;
+  python: string;
+  platform: string;
+  pid: number;
+  uptime_seconds: number;
+  environment: string;
+  data_dir: string;
+  timezone: string;
+  base_url: string;
+  dashboard_url: string;
+  security: SecurityRecord;
+  limits: Record<string, number>;
+  storage: StorageRecord;
+  values: SettingRecord[];
+}
+/** The session that began; its cookie is in the head. */
+export interface SignedIn {
+  user: string;
+  expires_at: string;
+}
+/** A skill, its instructions, and whether it acts on a file. */
+export interface SkillDetail {
+  name: string;
+  kind: Kind;
+  description: string;
+  enabled: boolean;
+  active_reason: string;
+  priority: string | null;
+  model: string | null;
+  tools: string[];
+  trigger_keywords: string[];
+  file_patterns: string[];
+  exclude_patterns: string[];
+  coordination: Record<string, unknown> | null;
+  permissions: string[];
+  vault: string[] | null;
+  dependencies: DependencyRecord[];
+  command: string | null;
+  timeout_seconds: number | null;
+  runnable: boolean;
+  usable: boolean | null;
+  at_hand: boolean | null;
+  valid: boolean;
+  errors: SkillProblemRecord[];
+  warnings: SkillWarning[];
+  hints: SkillProblemRecord[];
+  built_in: boolean;
+  path: string;
+  file: string;
+  last_run: RunSummary | null;
+  runs_30d: number;
+  body: string | null;
+  checks: ActivationRecord[];
+}
+/** A mistake, or a hint, in a file of a skill. */
+export interface SkillProblemRecord {
+  file: string;
+  line: number;
+  column: number;
+  key: string;
+  detail: string;
+}
+/** A skill: a program, or instructions for the assistant. */
+export interface SkillRecord {
+  name: string;
+  kind: Kind;
+  description: string;
+  enabled: boolean;
+  active_reason: string;
+  priority: string | null;
+  model: string | null;
+  tools: string[];
+  trigger_keywords: string[];
+  file_patterns: string[];
+  exclude_patterns: string[];
+  coordination: Record<string, unknown> | null;
+  permissions: string[];
+  vault: string[] | null;
+  dependencies: DependencyRecord[];
+  command: string | null;
+  timeout_seconds: number | null;
+  runnable: boolean;
+  usable: boolean | null;
+  at_hand: boolean | null;
+  valid: boolean;
+  errors: SkillProblemRecord[];
+  warnings: SkillWarning[];
+  hints: SkillProblemRecord[];
+  built_in: boolean;
+  path: string;
+  file: string;
+  last_run: RunSummary | null;
+  runs_30d: number;
+}
+/** What would keep the program of a skill from starting. */
+export interface SkillWarning {
+  detail: string;
+  fix: string;
+}
+/** A part of a value around what was found. */
+export interface SnippetRecord {
+  text: string;
+  matches: [number, number][];
+}
+/** A group of hosts. */
+export interface SshGroup {
+  name: string;
+  hosts: string[];
+  host_count: number;
+}
+/** How hosts are. */
+export interface SshHealth {
+  checked_at: string;
+  summary: Record<string, number>;
+  items: HostHealthRecord[];
+}
+/** A host. */
+export interface SshHost {
+  name: string;
+  hostname: string;
+  port: number;
+  user: string;
+  groups: string[];
+  tags: string[];
+  description: string;
+  jump_host: string | null;
+  identity: IdentityRecord;
+  host_key: HostKeyRecord;
+  source: HostSource;
+  enabled: boolean;
+  status: HostHealth;
+  last_checked_at: string | null;
+}
+/** What a command would do. */
+export interface SshPlan {
+  dry_run: boolean;
+  hosts: string[];
+  command: string;
+}
+/** How everything is. */
+export interface Status {
+  status: "ok" | "degraded" | "error";
+  version: string;
+  uptime_seconds: number | null;
+  checked_at: string;
+  timezone: string;
+  subsystems: Record<string, SubsystemRecord>;
+  services: ServiceRecord[];
+  runs: RunCountsRecord;
+  unread_notifications: number;
+  next_runs: NextRunRecord[];
+  recent_runs: RunSummary[];
+  attention: AttentionRecord[];
+}
+/** One step of a run. */
+export interface StepRecord {
+  name: string;
+  type: string;
+  status: RunStatus;
+  attempt: number;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  exit_code: number | null;
+  when: string | null;
+  error: RunError | null;
+  outputs: Record<string, unknown>;
+}
+/** How to stop a browser. */
+export interface StopBrowser {
+  forget?: boolean;
+}
+/** An answer that is being stopped. */
+export interface StoppedRecord {
+  conversation_id: string;
+  assistant_message: MessageRecord | null;
+}
+/** What the data directory holds. */
+export interface StorageRecord {
+  bytes: number;
+  by_area: Record<string, number>;
+}
+/** How one of the ten subsystems is. */
+export interface SubsystemRecord {
+  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  summary: string;
+  counts: Record<string, number>;
+  last_event_at: string | null;
+  link: string;
+}
+/** Work with a state, perhaps on a git branch of its own. */
+export interface TaskJobRecord {
+  id: string;
+  title: string;
+  description: string;
+  status: "queued" | "running" | "completed" | "failed" | "cancelled";
+  priority: "low" | "normal" | "high";
+  labels: string[];
+  repo: string | null;
+  base_branch: string | null;
+  branch: string | null;
+  worktree_path: string | null;
+  head_sha: string | null;
+  ahead: number | null;
+  behind: number | null;
+  diffstat: DiffStatRecord | null;
+  progress: number | null;
+  run_id: string | null;
+  result: JobResultRecord | null;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  created_by: string | null;
+  error: JobError | null;
+}
+/** What is known of a token; not the token itself. */
+export interface TokenRecord {
+  id: string;
+  name: string;
+  scopes: ("read" | "send" | "run" | "admin")[];
+  created_at: string;
+  last_used_at: string | null;
+}
+/** A conversation and its messages. */
+export interface TranscriptRecord {
+  id: string;
+  title: string;
+  created_at: string | null;
+  updated_at: string | null;
+  message_count: number;
+  model: string | null;
+  provider: string | null;
+  system_prompt: string;
+  source: string;
+  status: "idle" | "generating";
+  last_message: LastMessage | null;
+  usage: UsageRecord;
+  messages: MessageRecord[];
+  has_earlier: boolean;
+  last_event_id: string;
+}
+/** A text to try the rules with. */
+export interface TriggerText {
+  text: string;
+  channel?: string;
+}
+/** How many notifications nobody has read, and the newest of them. */
+export interface UnreadRecord {
+  count: number;
+  items: NotificationRecord[];
+}
+/** When a job is due. */
+export interface UpcomingInstant {
+  at: string;
+  local: string;
+  note: string | null;
+}
+/** When which job is due. */
+export interface UpcomingJobRun {
+  at: string;
+  local: string;
+  note: string | null;
+  job_id: string;
+  name: string;
+}
+/** How many records were changed. */
+export interface UpdatedCount {
+  updated: number;
+}
+/** How much of the model was used. */
+export interface UsageRecord {
+  input_tokens: number;
+  output_tokens: number;
+}
+/** What is wrong with a workflow, and its graph where nothing is. */
+export interface ValidationRecord {
+  valid: boolean;
+  errors: MistakeRecord[];
+  warnings: MistakeRecord[];
+  graph: GraphRecord;
+}
+/** The names of all secrets. */
+export interface VaultKeys {
+  keys: string[];
+  count: number;
+}
+/** The state of the vault. */
+export interface VaultStatusRecord {
+  initialized: boolean;
+  locked: boolean;
+  backend: string;
+  vault_mode: string | null;
+  identity_mode: string | null;
+  permissions_ok: boolean;
+  key_count: number | null;
+  updated_at: string | null;
+  problem: string | null;
+  rotation: RotationRecord;
+}
+/** A change of a file, and what was done about it. */
+export interface WatcherEvent {
+  at: string;
+  type: "created" | "modified" | "deleted" | "moved";
+  path: string;
+  run_id: string | null;
+}
+/** A rule that acts when files in a folder change, and how it is. */
+export interface WatcherRecord {
+  name: string;
+  path: string;
+  recursive: boolean;
+  patterns: string[];
+  exclude_patterns: string[];
+  events: ("created" | "modified" | "deleted" | "moved")[];
+  action: "shell" | "skill" | "workflow" | "notify";
+  command: string;
+  debounce_ms: number;
+  cooldown_seconds: number;
+  enabled: boolean;
+  output: string | null;
+  state: "watching" | "paused" | "error";
+  error: string | null;
+  backend: string | null;
+  last_event: FileEvent | null;
+  last_run: RunSummary | null;
+  events_24h: number;
+}
+/** A rule, and what it saw last. */
+export interface WatcherWithEvents {
+  name: string;
+  path: string;
+  recursive: boolean;
+  patterns: string[];
+  exclude_patterns: string[];
+  events: ("created" | "modified" | "deleted" | "moved")[];
+  action: "shell" | "skill" | "workflow" | "notify";
+  command: string;
+  debounce_ms: number;
+  cooldown_seconds: number;
+  enabled: boolean;
+  output: string | null;
+  state: "watching" | "paused" | "error";
+  error: string | null;
+  backend: string | null;
+  last_event: FileEvent | null;
+  last_run: RunSummary | null;
+  events_24h: number;
+  recent: WatcherEvent[];
+}
+/** The text to look at; without it, the stored file. */
+export interface WorkflowCheck {
+  yaml?: string | null;
+}
+/** A workflow, with what is in its file. */
+export interface WorkflowRecord {
+  valid: boolean;
+  errors: MistakeRecord[];
+  warnings: MistakeRecord[];
+  graph: GraphRecord;
+  name: string;
+  description: string;
+  notify_profile: string | null;
+  steps_count: number;
+  error_count: number;
+  file: string;
+  updated_at: string;
+  schedules: string[];
+  last_run: RunSummary | null;
+  recent: RecentWorkflowRun[];
+  yaml: string;
+  definition: Record<string, unknown> | null;
+  params: Record<string, unknown>;
+}
+/** A workflow, as lists show it. */
+export interface WorkflowSummary {
+  name: string;
+  description: string;
+  notify_profile: string | null;
+  steps_count: number;
+  valid: boolean;
+  error_count: number;
+  file: string;
+  updated_at: string;
+  schedules: string[];
+  last_run: RunSummary | null;
+  recent: RecentWorkflowRun[];
+}
+/** The text of a workflow. */
+export interface WorkflowText {
+  yaml: string;
+}
+/** What `api.get` answers, by the address. */
+export interface GetAnswers {
+  "/api/access": ChatList;
+  "/api/audit/search": AuditSearch;
+  "/api/audit/tail": AuditPage;
+  "/api/audit/verify": ChainVerification;
+  "/api/browser/profiles": Page_BrowserProfileRecord_;
+  "/api/chat/conversations": ConversationPageRecord;
+  "/api/chat/models": ModelList;
+  "/api/cron/jobs": Page_CronJobSummary_;
+  "/api/cron/upcoming": Page_UpcomingJobRun_;
+  "/api/deliveries": Page_QueuedDelivery_;
+  "/api/health": Readiness;
+  "/api/jobs": Page_TaskJobRecord_;
+  "/api/jobs/branches": BranchList;
+  "/api/memory": Page_EntryRecord_;
+  "/api/memory/search": SearchRecord;
+  "/api/memory/stats": MemoryStats;
+  "/api/msg/channels": ChannelList;
+  "/api/msg/profiles": ProfileList;
+  "/api/notifications": Page_NotificationRecord_;
+  "/api/notifications/unread": UnreadRecord;
+  "/api/openapi.json": Record<string, unknown>;
+  "/api/runs": Page_RunSummary_;
+  "/api/settings/integrations": IntegrationList;
+  "/api/settings/overview": SettingsOverview;
+  "/api/skills": Page_SkillRecord_;
+  "/api/ssh/groups": Page_SshGroup_;
+  "/api/ssh/health": SshHealth;
+  "/api/ssh/hosts": Page_SshHost_;
+  "/api/status": Status;
+  "/api/tokens": Page_TokenRecord_;
+  "/api/triggers": RuleList;
+  "/api/vault/keys": VaultKeys;
+  "/api/vault/status": VaultStatusRecord;
+  "/api/watchers/rules": Page_WatcherRecord_;
+  "/api/workflows": Page_WorkflowSummary_;
+  "/health": HealthRecord;
+}
