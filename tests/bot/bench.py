@@ -18,6 +18,7 @@ from tocsin.bot.contract import Prepared, ShownMessage, SkillResult
 from tocsin.bot.runner import Bot
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.settings import BotSettings
+from tocsin.bot.storage.stores import sqlite_bot_stores
 from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.conversation import BotchatConversation
@@ -283,11 +284,14 @@ class Bench:
         async def provider() -> ScriptedProvider | None:
             return self.provider
 
+        stores = sqlite_bot_stores(self.database, self.clock)
         of_executor = {name: self.given[name] for name in ("hold", "indicating") if name in self.given}
         usual: dict[str, Any] = {
             "settings": self.settings,
-            "executor": build_executor(self.settings, self.database, self.clock, self.channel, tell, **of_executor),
-            "database": self.database,
+            "executor": build_executor(
+                self.settings, stores.persistence, self.clock, self.channel, tell, **of_executor
+            ),
+            "stores": stores,
             "clock": self.clock,
             "audit": AuditTrail(self.audit),
             "sessions": self.sessions,

@@ -117,7 +117,7 @@ async def test_a_listed_chat_is_enough(tmp_path: Path):
 async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Path):
     settings, discovery = load_settings(environ=environment(tmp_path, **BOT))
     async with open_app(settings, discovery, direct_transport) as app:
-        access = build_access(BotSettings(), app.database, app.clock, app.audit)
+        access = build_access(BotSettings(), app.stores.bot().access, app.audit)
         await access.approve("1001", Caller("test"))
         await access.deny("1002", Caller("test"))
         await access.request(InboundMessage("botchat", MessageKind.COMMAND, "1", ("k",), "1003", "/start"))

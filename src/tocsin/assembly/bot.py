@@ -25,6 +25,7 @@ from tocsin.bot.handler import BotAccessHandler, BotHandler, FreeTextHandler
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.runner import Bot
 from tocsin.bot.settings import BotSettings
+from tocsin.bot.storage.stores import BotStores
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.chat_memory import ChatMemory
 from tocsin.bot.talk.conversation import Conversation
@@ -35,7 +36,6 @@ from tocsin.bot.talk.sessions import Sessions
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.store import UnknownDeliveryError
@@ -52,7 +52,7 @@ class BotDependencies:
     """What the bot needs from other parts of the program."""
 
     settings: BotSettings
-    database: Database  # opened with the schemas of `bot/schema.py`
+    stores: BotStores
     clock: Clock
     audit: AuditTrail
     sessions: ChatHistory
@@ -103,22 +103,21 @@ def shown_by(outbox: Outbox, channel: ConversationAdapter) -> ShownAs:
 
 def build_access(
     settings: BotSettings,
-    database: Database,
-    clock: Clock,
+    store: AccessStore,
     audit: AuditTrail,
     tell: Tell | None = None,
     shown_as: ShownAs | None = None,
 ) -> Access:
     """Return the allowlist alone, as the command line needs it."""
-    return Access(AccessStore(database, clock), audit, settings.allowed, settings.admin, tell, shown_as)
+    return Access(store, audit, settings.allowed, settings.admin, tell, shown_as)
 
 
-def open_access(app: "App", caller: Caller, database: Database) -> tuple[Access, ConversationAdapter]:
+def open_access(app: "App", caller: Caller, store: AccessStore) -> tuple[Access, ConversationAdapter]:
     """Return the allowlist, which tells the chats that it concerns, and the channel of the bot."""
     channel = conversation_of(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     tell, shown_as = tell_through(app.outbox, caller, channel.name), shown_by(app.outbox, channel)
-    return build_access(settings, database, app.clock, app.audit, tell, shown_as), channel
+    return build_access(settings, store, app.audit, tell, shown_as), channel
 
 
 def build_sessions(settings: BotSettings, clock: Clock) -> Sessions:
@@ -137,7 +136,7 @@ def use_redis(sessions: Sessions, settings: BotSettings, redis: Callable[[], Red
 
 def build_executor(
     settings: BotSettings,
-    database: Database,
+    persistence: BotPersistence,
     clock: Clock,
     channel: ConversationAdapter,
     tell: Tell,
@@ -146,7 +145,6 @@ def build_executor(
     indicating: Indicating | None = None,
 ) -> ChatExecutor:
     """Return what works for chats. `hold` is the queue's."""
-    persistence = BotPersistence(database, clock)
     return ChatExecutor(
         Gate(settings.per_chat, settings.overall, settings.overflow),
         Previews(channel if settings.streaming else None, persistence, clock, hold),
@@ -160,8 +158,8 @@ def build_executor(
 def build_bot(parts: BotDependencies) -> Bot:
     """Put the bot together; nothing is opened, called or sent."""
     settings, executor, channel = parts.settings, parts.executor, parts.channel
-    persistence = BotPersistence(parts.database, parts.clock)
-    access = build_access(settings, parts.database, parts.clock, parts.audit, parts.tell, parts.shown_as)
+    persistence = parts.stores.persistence
+    access = build_access(settings, parts.stores.access, parts.audit, parts.tell, parts.shown_as)
     buffer = ConversationBuffer(parts.sessions, settings.max_history)
     commands = Commands(executor, persistence, parts.sessions, buffer, parts.for_commands, channel, settings.admin)
     conversation = Conversation(executor, buffer, parts.provider, parts.prepare, parts.chat_memory)

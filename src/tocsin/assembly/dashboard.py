@@ -168,14 +168,14 @@ class BotDoor:
         from tocsin.messaging.outbound.caller import Caller
         from tocsin.rest.callers import DASHBOARD
 
-        access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.database)
+        access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
         return [chat_document(chat) for chat in await access.listing()]
 
     async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
         from tocsin.assembly.bot import open_access
 
-        access, channel = open_access(self._app, caller, self._app.database)
+        access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
             known = channel.variables.admin.parse(chat_id)
         except ValueError as error:

@@ -143,7 +143,6 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     from tocsin.bot.commands import CommandDependencies
     from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
-    from tocsin.bot.skill_mode.plans import Plans
     from tocsin.bot.skill_mode.skill_planner import SkillPlanner
     from tocsin.providers.files.reading import read_in_child
     from tocsin.providers.files.speech import Speech
@@ -151,9 +150,12 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     can, models = app.features.can, app.models()
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
-    executor = build_executor(settings, app.database, app.clock, channel, tell, hold=hold, indicating=can.indicate)
+    stores = app.stores.bot()
+    executor = build_executor(
+        settings, stores.persistence, app.clock, channel, tell, hold=hold, indicating=can.indicate
+    )
     planner = SkillPlanner(
-        Plans(app.database, app.clock),
+        stores.plans,
         app.audit,
         channel,
         executor,
@@ -173,7 +175,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     return build_bot(
         BotDependencies(
             settings=settings,
-            database=app.database,
+            stores=stores,
             clock=app.clock,
             audit=app.audit,
             sessions=sessions,

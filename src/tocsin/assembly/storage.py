@@ -15,6 +15,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
+    from tocsin.bot.storage.stores import BotStores
     from tocsin.core.lazy import Lazy
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
@@ -33,6 +34,7 @@ class Stores:
     queue: "DeliveryStore"
     keys: "IdempotencyKeys"
     inbox: "Callable[[], InboxStore]"
+    bot: "Callable[[], BotStores]"
     database: "Database"
     redis: "Lazy[RedisClient]"
 
@@ -57,7 +59,7 @@ def stores_in(settings: Settings, database: "Database", redis: "Lazy[RedisClient
         return _in_sqlite(database, redis, clock)
     if not settings[REDIS_URL]:
         raise ConfigError("STORE=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
-    return _in_redis(database, redis, clock)
+    return _in_redis(settings, database, redis, clock)
 
 
 def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
@@ -68,12 +70,13 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         queue=SqliteStore(database, clock),
         keys=SqliteKeys(database, clock),
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
+        bot=cache(lambda: _sqlite_bot(database, clock)),
         database=database,
         redis=redis,
     )
 
 
-def _in_redis(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
+def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
     from tocsin.delivery.redis.store import RedisStore
     from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
@@ -81,9 +84,24 @@ def _in_redis(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) ->
         queue=RedisStore(redis(), clock),
         keys=RedisKeys(redis()),
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
+        bot=cache(lambda: _redis_bot(settings, redis, clock)),
         database=database,
         redis=redis,
     )
+
+
+def _sqlite_bot(database: "Database", clock: Clock) -> "BotStores":
+    from tocsin.bot.storage.stores import sqlite_bot_stores
+
+    return sqlite_bot_stores(database, clock)
+
+
+def _redis_bot(settings: Settings, redis: "Lazy[RedisClient]", clock: Clock) -> "BotStores":
+    from tocsin.bot.storage.stores import shared_bot_stores
+    from tocsin.core.config.data_dir import id_of
+
+    directory = settings.data_dir
+    return shared_bot_stores(redis(), directory / DATABASE_FILE, id_of(directory), clock)
 
 
 def _sqlite_inbox(database: "Database", clock: Clock) -> "InboxStore":

@@ -128,8 +128,8 @@ class Access:
             if record and change.before is not AccessState.UNKNOWN:
                 await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
             await self._close_request(record, change, pressed)
-            await self._store.decide(chat_id, AccessState.ALLOWED)
-            self._note(BOT_APPROVE, change.sentence, chat_id, caller)
+            if await self._store.decide(chat_id, AccessState.ALLOWED):
+                self._note(BOT_APPROVE, change.sentence, chat_id, caller)
         return change
 
     async def deny(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
@@ -139,8 +139,8 @@ class Access:
             if record and change.before is AccessState.PENDING:
                 await self._tell_chat(record, change, "Your access request was denied.")
             await self._close_request(record, change, pressed)
-            await self._store.decide(chat_id, AccessState.DENIED)
-            self._note(BOT_DENY, change.sentence, chat_id, caller)
+            if await self._store.decide(chat_id, AccessState.DENIED):
+                self._note(BOT_DENY, change.sentence, chat_id, caller)
         return change
 
     async def remove(self, chat_id: str, caller: Caller) -> Change:
@@ -154,10 +154,11 @@ class Access:
         if change.before is not change.after:
             await self._close_request(record, change)
             if await self._allowed_anyway(chat_id):
-                await self._store.decide(chat_id, AccessState.UNKNOWN)
+                removed = await self._store.decide(chat_id, AccessState.UNKNOWN)
             else:
-                await self._store.forget(chat_id)
-            self._note(BOT_REMOVE, change.sentence, chat_id, caller)
+                removed = await self._store.forget(chat_id)
+            if removed:
+                self._note(BOT_REMOVE, change.sentence, chat_id, caller)
         return change
 
     async def outcome(self, chat_id: str) -> str:

@@ -2,18 +2,14 @@
 
 import argparse
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from typing import TypeVar
 
 from tocsin.assembly.bot import open_access
 from tocsin.assembly.program import App
-from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
-from tocsin.bot.schema import SCHEMAS
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
-from tocsin.core.storage.database import Database
 from tocsin.delivery.document import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
@@ -97,7 +93,6 @@ def _with_access(
     writes: bool = False,
 ) -> T:
     async def call(app: App) -> T:
-        async with aclosing(Database(app.settings.data_dir / DATABASE_FILE, SCHEMAS)) as database:
-            return await work(*open_access(app, CALLER, database))
+        return await work(*open_access(app, CALLER, app.stores.bot().access))
 
     return with_app(options, out, call, writes=writes)

@@ -8,7 +8,7 @@ from tocsin.channels.registry import ChannelState
 from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import Variable
+from tocsin.core.config.variables import STORE, Variable
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding, collect
 
@@ -90,11 +90,12 @@ async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
 
     settings, channel = app.settings, conversation_of(app.registry)
     variables = channel.variables
-    access = build_access(BotSettings.of(settings, variables), app.database, app.clock, app.audit)
+    access = build_access(BotSettings.of(settings, variables), app.stores.bot().access, app.audit)
+    is_shared = settings[STORE] == "redis"
     for message in (
         *channel.check_setup(settings.data_dir),
         *check_admin(settings, variables),
-        *check_access(settings, variables, await access.listing() if has_database(app) else ()),
+        *check_access(settings, variables, await access.listing() if is_shared or has_database(app) else ()),
     ):
         yield Finding(message.state, "bot", message.detail, message.fix)
     if ask:

@@ -1,0 +1,102 @@
+"""All records of the bot, in one place or the other, and on the way between the two."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tocsin.bot.door.access_store import AccessStore
+from tocsin.bot.persistence import BotPersistence
+from tocsin.bot.skill_mode.plans import Plans
+
+if TYPE_CHECKING:
+    from tocsin.bot.storage.redis_calls import RedisCalls
+    from tocsin.core.storage.database import Database
+    from tocsin.core.time.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+class BotStores(NamedTuple):
+    """Where the bot keeps its records."""
+
+    access: AccessStore
+    persistence: BotPersistence
+    plans: Plans
+
+
+def sqlite_bot_stores(database: "Database", clock: "Clock") -> BotStores:
+    """Return the stores in a database that was opened with the schemas of `bot/schema.py`."""
+    from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+    from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
+    from tocsin.bot.storage.sqlite_plans import SqlitePlans
+
+    return BotStores(
+        SqliteAccessStore(database, clock), SqliteBotPersistence(database, clock), SqlitePlans(database, clock)
+    )
+
+
+def redis_bot_stores(client: "RedisCalls", *, prefix: str = "tocsin") -> BotStores:
+    """Return the stores in Redis, which every host shares."""
+    from tocsin.bot.storage.redis_access import RedisAccessStore
+    from tocsin.bot.storage.redis_persistence import RedisBotPersistence
+    from tocsin.bot.storage.redis_plans import RedisPlans
+
+    return BotStores(
+        RedisAccessStore(client, prefix=prefix),
+        RedisBotPersistence(client, prefix=prefix),
+        RedisPlans(client, prefix=prefix),
+    )
+
+
+def shared_bot_stores(
+    client: "RedisCalls", database_file: Path, origin: str, clock: "Clock", *, prefix: str = "tocsin"
+) -> BotStores:
+    """Return the stores in Redis, which first take over the records of a database that has some.
+
+    Decisions about chats were kept there before they were shared. `origin` names the data directory: each is taken
+    over once, so that what is removed later does not come back.
+    """
+    from tocsin.bot.storage.redis_calls import CallsAfter
+
+    if not database_file.exists():
+        return redis_bot_stores(client, prefix=prefix)
+    taken_over = f"{{{prefix}:bot}}:taken-over"
+
+    async def take_over() -> None:
+        if await client.command("SISMEMBER", taken_over, origin):
+            return
+        count = await _copy_from(database_file, clock, redis_bot_stores(client, prefix=prefix))
+        await client.command("SADD", taken_over, origin)
+        log.info("the bot's records of this data directory are in Redis now", extra={"records": count})
+
+    return redis_bot_stores(CallsAfter(client, take_over), prefix=prefix)
+
+
+async def _copy_from(database_file: Path, clock: "Clock", to: BotStores) -> int:
+    from tocsin.bot.schema import SCHEMAS
+    from tocsin.core.storage.database import Database
+
+    database = Database(database_file, SCHEMAS)
+    try:
+        return await copy_bot_records(sqlite_bot_stores(database, clock), to)
+    finally:
+        await database.aclose()
+
+
+async def copy_bot_records(source: BotStores, to: BotStores) -> int:
+    """Copy every record that `to` does not have; return how many were looked at. Repeating it changes nothing more."""
+    records, moves = await source.access.records(), await source.access.moves()
+    for record in records:
+        await to.access.restore(record)
+    for old_id, new_id in moves:
+        await to.access.record_move(old_id, new_id)
+    modes, known_modes = await source.persistence.modes(), await to.persistence.modes()
+    for chat_id in modes.keys() - known_modes.keys():
+        await to.persistence.set_mode(chat_id, modes[chat_id])
+    previews, known_previews = await source.persistence.previews(), await to.persistence.previews()
+    for received_id in previews.keys() - known_previews.keys():
+        await to.persistence.keep_preview(received_id, previews[received_id])
+    plans = await source.plans.stored()
+    for plan, taker in plans:
+        await to.plans.restore(plan, taker)
+    return len(records) + len(moves) + len(modes) + len(previews) + len(plans)

@@ -1,0 +1,275 @@
+"""What the bot keeps, on either store: one suite, in which two openings stand for two hosts."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from tests.bot.storage.conftest import BotPlace, RedisBotPlace, SqliteBotPlace
+from tests.delivery.conftest import RedisServer
+
+from tocsin.bot.contract import ChatMode
+from tocsin.bot.door.access_store import AccessState, AccessStore, Record
+from tocsin.bot.persistence import PREVIEWS_KEPT_S
+from tocsin.bot.skill_mode.plans import KEPT_S, Plan, Step
+from tocsin.bot.storage.redis_access import RedisAccessStore
+from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+from tocsin.bot.storage.stores import BotStores, copy_bot_records, shared_bot_stores
+
+STEPS = (Step("save the files", "backup"), Step("sing ☃"))
+
+
+async def states(store: AccessStore) -> list[tuple[str, str]]:
+    return [(record.chat_id, str(record.state)) for record in await store.records()]
+
+
+# Access
+
+
+async def test_a_chat_that_nobody_knows_has_no_record(place: BotPlace):
+    assert await place.open().access.family("7") == [("7", None)]
+
+
+async def test_a_request_is_new_once_whichever_host_it_reaches(place: BotPlace):
+    first, second = place.open().access, place.open().access
+    record, is_new = await first.request("7", {"name": "Anna ☃"})
+    assert record is not None
+    assert (is_new, record.state, record.details, record.admin_told) == (True, "pending", {"name": "Anna ☃"}, False)
+    assert await second.request("7", {"name": "Eve"}) == (record, False)
+
+
+async def test_of_twenty_requests_at_the_same_time_one_is_new(place: BotPlace):
+    hosts = [place.open().access, place.open().access]
+    answers = await asyncio.gather(*(hosts[n % 2].request("7", {}) for n in range(20)))
+    assert sum(is_new for _, is_new in answers) == 1
+    assert len({record.changed_at for record, _ in answers if record}) == 1, "it is part of the key of the message"
+
+
+async def test_that_the_admin_was_told_is_known_to_the_other_host(place: BotPlace):
+    first, second = place.open().access, place.open().access
+    await first.request("7", {"name": "Anna"})
+    await first.admin_was_told("7", "delivery-1")
+    record, _ = await second.request("7", {})
+    assert record is not None
+    assert (record.admin_told, record.notice, record.details) == (True, "delivery-1", {"name": "Anna"})
+
+
+async def test_a_decision_of_one_host_is_that_of_the_other_at_once(place: BotPlace):
+    first, second = place.open().access, place.open().access
+    await first.request("7", {"name": "Anna"})
+    await first.admin_was_told("7", "delivery-1")
+    assert await first.decide("7", AccessState.ALLOWED)
+    ((_, record),) = await second.family("7")
+    assert record is not None
+    assert (record.state, record.details, record.notice) == ("allowed", {"name": "Anna"}, "")
+
+
+async def test_of_two_who_decide_the_same_one_has_decided(place: BotPlace):
+    hosts = [place.open().access, place.open().access]
+    await hosts[0].request("7", {})
+    answers = await asyncio.gather(*(host.decide("7", AccessState.DENIED) for host in hosts))
+    assert sorted(answers) == [False, True]
+    assert await hosts[0].decide("7", AccessState.ALLOWED), "another decision is one"
+
+
+async def test_a_chat_may_be_decided_about_that_has_not_asked(place: BotPlace):
+    store = place.open().access
+    assert await store.decide("7", AccessState.UNKNOWN)
+    assert await states(store) == [("7", "unknown")]
+    _, is_new = await store.request("7", {})
+    assert is_new, "recorded as unknown, it may ask"
+
+
+async def test_what_is_forgotten_may_be_asked_anew(place: BotPlace):
+    store = place.open().access
+    await store.request("7", {})
+    assert await store.forget("7")
+    assert not await store.forget("7")
+    assert await states(store) == []
+    assert (await store.request("7", {}))[1]
+
+
+async def test_those_who_wait_are_listed_first_and_then_the_latest(place: BotPlace):
+    store = place.open().access
+    for chat in ("1", "2", "3"):
+        await store.decide(chat, AccessState.ALLOWED)
+        await place.advance(1.0)
+    await store.request("4", {})
+    assert [chat for chat, _ in await states(store)] == ["4", "3", "2", "1"]
+
+
+async def test_a_group_that_moved_is_found_by_either_id_with_both_records(place: BotPlace):
+    first, second = place.open().access, place.open().access
+    await first.decide("-7", AccessState.ALLOWED)
+    await first.record_move("-7", "-1007")
+    assert [(id_, record and str(record.state)) for id_, record in await second.family("-1007")] == [
+        ("-1007", None),
+        ("-7", "allowed"),
+    ]
+    assert [id_ for id_, _ in await second.family("-7")] == ["-7", "-1007"]
+    assert await second.moves() == [("-7", "-1007")]
+
+
+async def test_a_group_that_moved_to_another_id_than_before_has_left_the_first(place: BotPlace):
+    store = place.open().access
+    await store.record_move("-7", "-1007")
+    await store.record_move("-7", "-1008")
+    assert [id_ for id_, _ in await store.family("-1007")] == ["-1007"]
+    assert [id_ for id_, _ in await store.family("-1008")] == ["-1008", "-7"]
+
+
+async def test_no_more_than_the_limit_wait_and_who_was_decided_about_waits_no_more(place: BotPlace):
+    place.open()
+    store = limited(place, 2)
+    assert [(await store.request(chat, {}))[1] for chat in ("1", "2")] == [True, True]
+    assert await store.request("3", {}) == (None, False)
+    await store.decide("1", AccessState.DENIED)
+    await store.forget("2")
+    assert [(await store.request(chat, {}))[1] for chat in ("3", "4")] == [True, True]
+    assert await store.request("5", {}) == (None, False)
+
+
+def limited(place: BotPlace, waiting: int) -> AccessStore:
+    if isinstance(place, RedisBotPlace):
+        return RedisAccessStore(place.opened[0], prefix=place.prefix, max_pending=waiting)
+    assert isinstance(place, SqliteBotPlace)
+    return SqliteAccessStore(place.opened[0], place.clock, max_pending=waiting)
+
+
+async def test_a_record_of_another_store_is_taken_over_as_it_is_and_replaces_none(place: BotPlace):
+    store = place.open().access
+    record = Record("7", AccessState.PENDING, 1_600_000_000.25, {"name": "Anna"}, True, "delivery-1")
+    assert await store.restore(record)
+    assert not await store.restore(replace(record, state=AccessState.ALLOWED))
+    assert await store.records() == [record]
+    assert await store.request("7", {}) == (record, False)
+
+
+# Modes and previews
+
+
+async def test_the_mode_of_a_chat_is_the_same_on_every_host(place: BotPlace):
+    first, second = place.open().persistence, place.open().persistence
+    assert await first.mode("7") is ChatMode.CHAT
+    await first.set_mode("7", ChatMode.SKILL)
+    assert await second.mode("7") is ChatMode.SKILL
+    await second.set_mode("7", ChatMode.CHAT)
+    assert await first.mode("7") is ChatMode.CHAT
+    assert await first.modes() == {"7": ChatMode.CHAT}
+
+
+async def test_a_preview_of_a_host_that_died_is_found_by_the_one_that_takes_over(place: BotPlace):
+    first, second = place.open().persistence, place.open().persistence
+    await first.keep_preview("event", "1700000000.100000")
+    assert await second.preview("event") == "1700000000.100000"
+    assert await second.preview("another") is None
+    await second.forget_preview("event")
+    assert await first.preview("event") is None
+
+
+async def test_previews_are_forgotten_after_a_week(place: BotPlace):
+    store = place.open().persistence
+    await store.keep_preview("old", "1")
+    await place.advance(PREVIEWS_KEPT_S / 2)
+    await store.keep_preview("newer", "2")
+    await place.advance(PREVIEWS_KEPT_S / 2 + 1)
+    await store.keep_preview("newest", "3")
+    assert await store.previews() == {"newer": "2", "newest": "3"}
+
+
+# Plans
+
+
+async def test_a_plan_is_taken_once_whichever_host_its_button_reaches(place: BotPlace):
+    first, second = place.open().plans, place.open().plans
+    plan = await first.add("7", STEPS)
+    taken = await asyncio.gather(first.take(plan.id, "7", "event-1"), second.take(plan.id, "7", "event-2"))
+    assert [found for found in taken if found] == [plan]
+    taker = "event-1" if taken[0] else "event-2"
+    assert await first.take(plan.id, "7", taker) == plan, "the same event again, after a crash"
+
+
+async def test_a_plan_is_none_of_another_chats_business(place: BotPlace):
+    plans = place.open().plans
+    plan = await plans.add("7", STEPS)
+    assert await plans.take(plan.id, "8", "event") is None
+    assert await plans.take("another", "7", "event") is None
+    assert await plans.take(plan.id, "7", "event") == plan
+
+
+async def test_progress_and_what_is_given_back_are_seen_by_the_other_host(place: BotPlace):
+    first, second = place.open().plans, place.open().plans
+    plan = await first.add("7", STEPS)
+    await first.take(plan.id, "7", "event-1")
+    ahead = plan.with_step(0, replace(STEPS[0], ok=True, result="done"))
+    await first.save(ahead)
+    await first.give_back(plan)
+    assert await second.take(plan.id, "7", "event-2") == ahead
+    await second.save(replace(plan, id="another"))
+    assert len(await first.stored()) == 1
+
+
+async def test_a_plan_has_no_effect_after_a_day(place: BotPlace):
+    plans = place.open().plans
+    plan = await plans.add("7", STEPS)
+    await place.advance(KEPT_S + 2)
+    assert await plans.take(plan.id, "7", "event") is None
+    newer = await plans.add("7", STEPS)
+    assert await plans.stored() == [(newer, "")]
+
+
+# From one store to the other
+
+
+async def filled(stores: BotStores) -> Plan:
+    await stores.access.request("7", {"name": "Anna"})
+    await stores.access.decide("8", AccessState.DENIED)
+    await stores.access.record_move("-7", "-1007")
+    await stores.persistence.set_mode("7", ChatMode.SKILL)
+    await stores.persistence.keep_preview("event", "12")
+    plan = await stores.plans.add("7", STEPS)
+    await stores.plans.take(plan.id, "7", "event-1")
+    return plan
+
+
+async def test_all_records_are_copied_to_the_other_store_and_back(tmp_path: Path, bot_redis: RedisServer):
+    places = [SqliteBotPlace(tmp_path / "1.db"), RedisBotPlace(bot_redis.url), SqliteBotPlace(tmp_path / "2.db")]
+    source, shared, back = (place.open() for place in places)
+    plan = await filled(source)
+    assert await copy_bot_records(source, shared) == 6
+    await shared.access.decide("7", AccessState.ALLOWED)
+    assert await copy_bot_records(source, shared) == 6, "a second time, it leaves what was decided since"
+    await copy_bot_records(shared, back)
+    assert sorted(await states(back.access)) == [("7", "allowed"), ("8", "denied")]
+    assert await back.access.moves() == [("-7", "-1007")]
+    assert await back.persistence.modes() == {"7": ChatMode.SKILL}
+    assert await back.persistence.previews() == {"event": "12"}
+    assert await back.plans.stored() == [(plan, "event-1")]
+    for place in places:
+        await place.aclose()
+
+
+async def test_decisions_of_before_are_taken_over_once_before_anybody_is_judged(tmp_path: Path, bot_redis: RedisServer):
+    before, redis = SqliteBotPlace(tmp_path / "tocsin.db"), RedisBotPlace(bot_redis.url)
+    await filled(before.open())
+    redis.open()
+
+    def shared() -> BotStores:
+        return shared_bot_stores(redis.opened[0], before.path, "directory-1", before.clock, prefix=redis.prefix)
+
+    first = shared()
+    families = await asyncio.gather(*(first.access.family("8") for _ in range(3)))
+    assert [record and str(record.state) for ((_, record),) in families] == ["denied"] * 3
+    await first.access.forget("8")
+    assert await shared().access.family("8") == [("8", None)], "a restart does not bring back what was removed"
+    await before.aclose()
+    await redis.aclose()
+
+
+async def test_a_host_without_a_database_gets_none(tmp_path: Path, bot_redis: RedisServer):
+    redis = RedisBotPlace(bot_redis.url)
+    redis.open()
+    path = tmp_path / "tocsin.db"
+    stores = shared_bot_stores(redis.opened[0], path, "directory-1", SqliteBotPlace(path).clock, prefix=redis.prefix)
+    assert await stores.access.records() == []
+    assert not path.exists()
+    await redis.aclose()
