@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import expect
-from tests.e2e.dashboard.conftest import LOOKS, Visitor
+from tests.e2e.dashboard.conftest import Visitor
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 from tests.ports import free_port
 
@@ -28,16 +28,6 @@ def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashbo
     (skill / "skill.yaml").write_text(f'name: hello\ndescription: Says {MARKUP}.\ncommand: echo hello "$1"\n')
     with serve_dashboard(folder, {"SSH_CONFIG": str(folder / "config")}) as served:
         yield served
-
-
-@pytest.mark.parametrize(("theme", "size"), LOOKS)
-def test_hosts_jobs_and_skills_are_for_everybody(visit: Visit, theme: str, size: tuple[int, int]):
-    visitor = visit(size, theme)
-    for address in ("#/ssh", "#/ssh/web1", "#/jobs", "#/skills", "#/skills/hello"):
-        page = visitor.open(address)
-        expect(page.locator("main .loading")).to_have_count(0)
-        assert visitor.violations() == [], address
-        assert visitor.overflow() <= 0, address
 
 
 def test_a_command_for_a_group_is_asked_about_and_shows_what_each_host_did(visit: Visit):

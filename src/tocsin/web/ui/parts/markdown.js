@@ -10,7 +10,25 @@ const SAFE = /^(https?:|mailto:|#)/i;
 
 /** @param {{text: string}} props */
 export function Markdown({ text }) {
-  return html`<div class="markdown" dir="auto">${blocks(marked.lexer(text))}</div>`;
+  const tokens = marked.lexer(text);
+  level(tokens);
+  return html`<div class="markdown" dir="auto">${blocks(tokens)}</div>`;
+}
+
+/**
+ * Headings begin below that of the page and leave out no level, whatever the text does.
+ * @param {Token[]} tokens
+ * @param {number[]} [open]  The depths above, as they were written.
+ */
+function level(tokens, open = []) {
+  for (const token of tokens) {
+    if (token.type === "heading") {
+      const depth = token.depth ?? 1;
+      while ((open.at(-1) ?? 0) >= depth) open.pop();
+      open.push(depth);
+      token.depth = Math.min(6, open.length + 1);
+    } else level([...(token.tokens ?? []), ...(token.items ?? [])], open);
+  }
 }
 
 /** @param {Token[]} [tokens] @returns {Child[]} */
@@ -22,7 +40,7 @@ function blocks(tokens = []) {
 function block(token) {
   switch (token.type) {
     case "heading":
-      return h(`h${Math.min(6, (token.depth ?? 1) + 2)}`, null, inline(token.tokens));
+      return h(`h${token.depth ?? 2}`, null, inline(token.tokens));
     case "paragraph":
       return html`<p>${inline(token.tokens)}</p>`;
     case "text":
