@@ -16,8 +16,8 @@ from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.features.registry import find_features
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.rest.problems import PROBLEMS
-from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.gateway.openapi import describe_gateway
+from tocsin.web.http.metrics import Metrics
 
 DOCS = {name_of(page): page.read_text("utf-8") for page in PAGES}
 CHANNELS = [adapter.spec for adapter in discover().classes]

@@ -22,7 +22,7 @@ from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.outbound.channel_watch import ChannelWatch
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
-from tocsin.web.gateway.metrics import Metrics
+from tocsin.web.http.metrics import Metrics
 from tocsin_standins import StandinCluster, open_standins
 
 TOKEN = "gateway-token-for-test-000000"

@@ -13,8 +13,8 @@ from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.transport import HttpResponse
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import LargeBodies, read_body
+from tocsin.web.http.metrics import Metrics
 from tocsin_standins import StandinCluster
 
 MIB = 1024 * 1024

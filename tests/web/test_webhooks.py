@@ -32,8 +32,8 @@ from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
-from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.gateway.webhooks import MAX_AGE_S, MAX_AHEAD_S, REPLAYED_S
+from tocsin.web.http.metrics import Metrics
 
 SIGNED = ("X-Bell-Signature", "good")
 FORGED = ("X-Bell-Signature", "forged")

@@ -10,11 +10,13 @@ from tocsin.features.context import SubsystemState
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.core.audit.chain import Verification
+    from tocsin.messaging.inbound.model import Backlog
     from tocsin.messaging.outbound.caller import Caller
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
     from tocsin.web.dashboard.app import DashboardDependencies
     from tocsin.web.dashboard.operations.settings import Integration
+    from tocsin.web.http.metrics import MetricsReport
 
 _FEATURES = (("vault", "Vault", "vault"), ("ssh", "SSH hosts", "ssh"), ("browser", "Browser profiles", "browser"))
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
@@ -51,15 +53,17 @@ def _parts(
     from tocsin.web.dashboard.operations.login import login_operations
     from tocsin.web.ui.static import ui_routes
 
-    live, sign_ins = live or event_hub(app), sign_ins_of(app)
+    live, sign_ins, metrics = live or event_hub(app), sign_ins_of(app), _metrics(app)
     return DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
         keys=app.stores.keys,
         guard=guard or guard_of(app, sign_ins),
         live=live,
+        count_request=metrics.metrics.count_request,
         operations=[
-            *_core_operations(app, draining, live),
+            _health(app, draining, metrics),
+            *_core_operations(app, live),
             login_operations(sign_ins),
             *app.features.dashboard_routes(),
         ],
@@ -67,7 +71,28 @@ def _parts(
     )
 
 
-def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdates") -> "list[Operations]":
+def _metrics(app: "App") -> "MetricsReport":
+    from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+    from tocsin.web.http.metrics import Metrics, MetricsReport
+
+    async def backlog() -> "Backlog | None":
+        try:
+            return await app.inbox_store().backlog()
+        except TocsinError:  # health tells it
+            return None
+
+    watch = app.monitoring.watch
+    return MetricsReport(
+        metrics=app.monitoring.metrics or Metrics(),
+        registry=app.registry,
+        queue=app.outbox.store,
+        backlog=backlog,
+        troubles=watch.troubles if watch else ChannelTroubles,
+        clock=app.clock,
+    )
+
+
+def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
     from tocsin.assembly.abilities import run_control_of
     from tocsin.assembly.access import tokens_of
     from tocsin.web.dashboard.operations.access import access_operations
@@ -78,7 +103,6 @@ def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdate
     from tocsin.web.dashboard.operations.tokens import token_operations
 
     return [
-        _health(app, draining),
         run_operations(app.runs, lambda: run_control_of(app)),
         _messaging(app),
         delivery_operations(app.outbox, app.registry),
@@ -90,7 +114,7 @@ def _core_operations(app: "App", draining: Callable[[], bool], live: "LiveUpdate
     ]
 
 
-def _health(app: "App", draining: Callable[[], bool]) -> "Operations":
+def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> "Operations":
     from tocsin.assembly.status import status_report
     from tocsin.web.dashboard.operations.health import HealthReports, health_operations
 
@@ -102,7 +126,9 @@ def _health(app: "App", draining: Callable[[], bool]) -> "Operations":
     async def ready() -> dict[str, bool]:
         return {"audit": not app.audit.problem, "queue": await _is_queue_fine(app)}
 
-    return health_operations(HealthReports(status=status, ready=ready, draining=draining, clock=app.clock))
+    return health_operations(
+        HealthReports(status=status, ready=ready, draining=draining, metrics=metrics, clock=app.clock)
+    )
 
 
 async def _is_queue_fine(app: "App") -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.profiles import Profiles
     from tocsin.messaging.outbound.publisher import Publisher
     from tocsin.runs.service import Runs
-    from tocsin.web.gateway.metrics import Metrics
+    from tocsin.web.http.metrics import Metrics
 
 
 RUNS_FOLDER = "runs"

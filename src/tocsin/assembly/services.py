@@ -39,9 +39,9 @@ def monitor(parts: frozenset[str]) -> Monitoring:
     from tocsin.messaging.outbound.channel_watch import ChannelWatch
 
     watch = ChannelWatch(SystemClock())
-    if "gateway" not in parts:
+    if not parts & {"gateway", "dashboard"}:
         return Monitoring(watch)
-    from tocsin.web.gateway.metrics import Metrics
+    from tocsin.web.http.metrics import Metrics
 
     return Monitoring(watch, Metrics())
 
@@ -114,7 +114,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
     from tocsin.assembly.access import tokens_of
     from tocsin.messaging.outbound.channel_watch import ChannelTroubles
     from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
-    from tocsin.web.gateway.metrics import Metrics
+    from tocsin.web.http.metrics import Metrics
     from tocsin.web.http.serving import Service
 
     host = app.settings[GATEWAY_HOST]

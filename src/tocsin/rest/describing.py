@@ -6,6 +6,7 @@ from typing import Any
 from tocsin.rest.problems import PROBLEMS
 
 PROBLEM_JSON = "application/problem+json"
+CODES = "x-problems"  # the codes that the problems of a status may have
 Answers = dict[int | str, dict[str, Any]]
 
 _KEY = {
@@ -48,6 +49,7 @@ def answers_of(codes: Sequence[str], further: Mapping[int | str, Mapping[str, An
         found[status] = {
             "description": f"{before['description']}; {told}" if before else told,
             "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            CODES: [*(before[CODES] if before else ()), code],
         }
     for given, answer in further.items():
         found[given] = _joined(found.get(given, {}), answer)
@@ -60,4 +62,4 @@ def _joined(problems: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str,
         return dict(answer)
     told = [each["description"] for each in (answer, problems) if each.get("description")]
     content = {**problems["content"], **answer.get("content", {})}
-    return {**answer, "description": "; ".join(told), "content": content}
+    return {**answer, "description": "; ".join(told), "content": content, CODES: problems[CODES]}

@@ -168,7 +168,6 @@ class Operations(APIRouter):
         usual = _USUAL if spec.scope else _OF_ALL
         codes = (*usual, *(_OF_CHANGES if spec.method != "GET" else ()), *spec.problems)
         codes += ("idempotency-key-reused", "conflict") if spec.once else ()
-        marks = {"x-scope": spec.scope, "x-problems": sorted(set(codes))}
         further = dict(spec.further)
         headers = headers_of(
             once=spec.once,
@@ -184,7 +183,7 @@ class Operations(APIRouter):
             summary=(handler.__doc__ or "").strip().partition("\n")[0].rstrip("."),
             operation_id=handler.__name__,
             openapi_extra={
-                **marks,
+                "x-scope": spec.scope,
                 **({"x-extension": True} if spec.extension else {}),
                 **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),

@@ -3,6 +3,7 @@
 import json
 
 from tocsin.core.http.transport import HttpResponse
+from tocsin.web.http.metrics import CONTENT_TYPE
 
 GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 SENT = HttpResponse(200, {}, b'{"ok": true, "ts": "1503435956.000247", "channel": "C1"}')
@@ -225,3 +226,14 @@ async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_
     assert lines == [*(str(n) for n in range(1, 2501)), "red"]
     coloured = (await whole.get(f"/api/runs/{run.id}?ansi=true", Accept="text/plain")).body.decode()
     assert coloured.endswith("stdout \033[31mred\033[0m\n")
+
+
+async def test_metrics_are_those_of_the_gateway_in_both_formats_and_count_requests_by_route(whole):
+    await whole.get("/api/runs/nobody-has-this")
+    plain = await whole.get("/metrics")
+    assert plain.headers["content-type"] == CONTENT_TYPE
+    assert b'tocsin_http_requests_total{route="/api/runs/{run_id}",status="404"} 1.0' in plain.body
+    assert b'tocsin_deliveries{status="queued"} 0.0' in plain.body
+    open_metrics = await whole.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert open_metrics.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert open_metrics.body.endswith(b"# EOF\n")

@@ -39,6 +39,7 @@ class DashboardDependencies:
     guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls
     operations: Sequence[Operations]
     live: LiveUpdates  # what tells open pages of changes
+    count_request: Callable[[str, int], None]  # gets the route, as a template, and the status
     pages: Sequence[BaseRoute] = ()  # what a browser shows
 
 
@@ -86,11 +87,11 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     )
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
-    return RequestScope(ApiHeaders(guarded), settings[TRUSTED_PROXIES], _count_none)
 
+    def count(scope: Scope, status: int) -> None:
+        parts.count_request(getattr(scope.get("route"), "path", "other"), status)
 
-def _count_none(scope: Scope, status: int) -> None:
-    """Count no request: the gateway's metrics are of the gateway."""
+    return RequestScope(ApiHeaders(guarded), settings[TRUSTED_PROXIES], count)
 
 
 async def _answer_problem(request: Request, error: Any) -> Response:

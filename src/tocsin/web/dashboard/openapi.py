@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from tocsin import __version__
 from tocsin.rest.operations import operation, problem_schema
+from tocsin.web.dashboard.shared_parts import share_parts
 
 _DESCRIPTION = """\
 Everything that Tocsin does can be seen and steered here.
@@ -62,6 +63,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
     for operations in document["paths"].values():
         for described in operations.values():
             _complete(described)
+    share_parts(document)
     return document
 
 

@@ -36,11 +36,11 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.web.access.bearer import BearerTokens, require_token
 from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.gateway.deliveries import DeliveryRoutes
-from tocsin.web.gateway.metrics import CONTENT_TYPE, Metrics
 from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
-from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope
+from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope, header_values
+from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
 
 Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
@@ -177,6 +177,14 @@ class Gateway:
     def __init__(self, parts: GatewayDependencies) -> None:
         self._parts = parts
         self._metrics = parts.metrics
+        self._report = MetricsReport(
+            metrics=parts.metrics,
+            registry=parts.registry,
+            queue=parts.outbox.store,
+            backlog=self._backlog,
+            troubles=parts.reports.troubles,
+            clock=parts.clock,
+        )
 
     def webhooks(self) -> Webhooks:
         """Return the receiver of webhook calls."""
@@ -218,7 +226,7 @@ class Gateway:
                 for state in self._parts.registry.states()
             },
         }
-        troubles = await self._troubles()
+        troubles = await self._report.shared_troubles()
         for name, times in (("failing", troubles.failing), ("throttled", troubles.throttled)):
             if times:
                 document[name] = {channel: timestamp(at) for channel, at in times.items()}
@@ -234,23 +242,7 @@ class Gateway:
 
     async def metrics(self, scope: Scope, receive: Receive) -> Response:
         """GET /metrics: all numbers, for Prometheus."""
-        try:
-            counts = {str(status): n for status, n in (await self._parts.outbox.store.counts()).items()}
-        except TocsinError:  # health tells it; the other numbers are still worth reading
-            counts = {}
-        backlog = await self._backlog() or Backlog()
-        text = self._metrics.text(counts, backlog, self._parts.clock.now(), await self._troubles())
-        return Response(text, headers={"Content-Type": CONTENT_TYPE})
-
-    async def _troubles(self) -> ChannelTroubles:
-        """Return this process's view of the providers, and the throttles that all processes share."""
-        known = self._parts.reports.troubles()
-        try:
-            holds = await self._parts.outbox.store.account_holds(self._parts.registry.configured())
-        except TocsinError:  # health tells it
-            return known
-        shared = {channel: hold.until for channel, hold in holds.items()}
-        return ChannelTroubles(known.failing, {**known.throttled, **shared})
+        return await self._report.answer(",".join(header_values(scope, b"accept")))
 
     async def _backlog(self) -> Backlog | None:
         """Return the backlog of the inbox; None if it cannot be read."""

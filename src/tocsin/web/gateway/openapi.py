@@ -164,7 +164,8 @@ def _health() -> dict[str, Any]:
 
 
 def _metrics() -> dict[str, Any]:
-    text = {"description": "Text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    kinds = ("text/plain", "application/openmetrics-text")
+    text = {"description": "Text format", "content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
     return {
         "operationId": "metrics",
         "summary": "All numbers, for Prometheus",

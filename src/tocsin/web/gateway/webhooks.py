@@ -20,8 +20,8 @@ from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.audit_actions import GATEWAY, MSG_REJECT
-from tocsin.web.gateway.metrics import Metrics
 from tocsin.web.http.asgi import read_body
+from tocsin.web.http.metrics import Metrics
 from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/health": Example(),
     "GET /api/openapi.json": Example(),
     "GET /api/status": Example(query="refresh=true"),
+    "GET /metrics": Example(),
     "POST /login": Example(body=LOGIN),
     "POST /logout": Example(status=204, recorded=False),
     "GET /login/link/{code}": Example("link", status=303, recorded=True),

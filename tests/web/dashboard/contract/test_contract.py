@@ -42,6 +42,7 @@ class Described(NamedTuple):
     method: str
     path: str
     says: dict[str, Any]
+    problems: dict[str, list[str]]  # codes by status
 
     @property
     def scope(self) -> str:
@@ -66,7 +67,15 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Contr
 def operations(world: ContractWorld) -> Iterator[Described]:
     for path, methods in world.document["paths"].items():
         for method, says in methods.items():
-            yield Described(f"{method.upper()} {path}", method.upper(), path, says)
+            problems = {status: codes_of(world.document, answer) for status, answer in says["responses"].items()}
+            yield Described(f"{method.upper()} {path}", method.upper(), path, says, problems)
+
+
+def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
+    """Return the codes of the problems that an answer may be."""
+    shared = document["components"]["responses"].get(answer.get("$ref", "").rpartition("/")[2], answer)
+    found: list[str] = shared.get("x-problems", [])
+    return found
 
 
 def filled(path: str, value: str) -> str:
@@ -101,7 +110,7 @@ def problem_with(operation: Described, answer: DashboardAnswer, status: int, cod
     found = answer.json()
     if found["code"] != code or found["status"] != status or found["request_id"] != answer.headers["x-request-id"]:
         return f"{operation.name}: {found}"
-    if str(status) not in operation.says["responses"] or code not in operation.says["x-problems"]:
+    if code not in operation.problems.get(str(status), ()):
         return f"{operation.name}: {status} {code} is not documented"
     return ""
 

@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import Query
-from fastapi.responses import JSONResponse
+from fastapi import Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 from tocsin import __version__
 from tocsin.core.time.clock import Clock
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.runs import RunSummary
+from tocsin.web.http.metrics import OPEN_METRICS, MetricsReport
 
 CACHE_S = 5.0
 
@@ -108,11 +109,15 @@ class HealthReports:
     status: Callable[[], Awaitable[dict[str, Any]]]  # the whole status
     ready: Callable[[], Awaitable[dict[str, bool]]]  # by name, whether what must work does
     draining: Callable[[], bool]  # whether the process is about to stop
+    metrics: MetricsReport
     clock: Clock
 
 
 _READINESS: dict[int | str, dict[str, Any]] = {
     503: {"model": Readiness, "description": "Something that must work does not."}
+}
+_METRICS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The text format of Prometheus.", "content": {OPEN_METRICS: {"schema": {"type": "string"}}}}
 }
 
 
@@ -151,6 +156,14 @@ class HealthRoutes:
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             self._kept = (now, await self._reports.status())
         return self._kept[1]
+
+    @operation("GET", "/metrics", extension=True, response_class=PlainTextResponse, responses=_METRICS)
+    async def get_metrics(self, request: Request) -> Any:
+        """Return all numbers of this process, for Prometheus.
+
+        They are those of the gateway's `/metrics`; `Accept: application/openmetrics-text` gets OpenMetrics.
+        """
+        return await self._reports.metrics.answer(",".join(request.headers.getlist("accept")))
 
 
 def health_operations(reports: HealthReports) -> Operations:

@@ -42,8 +42,8 @@ class SignedIn(ResponseModel):
     expires_at: Time
 
 
-_BODY = SignInRequest.model_json_schema()
-_REQUEST = {"requestBody": {"required": True, "content": {kind: {"schema": _BODY} for kind in (JSON, FORM)}}}
+# The form is described in words: of two kinds of body with one schema, generators of clients make code that fails.
+_REQUEST = {"requestBody": {"required": True, "content": {JSON: {"schema": SignInRequest.model_json_schema()}}}}
 _TO_THE_PAGE: dict[int | str, dict[str, Any]] = {303: {"description": "A form was sent: the page, with the cookie"}}
 _REFUSED = ("invalid-credentials",)
 
@@ -67,8 +67,9 @@ class LoginRoutes:
     async def sign_in(self, request: Request) -> Any:
         """Begin a session.
 
-        The answer sets its cookie; a session that the browser had before ends. After 5 wrong passwords from one
-        address, or 50 for one name, within 5 minutes, further ones are refused with 429.
+        A form (`application/x-www-form-urlencoded`) with the same fields is taken, too, and answered with 303 to the
+        page. The answer sets the cookie of the session; a session that the browser had before ends. After 5 wrong
+        passwords from one address, or 50 for one name, within 5 minutes, further ones are refused with 429.
         """
         asked = await _read(request)
         try:

@@ -1,18 +1,25 @@
-"""Metrics for Prometheus; each application has a registry of its own."""
+"""Metrics for Prometheus, in its text format and as OpenMetrics; each process that serves has one registry."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.openmetrics import exposition as open_metrics
+from starlette.responses import Response
 
 from tocsin import __version__
 from tocsin.channels.contract import Receipt
-from tocsin.core.errors import UnknownChannelError
+from tocsin.channels.registry import Registry
+from tocsin.core.errors import TocsinError, UnknownChannelError
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.inbound.handling import HandlingStatus
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPEN_METRICS = "application/openmetrics-text"
 # Providers answer in tenths of seconds; the tail shows waiting for Retry-After and time-outs.
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -103,9 +110,15 @@ class Metrics:
         self._handled.labels(channel, str(ending)).inc()
 
     def text(
-        self, deliveries: Mapping[str, int], backlog: Backlog, now: float, troubles: ChannelTroubles = NO_TROUBLES
+        self,
+        deliveries: Mapping[str, int],
+        backlog: Backlog,
+        now: float,
+        troubles: ChannelTroubles = NO_TROUBLES,
+        *,
+        as_open_metrics: bool = False,
     ) -> bytes:
-        """Return all metrics in the text format; the arguments hold the current values of gauges."""
+        """Return all metrics; the arguments hold the current values of gauges."""
         # Numbers of some time ago would hide that there are none now.
         self._deliveries.clear()
         self._inbox.clear()
@@ -120,4 +133,41 @@ class Metrics:
         for state, count in backlog.counts.items():
             self._inbox.labels(str(state)).set(count)
         self._oldest.set(max(0.0, now - backlog.oldest_at) if backlog.oldest_at is not None else 0.0)
-        return generate_latest(self._registry)
+        write: Callable[[CollectorRegistry], bytes] = (
+            open_metrics.generate_latest if as_open_metrics else generate_latest
+        )
+        return write(self._registry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsReport:
+    """Answers with all metrics of a process, and with the gauges of what all processes share."""
+
+    metrics: Metrics
+    registry: Registry
+    queue: DeliveryStore
+    backlog: Callable[[], Awaitable[Backlog | None]]  # of the inbox; None if it cannot be read
+    troubles: Callable[[], ChannelTroubles]  # of providers, as this process sees them
+    clock: Clock
+
+    async def answer(self, accept: str) -> Response:
+        """Return the answer to somebody who accepts these media types."""
+        try:
+            counts = {str(status): n for status, n in (await self.queue.counts()).items()}
+        except TocsinError:  # health tells it; the other numbers are still worth reading
+            counts = {}
+        backlog, troubles = await self.backlog() or Backlog(), await self.shared_troubles()
+        is_open = OPEN_METRICS in accept
+        text = self.metrics.text(counts, backlog, self.clock.now(), troubles, as_open_metrics=is_open)
+        kind = open_metrics.CONTENT_TYPE_LATEST if is_open else CONTENT_TYPE
+        return Response(text, headers={"Content-Type": kind, "Cache-Control": "no-store"})
+
+    async def shared_troubles(self) -> ChannelTroubles:
+        """Return this process's view of the providers, and the throttles that all processes share."""
+        known = self.troubles()
+        try:
+            holds = await self.queue.account_holds(self.registry.configured())
+        except TocsinError:  # health tells it
+            return known
+        shared = {channel: hold.until for channel, hold in holds.items()}
+        return ChannelTroubles(known.failing, {**known.throttled, **shared})
