@@ -77,7 +77,7 @@ def _metrics(app: "App") -> "MetricsReport":
 
     async def backlog() -> "Backlog | None":
         try:
-            return await app.inbox_store().backlog()
+            return await app.stores.inbox().backlog()
         except TocsinError:  # health tells it
             return None
 
