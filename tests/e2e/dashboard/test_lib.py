@@ -84,6 +84,12 @@ def test_addresses_hold_any_name(call: Call):
     assert call("lib.placeOf('#/runs?status=failed&q=a%20b').query") == {"status": "failed", "q": "a b"}
 
 
+def test_an_address_without_a_page_is_home(call: Call):
+    for address in ("", "#", "#/", "#//"):
+        assert call(f"lib.placeOf('{address}').path") == "/home"
+    assert call("lib.placeOf('#/cron/').path") == "/cron"
+
+
 def test_a_stream_may_be_cut_anywhere(call: Call):
     seen = call(
         f"""(() => {{

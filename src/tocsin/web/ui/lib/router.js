@@ -8,7 +8,7 @@ import { signal } from "../lib/store.js";
  * @property {string} hash  The whole, as in the address bar.
  */
 
-const HOME = "#/home";
+const HOME = "/home";
 
 /** Where the person is. */
 export const place = signal(read());
@@ -16,7 +16,7 @@ addEventListener("hashchange", () => place.set(read()));
 
 /** @returns {Place} */
 function read() {
-  return placeOf(location.hash || HOME);
+  return placeOf(location.hash);
 }
 
 /**
@@ -24,8 +24,9 @@ function read() {
  * @returns {Place}
  */
 export function placeOf(hash) {
-  const [path, query] = hash.replace(/^#?\/?/, "/").split("?", 2);
-  return { path: path.replace(/(.)\/+$/, "$1"), query: Object.fromEntries(new URLSearchParams(query ?? "")), hash };
+  const [address, query] = hash.replace(/^#?\/?/, "/").split("?", 2);
+  const path = address.replace(/\/+$/, "") || HOME;
+  return { path, query: Object.fromEntries(new URLSearchParams(query ?? "")), hash };
 }
 
 /**
