@@ -55,6 +55,7 @@ class StepRecord(ResponseModel):
     when: str | None
     error: RunError | None
     outputs: dict[str, Any]
+    message: str | None = Field(description="What a person decides, while the step waits for that.")
 
 
 class HostRecord(ResponseModel):

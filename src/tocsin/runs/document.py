@@ -63,6 +63,7 @@ def step_document(step: StepRun) -> dict[str, object]:
         "when": step.when,
         "error": None if step.error is None else dict(step.error),
         "outputs": dict(step.outputs),
+        "message": step.message,
     }
 
 

@@ -178,6 +178,7 @@ class StepRun:
     when: str | None = None  # its condition
     error: Mapping[str, str] | None = None  # code and message
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    message: str | None = None  # what a person decides, while the step waits for that
 
     @property
     def duration_ms(self) -> int | None:

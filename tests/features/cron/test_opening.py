@@ -27,6 +27,8 @@ async def test_the_subsystem_is_degraded_while_a_job_fails(crontab: Crontab):
     [status] = (await crontab.bench.features.subsystems())["cron"]
     assert (status.state, status.summary) == (SubsystemState.DEGRADED, "1 job, 0 scheduled, 1 failing")
     assert "the job job is disabled: 1 runs in a row have failed" in [item.message for item in status.attention]
+    [failed] = [item for item in status.attention if item.message == "the cron job job failed the last time"]
+    assert failed.link.startswith("#/runs/")
 
 
 async def test_doctor_tells_broken_files_and_outputs_that_go_nowhere(crontab: Crontab):

@@ -23,6 +23,8 @@ from tocsin.runs.control import Retry
 from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.findings import number_of
 
+NAMED = 3  # failing jobs that the status names
+
 
 def open_cron(context: FeatureContext) -> CronJobs:
     """Return the jobs of the data directory."""
@@ -89,8 +91,13 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no jobs")
     failing, troubles = await jobs.failing(), await jobs.troubles()
     due = [NextRun(job.id, job.name, job.next_at) for job in found if job.next_at is not None]
-    counts = {"jobs": len(found), "scheduled": len(due), "running": len(await jobs.running_ids()), "failing": failing}
-    said = f"{number_of(len(found), 'job')}, {len(due)} scheduled" + (f", {failing} failing" if failing else "")
+    counts = {
+        "jobs": len(found),
+        "scheduled": len(due),
+        "running": len(await jobs.running_ids()),
+        "failing": len(failing),
+    }
+    said = f"{number_of(len(found), 'job')}, {len(due)} scheduled" + (f", {len(failing)} failing" if failing else "")
     attention = [AttentionItem(NoticeLevel.WARNING, trouble.detail, "#/cron") for trouble in troubles]
     for job in found:
         if job.auto_disabled:
@@ -99,8 +106,12 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
         if job.problem:
             said_of = f"the job {job.name} has mistakes in {job.file}"
             attention.append(AttentionItem(NoticeLevel.ERROR, said_of, f"#/cron/{job.id}"))
-    if failing:
-        told = f"{number_of(failing, 'cron job')} failed the last time: `tocsin cron list`"
+    attention += [
+        AttentionItem(NoticeLevel.ERROR, f"the cron job {job.name} failed the last time", f"#/runs/{failing[job.id]}")
+        for job in [job for job in found if job.id in failing][:NAMED]
+    ]
+    if len(failing) > NAMED:
+        told = f"{number_of(len(failing) - NAMED, 'further cron job')} failed the last time"
         attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron"))
     newest = (await jobs.runs().search(RunKind.CRON, limit=1)).items
     return SubsystemStatus(

@@ -320,15 +320,15 @@ class CronJobs:
         """Raise TocsinError where output could not be sent."""
         self._context.output.check(destination)
 
-    async def failing(self) -> int:
-        """Return how many jobs failed the last time."""
+    async def failing(self) -> dict[str, str]:
+        """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
         sql = """
-            SELECT COUNT(*) FROM cron_jobs JOIN runs ON runs.id = (
+            SELECT cron_jobs.id, runs.id FROM cron_jobs JOIN runs ON runs.id = (
                 SELECT MAX(id) FROM runs WHERE kind = ? AND subject_id = cron_jobs.id
                     AND started_at IS NOT NULL AND finished_at IS NOT NULL
             ) WHERE runs.status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded')
         """
-        return await self._context.database.read(lambda c: int(c.execute(sql, [KIND]).fetchone()[0]))
+        return await self._context.database.read(lambda c: dict(map(tuple, c.execute(sql, [KIND]))))
 
     async def running_ids(self) -> set[str]:
         """Return the IDs of the jobs that are running."""

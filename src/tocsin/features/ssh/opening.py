@@ -5,16 +5,17 @@ from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.ssh import deny, inventory
 from tocsin.features.ssh.client.ssh_program import SshProgram
 from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
-from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, SshRequest
+from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, KeyStatus, SshRequest
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry
 from tocsin.runs.model import Run, RunTrigger
+from tocsin.terminal.findings import number_of
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
 
@@ -117,3 +118,36 @@ async def status_of(ssh: Ssh) -> list[str]:
         f"{p.host} {p.status}" for p in await ssh.last_probes() if p.status in {HostHealth.DOWN, HostHealth.DEGRADED}
     ]
     return [f"SSH: {len(hosts)} hosts{', ' if worse else ''}{', '.join(worse)}"]
+
+
+async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
+    """Return the state of the hosts, as they were when they were last looked at."""
+    hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem
+    if problem:
+        told = f"the file of hosts has mistakes: {problem}"
+        return SubsystemStatus(SubsystemState.ERROR, told, attention=[AttentionItem(NoticeLevel.ERROR, told, "#/ssh")])
+    if not hosts:
+        return SubsystemStatus(SubsystemState.UNCONFIGURED, "no hosts")
+    probes = await ssh.last_probes()
+    counts = {str(state): sum(probe.status is state for probe in probes) for state in HostHealth}
+    worse = [f"{counts[state]} {state}" for state in (HostHealth.DOWN, HostHealth.DEGRADED) if counts[state]]
+    changed = [probe for probe in probes if probe.document["host_key"]["status"] == KeyStatus.CHANGED]
+    attention = [
+        *(_item(NoticeLevel.ERROR, f"the key of the host {probe.host} has changed", probe.host) for probe in changed),
+        *(
+            _item(NoticeLevel.WARNING, f"the host {probe.host} is down", probe.host)
+            for probe in probes
+            if probe.status is HostHealth.DOWN
+        ),
+    ]
+    return SubsystemStatus(
+        SubsystemState.DEGRADED if worse or changed else SubsystemState.OK,
+        ", ".join([number_of(len(hosts), "host"), *worse]),
+        {"hosts": len(hosts), **counts},
+        max((probe.checked_at for probe in probes), default=None),
+        attention=attention,
+    )
+
+
+def _item(level: NoticeLevel, told: str, host: str) -> AttentionItem:
+    return AttentionItem(level, told, f"#/ssh/{host}")

@@ -27,7 +27,7 @@ from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
 
 FOLDER = "workflows"
@@ -125,17 +125,27 @@ async def list_workflows(workflows: Workflows) -> Sequence[str]:
 
 
 async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
-    """Return the state of workflows: how many there are, and how many files have mistakes."""
-    found = await workflows.all()
+    """Return the state of workflows: how many there are, how many files have mistakes, and what waits for a person."""
+    found, waiting = await workflows.all(), await workflows.waiting()
     broken = sum(isinstance(file, ConfigError) or not file.valid for file in found)
     said = number_of(len(found), "workflow") + (f", {broken} with mistakes" if broken else "")
+    said += f", {len(waiting)} waiting for a person" if waiting else ""
     told = f"{number_of(broken, 'workflow')} with mistakes: `tocsin workflows list` names them"
     return SubsystemStatus(
         SubsystemState.DEGRADED if broken else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
         said,
-        {"workflows": len(found), "broken": broken},
-        attention=[AttentionItem(NoticeLevel.WARNING, told, "#/workflows")] if broken else [],
+        {"workflows": len(found), "broken": broken, "waiting": len(waiting)},
+        attention=[
+            *([AttentionItem(NoticeLevel.WARNING, told, "#/workflows")] if broken else []),
+            *(AttentionItem(NoticeLevel.WARNING, asked_by(run), f"#/runs/{run.id}") for run in waiting),
+        ],
     )
+
+
+def asked_by(run: Run) -> str:
+    """Return what a waiting run asks a person."""
+    asked = " · ".join(step.message for step in run.steps if step.status is RunStatus.WAITING and step.message)
+    return f"{run.subject_name} waits for approval" + (f": {asked}" if asked else "")
 
 
 async def profile_uses(workflows: Workflows) -> list[ProfileUse]:

@@ -118,6 +118,10 @@ class Workflows:
         around = await self.surroundings()
         return await asyncio.to_thread(lambda: [self._folder.look(name, around) for name in self.names()])
 
+    async def waiting(self) -> Sequence[Run]:
+        """Return the newest runs that wait for a person, with their steps."""
+        return (await self._runs.search(RunKind.WORKFLOW, status=(RunStatus.WAITING,), parts=True)).items
+
     async def save(
         self, name: str, content: bytes, *, source: str, digest: str | None = None
     ) -> tuple[WorkflowFile, bool]:

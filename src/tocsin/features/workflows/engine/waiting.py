@@ -51,7 +51,7 @@ class WaitSteps:
         message = call.option("message") or step.description or f"{call.workflow.name}: {step.name}"
         approvers = tuple(step.option("approvers", ()))
         waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
-        await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None))
+        await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None, message=message))
         call.log.write("system", f"waiting for approval: {message}")
         asking = asyncio.create_task(self._ask(call, message))  # beside the wait: who answers at once is heard
         try:

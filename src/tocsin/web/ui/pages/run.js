@@ -45,8 +45,8 @@ function RunPage({ data: run, change }) {
   const note = html`<span class="row"><${Status} state=${run.status} /><span>${RUNS.kinds[run.kind] ?? run.kind}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
     <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span>`;
   return html`<div class="run"><${PageHead} title=${html`<${Subject} run=${run} />`} note=${note} back=${{ href: "#/runs", label: RUNS.title }} actions=${actions} />
-    ${waiting.map((step) => html`<${Waiting} key=${step.name} run=${run} step=${step.name} take=${take} />`)}
-    ${run.status === "waiting" && !waiting.length && html`<${Waiting} run=${run} step="" take=${take} />`}
+    ${waiting.map((step) => html`<${Waiting} key=${step.name} run=${run} step=${step.name} message=${step.message} take=${take} />`)}
+    ${run.status === "waiting" && !waiting.length && html`<${Waiting} run=${run} step="" message=${null} take=${take} />`}
     <${Reason} run=${run} />
     <${Facts} run=${run} />
     ${run.kind === "workflow" && html`<${Steps} run=${run} />`}
@@ -61,11 +61,13 @@ function Subject({ run }) {
   return page ? html`<a class="run__subject" href=${link(page, run.kind === "cron" || run.kind === "job" ? run.subject_id : run.subject_name)} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
 }
 
-/** @param {{run: Run, step: string, take: (run: Run) => void}} props */
-function Waiting({ run, step, take }) {
-  return html`<div class="notice notice--warn"><span dir="auto">${RUN.waits(step || run.subject_name)}</span>
-    <button type="button" class="button button--primary button--small" onClick=${() => decide(run, step, true, take)}>${RUN.approve}</button>
-    <button type="button" class="button button--small" onClick=${() => decide(run, step, false, take)}>${RUN.reject}</button></div>`;
+/** @param {{run: Run, step: string, message: string | null, take: (run: Run) => void}} props */
+function Waiting({ run, step, message, take }) {
+  const asked = { step, message };
+  return html`<section class="run__ask" aria-label=${RUN.waits(step || run.subject_name)}>
+    <p class="run__asked">${message && html`<strong dir="auto">${message}</strong>`}<span class="muted" dir="auto">${RUN.waits(step || run.subject_name)}</span></p>
+    <div class="row"><button type="button" class="button button--primary" onClick=${() => decide(run, asked, true, take)}>${RUN.approve}</button>
+      <button type="button" class="button" onClick=${() => decide(run, asked, false, take)}>${RUN.reject}</button></div></section>`;
 }
 
 /** @param {{run: Run}} props */

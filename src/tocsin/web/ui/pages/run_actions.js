@@ -30,11 +30,11 @@ export async function retryFrom(run, step) {
 
 /**
  * @param {Run} run
- * @param {string} step
+ * @param {{step: string, message: string | null}} asked
  * @param {boolean} approved
  * @param {Take} take
  */
-export function decide(run, step, approved, take) {
+export function decide(run, { step, message }, approved, take) {
   const host = document.createElement("div");
   document.body.append(host);
   const close = () => {
@@ -49,7 +49,8 @@ export function decide(run, step, approved, take) {
     close();
   };
   const title = approved ? RUN.approveTitle : RUN.rejectTitle;
-  render(html`<${Dialog} title=${title} close=${close}><p><strong dir="auto">${step}</strong> ${approved ? RUN.approveText : RUN.rejectText}</p>
+  render(html`<${Dialog} title=${title} close=${close}>${message && html`<p class="run__question" dir="auto">${message}</p>`}
+    <p><strong dir="auto">${step}</strong> ${approved ? RUN.approveText : RUN.rejectText}</p>
     <${Form} label=${title} fields=${[{ name: "comment", label: RUN.comment, focus: true }]} values=${{ comment: "" }} submit=${submit}
       submitLabel=${approved ? RUN.approve : RUN.reject} cancel=${close} /><//>`, host);
 }

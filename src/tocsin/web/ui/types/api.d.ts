@@ -1416,6 +1416,7 @@ export interface StepRecord {
   when: string | null;
   error: RunError | null;
   outputs: Record<string, unknown>;
+  message: string | null;
 }
 /** How to stop a browser. */
 export interface StopBrowser {
