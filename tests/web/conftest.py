@@ -62,6 +62,7 @@ def parts_of(
         messenger=app.messenger,
         outbox=app.outbox,
         keys=app.stores.keys,
+        limiter=app.stores.limiter,
         inbox=inbox or inbox_of(app, []),
         tokens=tokens_of(app),
         metrics=app.monitoring.metrics or Metrics(),

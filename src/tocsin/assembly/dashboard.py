@@ -58,6 +58,7 @@ def _parts(
         settings=app.settings,
         clock=app.clock,
         keys=app.stores.keys,
+        limiter=app.stores.limiter,
         guard=guard or guard_of(app, sign_ins),
         live=live,
         count_request=metrics.metrics.count_request,

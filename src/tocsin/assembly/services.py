@@ -137,6 +137,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             messenger=app.messenger,
             outbox=app.outbox,
             keys=app.stores.keys,
+            limiter=app.stores.limiter,
             inbox=receiving.inbox,
             tokens=tokens_of(app),
             metrics=metrics or Metrics(),

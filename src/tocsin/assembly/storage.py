@@ -6,7 +6,7 @@ A store that a command may not need is made when it is first asked for.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Settings
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tocsin.core.lazy import Lazy
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
+    from tocsin.core.storage.shared_limits import SharedBuckets
+    from tocsin.core.time.ratelimit import Limiter, MakeLimiter
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
     from tocsin.messaging.inbound.store import InboxStore
@@ -35,6 +37,8 @@ class Stores:
     keys: "IdempotencyKeys"
     inbox: "Callable[[], InboxStore]"
     bot: "Callable[[], BotStores]"
+    limiter: "MakeLimiter"
+    buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
     database: "Database"
     redis: "Lazy[RedisClient]"
 
@@ -50,7 +54,9 @@ def open_stores(
     stack.push_async_callback(database.aclose)
     redis = lazy_redis(settings)
     stack.push_async_callback(redis.aclose)
-    return stores_in(settings, database, redis, clock)
+    stores = stores_in(settings, database, redis, clock)
+    stack.push_async_callback(stores.buckets.aclose)
+    return stores
 
 
 def stores_in(settings: Settings, database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
@@ -71,6 +77,8 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         keys=SqliteKeys(database, clock),
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
         bot=cache(lambda: _sqlite_bot(database, clock)),
+        limiter=partial(_own_limiter, clock),
+        buckets=_buckets(redis, clock),
         database=database,
         redis=redis,
     )
@@ -80,14 +88,41 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
     from tocsin.delivery.redis.store import RedisStore
     from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
+    buckets = _buckets(redis, clock)
     return Stores(
         queue=RedisStore(redis(), clock),
         keys=RedisKeys(redis()),
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
         bot=cache(lambda: _redis_bot(settings, redis, clock)),
+        limiter=partial(_shared_limiter, buckets, clock),
+        buckets=buckets,
         database=database,
         redis=redis,
     )
+
+
+def _buckets(redis: "Lazy[RedisClient]", clock: Clock) -> "Lazy[SharedBuckets]":
+    from tocsin.core.lazy import Lazy
+
+    def make() -> "SharedBuckets":
+        from tocsin.core.storage.shared_limits import SharedBuckets
+
+        return SharedBuckets(redis(), clock)
+
+    return Lazy(make, lambda buckets: buckets.aclose())
+
+
+def _own_limiter(clock: Clock, name: str, per_minute: int) -> "Limiter":
+    from tocsin.core.time.ratelimit import RateLimiter
+
+    return RateLimiter(per_minute, clock.monotonic)
+
+
+def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per_minute: int) -> "Limiter":
+    from tocsin.core.storage.shared_limits import SharedLimiter
+    from tocsin.core.time.ratelimit import RateLimiter
+
+    return SharedLimiter(name, RateLimiter(per_minute, clock.monotonic), buckets())
 
 
 def _sqlite_bot(database: "Database", clock: Clock) -> "BotStores":

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 # A bucket is full again long before this, so forgetting an unused one changes no limit.
 IDLE_S = 600.0
@@ -65,3 +66,18 @@ class RateLimiter:
     def _forget_idle(self, now: float) -> None:
         while len(self._buckets) > self._max_buckets or now - next(iter(self._buckets.values()))[1] >= IDLE_S:
             self._buckets.popitem(last=False)
+
+
+class AwaitedLimiter(Protocol):
+    """One bucket per key for several processes, which takes a call to somewhere."""
+
+    per_minute: int
+
+    async def take(self, key: str) -> float | None:
+        """Take one token of `key`; return how many are left, `None` if there was none."""
+        ...
+
+
+Limiter = RateLimiter | AwaitedLimiter
+# Makes the limiter of a name, which all processes know, with so many tokens a minute.
+MakeLimiter = Callable[[str, int], Limiter]

@@ -16,7 +16,7 @@ from tocsin import __version__
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER, TRUSTED_PROXIES
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operations
@@ -36,6 +36,7 @@ class DashboardDependencies:
     settings: Settings
     clock: Clock
     keys: IdempotencyKeys
+    limiter: MakeLimiter
     guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls
     operations: Sequence[Operations]
     live: LiveUpdates  # what tells open pages of changes
@@ -75,13 +76,13 @@ def _application(parts: DashboardDependencies) -> FastAPI:
 
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
-    settings, monotonic = parts.settings, parts.clock.monotonic
+    settings = parts.settings
     guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(app)), lambda path: _methods_of(app, path))
     guarded = parts.guard(
         RateLimits(
             SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
-            RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
-            RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
+            parts.limiter("dashboard-address", settings[RATE_LIMIT_PER_IP]),
+            parts.limiter("dashboard-user", settings[RATE_LIMIT_PER_USER]),
             free_below=STATIC_PREFIX,
         )
     )

@@ -37,8 +37,8 @@ def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
     if not any(name == b"cache-control" for name, _ in headers):
         headers.append((b"cache-control", b"no-store"))
     if "tocsin.limit" in scope:
-        limiter, key = scope["tocsin.limit"]
-        limit, left = limiter.per_minute, int(limiter.left(key))
+        limit, tokens_left = scope["tocsin.limit"]
+        left = int(tokens_left())
         # draft-ietf-httpapi-ratelimit-headers: the bucket is full again when the missing tokens have flowed back.
         wait = round((limit - left) * 60 / limit)
         headers.append((b"ratelimit-policy", b'"default";q=%d;w=60' % limit))

@@ -18,13 +18,14 @@ from tocsin.core.config.variables import (
     GATEWAY_TOKEN,
     RATE_LIMIT_PER_IP,
     RATE_LIMIT_PER_USER,
+    STORE,
     TRUSTED_PROXIES,
     WEBHOOK_RATE_LIMIT,
     WEBHOOK_REQUIRE_SIGNATURE,
 )
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
@@ -67,6 +68,7 @@ class GatewayDependencies:
     messenger: Messenger
     outbox: Outbox
     keys: IdempotencyKeys
+    limiter: MakeLimiter
     inbox: Inbox
     tokens: ApiTokens
     metrics: Metrics = field(default_factory=Metrics)
@@ -134,7 +136,6 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
 def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
     """Wrap `routed` in the layers that every request passes, innermost first."""
     settings = parts.settings
-    monotonic = parts.clock.monotonic
     guarded = routed
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
@@ -142,8 +143,8 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
         guarded = LocalCallers(guarded)
     guarded = RateLimits(
         guarded,
-        RateLimiter(settings[RATE_LIMIT_PER_IP], monotonic),
-        RateLimiter(settings[RATE_LIMIT_PER_USER], monotonic),
+        parts.limiter("gateway-address", settings[RATE_LIMIT_PER_IP]),
+        parts.limiter("gateway-user", settings[RATE_LIMIT_PER_USER]),
     )
     guarded = BearerTokens(guarded, settings[GATEWAY_TOKEN], parts.tokens)
 
@@ -195,7 +196,8 @@ class Gateway:
             parts.audit,
             parts.clock,
             self._metrics,
-            per_minute=settings[WEBHOOK_RATE_LIMIT],
+            several_hosts=settings[STORE] == "redis",
+            limit=parts.limiter("webhook", settings[WEBHOOK_RATE_LIMIT]),
             verifies=settings[WEBHOOK_REQUIRE_SIGNATURE],
         )
 

@@ -6,6 +6,7 @@ Source: docs/facts/webhooks.md.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope
@@ -15,7 +16,7 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.store import KEYS_KEPT_S
 from tocsin.rest.problems import HttpProblemError
@@ -46,7 +47,8 @@ class Webhooks:
         clock: Clock,
         metrics: Metrics,
         *,
-        per_minute: int,
+        limit: Limiter,
+        several_hosts: bool = False,
         verifies: bool = True,
     ) -> None:
         self._registry = registry
@@ -55,7 +57,8 @@ class Webhooks:
         self._clock = clock
         self._metrics = metrics
         self._verifies = verifies
-        self._limit = RateLimiter(per_minute, clock.monotonic)
+        self._limit = limit
+        self._several_hosts = several_hosts
         self._replays = _Replays(clock.monotonic)
         self._told = RefusalLog(clock.monotonic)
 
@@ -69,7 +72,7 @@ class Webhooks:
         headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"])
         request = WebhookRequest(headers, body)
         adapter = self._verified(scope, kind, request)
-        if not self._limit.take(kind):
+        if not await self._admits(kind):
             detail = f"More than {self._limit.per_minute} webhook calls a minute on {kind}: see WEBHOOK_RATE_LIMIT."
             raise HttpProblemError("rate-limited", detail, headers={"Retry-After": "60"})
         try:
@@ -81,6 +84,11 @@ class Webhooks:
             else:
                 log.exception("a webhook call cannot be taken in", extra={"channel": kind})
             raise HttpProblemError("not-ready", "The event cannot be taken in now; send it again later.") from None
+
+    async def _admits(self, kind: str) -> bool:
+        if isinstance(self._limit, RateLimiter):
+            return self._limit.take(kind)
+        return await self._limit.take(kind) is not None
 
     def _verified(self, scope: Scope, kind: str, request: WebhookRequest) -> InboundAdapter:
         """Return the adapter, or raise the same 401 for every reason."""
@@ -149,6 +157,8 @@ class Webhooks:
         if replay_key and key in self._replays:
             self._metrics.count_received(kind, str(message.kind), "duplicate")
             return
+        if replay_key and self._several_hosts:  # another one may have had the same call
+            message = replace(message, dedupe_keys=(*message.dedupe_keys, f"call {replay_key}"))
         await self._inbox.accept([message])
         if replay_key:
             self._replays.add(key)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tocsin.core.config.security import is_loopback
 from tocsin.core.config.variables import Network
 from tocsin.core.ids import new_id
-from tocsin.core.time.ratelimit import RateLimiter
+from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
 
@@ -151,7 +152,7 @@ class RateLimits:
     A webhook call counts only if it was rejected: verified calls have a separate limit.
     """
 
-    def __init__(self, app: ASGIApp, per_address: RateLimiter, per_user: RateLimiter, *, free_below: str = "") -> None:
+    def __init__(self, app: ASGIApp, per_address: Limiter, per_user: Limiter, *, free_below: str = "") -> None:
         """What lies below the path `free_below` does not count, such as the files of a page."""
         self._app = app
         self._free_below = free_below
@@ -161,9 +162,17 @@ class RateLimits:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["path"].startswith(WEBHOOK_PATHS):
             return self._only_refused(scope, receive, send)
-        if scope["type"] == "http" and not self._is_free(scope["path"]):
-            self._take(scope)
+        if scope["type"] != "http" or self._is_free(scope["path"]):
+            return self._app(scope, receive, send)
+        limiter, key = self._limiter_of(scope)
+        if not isinstance(limiter, RateLimiter):
+            return self._count_first(scope, receive, send)
+        _count_here(scope, limiter, key)
         return self._app(scope, receive, send)
+
+    async def _count_first(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._count(scope)
+        await self._app(scope, receive, send)
 
     def _is_free(self, path: str) -> bool:
         return path in EXEMPT_PATHS or (bool(self._free_below) and path.startswith(self._free_below))
@@ -173,20 +182,37 @@ class RateLimits:
             await self._app(scope, receive, send)
         except (HttpProblemError, HTTPException) as refusal:
             if not (isinstance(refusal, HttpProblemError) and refusal.code in _OWN_TROUBLE):
-                self._take(scope)
+                await self._count(scope)
             raise
 
-    def _take(self, scope: Scope) -> None:
+    def _limiter_of(self, scope: Scope) -> tuple[Limiter, str]:
         user = scope.get("tocsin.user", "")
-        limiter, key = (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
-        allowed = limiter.take(key)
-        scope["tocsin.limit"] = (limiter, key)
-        if not allowed:
-            raise HttpProblemError(
-                "rate-limited",
-                f"More than {limiter.per_minute} requests a minute. Wait a minute, or raise the limit.",
-                headers={"Retry-After": "60"},  # docs/http.md, "Limits"
-            )
+        return (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
+
+    async def _count(self, scope: Scope) -> None:
+        limiter, key = self._limiter_of(scope)
+        if isinstance(limiter, RateLimiter):
+            _count_here(scope, limiter, key)
+            return
+        left = await limiter.take(key)
+        scope["tocsin.limit"] = (limiter.per_minute, lambda: left or 0.0)
+        if left is None:
+            raise _rate_limited(limiter.per_minute)
+
+
+def _count_here(scope: Scope, limiter: RateLimiter, key: str) -> None:
+    allowed = limiter.take(key)
+    scope["tocsin.limit"] = (limiter.per_minute, partial(limiter.left, key))
+    if not allowed:
+        raise _rate_limited(limiter.per_minute)
+
+
+def _rate_limited(per_minute: int) -> HttpProblemError:
+    return HttpProblemError(
+        "rate-limited",
+        f"More than {per_minute} requests a minute. Wait a minute, or raise the limit.",
+        headers={"Retry-After": "60"},  # docs/http.md, "Limits"
+    )
 
 
 def header_values(scope: Scope, name: bytes) -> list[str]:

@@ -1,0 +1,146 @@
+"""Token buckets in Redis that all hosts share, and that never hold a request up for long.
+
+A process counts for itself as well: what its own bucket refuses is refused, which costs no call, and where Redis does
+not answer soon, its own bucket decides. Calls made at the same time share one script, which is why all buckets are in
+one slot of a cluster.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.storage.redis_client import load_script
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import RateLimiter
+
+log = logging.getLogger(__name__)
+
+# The longest that a request waits for Redis; several hundred times what an answer takes.
+WAIT_S = 0.05
+# After a call that failed or was late, processes count for themselves for so long.
+PAUSE_S = 1.0
+# Buckets in one script: some hundred microseconds of the server's time.
+AT_ONCE = 100
+
+_TAKE = load_script(Path(__file__).parent / "lua", "take", MINUTE_US=60_000_000)
+
+
+class RunsScripts(Protocol):
+    """What these buckets need of a Redis client."""
+
+    async def run(self, script: Any, keys: Any, args: Any) -> Any:
+        """Run a script as one transaction."""
+        ...
+
+
+class _Asked(NamedTuple):
+    key: str
+    per_minute: int
+    left: "asyncio.Future[float | None]"
+
+
+class SharedBuckets:
+    """Takes tokens of buckets in Redis, in batches; a call that is late or fails decides nothing."""
+
+    def __init__(self, client: RunsScripts, clock: Clock, *, prefix: str = "tocsin", wait_s: float = WAIT_S) -> None:
+        self._client = client
+        self._clock = clock
+        self._prefix = f"{{{prefix}:limits}}:"
+        self._wait_s = wait_s
+        self._waiting: list[_Asked] = []
+        self._call: asyncio.Task[None] | None = None
+        self._given_up = False  # the present call is late: nobody waits for it
+        self._again_at = 0.0  # monotonic: nobody asks before
+        self._works = True
+
+    async def take(self, key: str, per_minute: int) -> float | None:
+        """Take one token of `key`; return how many are left, -1 if there was none, `None` if Redis cannot tell now."""
+        if self._given_up or self._clock.monotonic() < self._again_at:
+            return None
+        asked = _Asked(self._prefix + key, per_minute, asyncio.get_running_loop().create_future())
+        self._waiting.append(asked)
+        if self._call is None:
+            self._begin()
+        if not self._works:
+            asked.left.cancel()
+            return None  # this call finds out whether it works again; nobody waits for that
+        return await asked.left
+
+    def _begin(self) -> None:
+        batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+        self._call = asyncio.create_task(self._ask(batch))
+
+    async def _ask(self, batch: list[_Asked]) -> None:
+        timer = asyncio.get_running_loop().call_later(self._wait_s, self._give_up, batch)
+        try:
+            keys, limits = [asked.key for asked in batch], [asked.per_minute for asked in batch]
+            answers = await self._client.run(_TAKE, keys, limits)
+        except StoreUnavailableError as error:
+            self._fail(error.sentence())
+        else:
+            self._tell(batch, answers)
+        finally:
+            timer.cancel()
+            self._call, self._given_up = None, False
+            _release(batch)
+            if self._waiting:
+                self._begin()
+
+    def _tell(self, batch: list[_Asked], answers: list[int]) -> None:
+        if self._given_up:  # it came, but late: the next one may be in time
+            self._again_at = self._clock.monotonic() + PAUSE_S
+            return
+        if not self._works:
+            log.info("limits are shared by all hosts again")
+        self._works = True
+        for asked, answer in zip(batch, answers, strict=True):
+            if not asked.left.done():
+                asked.left.set_result(-1.0 if answer < 0 else answer / 1000)
+
+    def _fail(self, reason: str) -> None:
+        if self._works:
+            log.warning("each process counts its limits for itself", extra={"reason": reason})
+        self._works = False
+        self._again_at = self._clock.monotonic() + PAUSE_S
+        waiting, self._waiting = self._waiting, []
+        _release(waiting)
+
+    def _give_up(self, batch: list[_Asked]) -> None:
+        """Let nobody wait any longer; the call itself may go on, so that its connection need not be closed."""
+        self._given_up = True
+        self._fail(f"Redis has not answered for {self._wait_s * 1000:.0f} ms")
+        _release(batch)
+
+    async def aclose(self) -> None:
+        """End a call that still goes on."""
+        if self._call is not None:
+            self._call.cancel()
+            await asyncio.wait([self._call])
+
+
+def _release(batch: list[_Asked]) -> None:
+    for asked in batch:
+        if not asked.left.done():
+            asked.left.set_result(None)
+
+
+class SharedLimiter:
+    """One bucket per key for all hosts."""
+
+    def __init__(self, name: str, own: RateLimiter, buckets: SharedBuckets) -> None:
+        """`name` tells the buckets of this limiter from those of others."""
+        self.per_minute = own.per_minute
+        self._name = name
+        self._own = own
+        self._buckets = buckets
+
+    async def take(self, key: str) -> float | None:
+        """Take one token of `key`; return how many are left, `None` if there was none."""
+        if not self._own.take(key):
+            return None
+        left = await self._buckets.take(f"{self._name}:{key}", self.per_minute)
+        if left is None:
+            return self._own.left(key)
+        return None if left < 0 else left
