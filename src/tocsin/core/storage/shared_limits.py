@@ -24,7 +24,8 @@ PAUSE_S = 1.0
 # Buckets in one script: some hundred microseconds of the server's time.
 AT_ONCE = 100
 
-_TAKE = load_script(Path(__file__).parent / "lua", "take", MINUTE_US=60_000_000)
+_LUA = Path(__file__).parent / "lua"
+_TAKE = load_script(_LUA, "take", MINUTE_US=60_000_000)
 
 
 class RunsScripts(Protocol):
