@@ -24,7 +24,7 @@ from tocsin.cli.commands.env_template import default_text, env_template
 from tocsin.cli.main import build_parser
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
-from tocsin.core.storage import redis_client
+from tocsin.core.storage import redis_failures
 from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
@@ -511,8 +511,7 @@ def duration(seconds: float) -> str:
 
 def redis_table() -> str:
     """Return what Redis may refuse, in our words; several of its words mean the same."""
-    refusals = redis_client._REFUSALS  # noqa: SLF001  # the one table of them
-    rows = {f"Redis at … {meaning}": hint for _, meaning, hint in refusals}
+    rows = {f"Redis at … {meaning}": hint for _, meaning, hint in redis_failures.REFUSALS}
     return table(("Error", "What to do"), ((f"`{error}`", hint) for error, hint in rows.items()))
 
 

@@ -601,7 +601,7 @@ async def test_consumers_that_are_long_dead_are_forgotten_unless_they_hold_entri
 async def until_consumers(client: RedisClient, names: set[str]) -> None:
     async def match() -> bool:
         found = await client.command("XINFO CONSUMERS", "outbound:email", GROUP)
-        return {consumer["name"].decode() for consumer in found} == names
+        return {consumer[1].decode() for consumer in found} == names
 
     await until(match)
 

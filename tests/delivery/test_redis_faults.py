@@ -24,7 +24,8 @@ from tests.delivery.store_contract import (
 from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
-from tocsin.core.storage.redis_client import RedisClient, open_redis, without_password
+from tocsin.core.storage.redis_address import without_password
+from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore

@@ -81,7 +81,7 @@ async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, priva
     client = open_redis(private_redis.url)
     [(found, words)] = await client.command("XRANGE", topic, "-", "+")
     await client.aclose()
-    fields = {name.decode(): value.decode() for name, value in words.items()}
+    fields = {name.decode(): value.decode() for name, value in zip(words[::2], words[1::2], strict=True)}
     assert bytes(found).decode() == id_
     assert fields.keys() == {"target", "message", "id"}
     assert (fields["target"], fields["message"]) == ("tower", "Feuer ü")

@@ -1,31 +1,41 @@
-"""Redis: one pool of connections, Lua scripts, and errors in plain sentences.
+"""Redis: commands and Lua scripts on one server, a Sentinel's master or a cluster, and errors in plain sentences.
 
-Nothing here blocks on the server's side: a reader that waits for messages opens a client of its own
-without a read time-out (redis-py ends blocking reads after its `socket_timeout`).
+Nothing here blocks on the server's side for longer than a call may take: a reader that waits for messages says so in
+its command, or subscribes.
 """
 
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
+from tocsin.core.storage.redis_address import CLUSTER, RedisAddress, read_address
+from tocsin.core.storage.redis_failures import failure
+from tocsin.core.storage.redis_routes import CONNECT_TIMEOUT_S, RedisRoute, Words, open_route
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis
+    from redis.asyncio.client import PubSub
 
-CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 3.0
 MAX_CONNECTIONS = 16
-# Script flags, ZMSCORE and `ZRANGE … BYSCORE` as they are used here.
-OLDEST_VERSION = (7, 0)
+WAIT_S = 1.0  # for replicas
 
 Argument = str | bytes | int | float
+
+# Commands after which no replica need be waited for.
+_READS = frozenset(
+    {"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "TYPE", "EXISTS", "TTL", "PTTL"}
+    | {"GET", "HGET", "HMGET", "HGETALL", "LRANGE", "LLEN", "XLEN", "XRANGE", "XINFO", "ZCARD", "ZRANGE", "SMEMBERS"}
+    | {"PUBLISH", "PEXPIRE", "XREADGROUP"}  # what these change may be lost with the master
+)
+_KEYLESS = frozenset({"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "PUBLISH", "CLIENT", "ACL", "KEYS"})
+_PAIRS = frozenset({"HGETALL", "CONFIG"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,11 @@ class Script:
     def sha(self) -> str:
         """Return the name under which the server knows the script."""
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether it may change something."""
+        return "no-writes" not in self.text.partition("\n")[0]
 
 
 def load_script(folder: Path, name: str, *libraries: str, **constants: str | int) -> Script:
@@ -59,183 +74,149 @@ def _lua(folder: Path, name: str) -> str:
 class RedisClient:
     """Commands and scripts on one Redis; every failure is a StoreUnavailableError.
 
-    After such an error the call may have happened all the same, unless the server refused it.
+    After such an error the call may have happened all the same, unless the server refused it. With `wait_replicas`, a
+    change that fewer replicas confirm is such an error.
     """
 
-    def __init__(self, redis: "Redis", where: str, connections: int, answer_timeout_s: float) -> None:
-        self.where = where  # without user and password
+    def __init__(
+        self, route: RedisRoute, address: RedisAddress, connections: int, answer_timeout_s: float, wait_replicas: int
+    ) -> None:
+        self.where = address.shown  # without user and password
+        self.database = address.database
+        self.clustered = address.kind == CLUSTER
+        self.wait_replicas = wait_replicas
         # Over the whole call: waiting for a free connection and connecting come before the answer.
         self._timeout_s = answer_timeout_s + CONNECT_TIMEOUT_S / 2
-        self.redis = redis  # for pipelines and subscriptions; answers are bytes
-        # First come, first served; the library's own blocking pool lets a busy caller push in for ever.
+        self._route = route
+        # First come, first served.
         self._turns = asyncio.Semaphore(connections)
-        self._execute: Callable[..., Awaitable[Any]] = redis.execute_command
+        self._wait: Words = ("WAIT", wait_replicas, round(min(WAIT_S, answer_timeout_s / 2) * 1000))
 
     async def command(self, *words: Argument) -> Any:
-        """Run one command and return its answer: text as bytes, and what redis-py knows as it makes it.
-
-        HGETALL and INFO are dictionaries, for example; only the answers of scripts are always plain.
-        """
-        return await self._call(lambda: self._execute(*words))
+        """Run one command and return its answer, text as bytes; those of HGETALL and CONFIG are dictionaries."""
+        name = str(words[0]).partition(" ")[0]
+        answer = await self._call(_key_of(name, words), words, writes=name not in _READS)
+        return _pairs(answer) if name in _PAIRS else answer
 
     async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> Any:
-        """Run a script as one transaction; the server need not have seen it before."""
+        """Run a script as one transaction; the server need not have seen it before.
+
+        In a cluster all keys have one slot: the one of the first.
+        """
         from redis.exceptions import NoScriptError
 
-        async def call() -> Any:
-            try:
-                return await self._execute("EVALSHA", script.sha, len(keys), *keys, *args)
-            except NoScriptError:  # the server was restarted
-                return await self._execute("EVAL", script.text, len(keys), *keys, *args)
+        rest = (len(keys), *keys, *args)
+        try:
+            return await self._call(keys[0] if keys else None, ("EVALSHA", script.sha, *rest), writes=script.writes)
+        except StoreUnavailableError as error:
+            if not isinstance(error.__cause__, NoScriptError):
+                raise
+        # The server was restarted, or never saw it.
+        return await self._call(keys[0] if keys else None, ("EVAL", script.text, *rest), writes=script.writes)
 
-        return await self._call(call)
-
-    async def _call(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        from redis.exceptions import ConnectionError as LostError
-
+    async def _call(self, key: Any, words: Words, *, writes: bool) -> Any:
+        waits = writes and self.wait_replicas > 0
         try:
             async with asyncio.timeout(self._timeout_s), self._turns:
-                try:
-                    return await call()
-                except LostError as error:
-                    if "while writing" not in str(error):
-                        raise
-                    return await call()  # nothing was sent: that connection was left over from before a restart
+                answers = await self._route.exchange(key, (words, self._wait) if waits else (words,))
+            if isinstance(answers[0], Exception):
+                raise answers[0]  # noqa: TRY301  # what the server refuses is sorted like any failure
+            if waits:
+                self._check_replicas(answers[1])
+        except StoreUnavailableError:
+            raise
         except Exception as error:  # sorted by `failure`, which returns what it does not know
             raise failure(error, self.where) from error
+        return answers[0]
+
+    def _check_replicas(self, answer: Any) -> None:
+        if isinstance(answer, Exception):
+            raise answer
+        if answer < self.wait_replicas:
+            raise StoreUnavailableError(
+                f"Redis at {self.where} stored it on {answer} of the {self.wait_replicas} replicas that"
+                " REDIS_WAIT_REPLICAS asks for: it counts as not accepted",
+                hint="start the missing replicas, or lower REDIS_WAIT_REPLICAS; repeat the request with its key",
+            )
+
+    async def scan(self, pattern: str, *, kind: str = "", count: int = 1000) -> AsyncGenerator[list[bytes]]:
+        """Yield the names of keys that match, a few at a time, from all servers; a name may come twice."""
+        options = ("TYPE", kind) if kind else ()
+        for place in await self._places():
+            cursor: Argument = 0
+            while True:
+                words = ("SCAN", cursor, "MATCH", pattern, "COUNT", count, *options)
+                at, names = await self._call(place, words, writes=False)
+                yield names
+                cursor = int(at)
+                if not cursor:
+                    break
 
     async def info(self) -> dict[str, str]:
-        """Return what the server tells of itself."""
-        answer = await self.command("INFO")
-        if isinstance(answer, dict):  # redis-py reads this answer itself
-            return {str(name): str(value) for name, value in answer.items()}
-        lines = bytes(answer).decode(errors="replace").splitlines()
-        return dict(line.split(":", 1) for line in lines if ":" in line)
+        """Return what the server, in a cluster some server, tells of itself."""
+        return (await self.infos())[0]
+
+    async def infos(self) -> list[dict[str, str]]:
+        """Return what each server that holds data tells of itself."""
+        answers = [await self._call(place, ("INFO",), writes=False) for place in await self._places()]
+        texts = [bytes(answer).decode(errors="replace").splitlines() for answer in answers]
+        return [dict(line.split(":", 1) for line in lines if ":" in line) for lines in texts]
+
+    async def _places(self) -> list[Any]:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._route.places()
+        except Exception as error:  # as in `_call`
+            raise failure(error, self.where) from error
+
+    def groups(self, keys: Sequence[str]) -> list[list[str]]:
+        """Return the keys in groups, each of which one command or script may touch: one, unless in a cluster."""
+        found: dict[int, list[str]] = {}
+        for key in keys:
+            found.setdefault(self._route.slot(key), []).append(key)
+        return list(found.values())
+
+    def pubsub(self) -> "PubSub":
+        """Return a subscription of redis-py, on a connection of its own; its errors go through `failure`."""
+        return self._route.pubsub()
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self.redis.aclose()
+        await self._route.aclose()
+
+
+def _key_of(name: str, words: Sequence[Argument]) -> Argument | None:
+    """Return the key that decides about the server."""
+    if name == "XREADGROUP":
+        return words[words.index("STREAMS") + 1]
+    if name in {"EVAL", "EVALSHA"}:
+        return words[3] if int(words[2]) else None
+    if " " in str(words[0]) or name not in _KEYLESS:
+        return words[1] if len(words) > 1 else None
+    return None
+
+
+def _pairs(answer: Any) -> Any:
+    return dict(zip(answer[::2], answer[1::2], strict=True)) if isinstance(answer, list) else answer
 
 
 def open_redis(
-    url: str, *, connections: int = MAX_CONNECTIONS, answer_timeout_s: float = ANSWER_TIMEOUT_S
+    url: str,
+    *,
+    connections: int = MAX_CONNECTIONS,
+    answer_timeout_s: float = ANSWER_TIMEOUT_S,
+    wait_replicas: int = 0,
 ) -> RedisClient:
     """Return a client for `url`; it connects at the first call, and again whenever that is needed.
 
-    Takes `redis://`, `rediss://` (TLS) and `unix://` addresses. Raises ConfigError for any other, and
-    when the package is missing.
+    Raises ConfigError for an address that `redis_address` cannot read, and when the package is missing.
     """
-    where = without_password(url)
     try:
-        from redis.asyncio import ConnectionPool, Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
+        import redis as _  # noqa: F401
     except ImportError:
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
-    try:
-        pool = ConnectionPool.from_url(
-            url,
-            protocol=2,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=answer_timeout_s,
-            retry=Retry(NoBackoff(), 0),
-        )
-    except ValueError:
-        raise ConfigError(f"{where} is not the address of a Redis", hint=_ADDRESS_HINT) from None
-    return RedisClient(Redis.from_pool(pool), where, connections, answer_timeout_s)
-
-
-_ADDRESS_HINT = "it looks like redis://:password@host:6379/0, rediss://… for TLS, or unix:///path?db=0"
-
-
-def without_password(url: str) -> str:
-    """Return the address for display: without user, password and options, with the database."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return "the given address"
-    if parts.scheme not in {"redis", "rediss", "unix"}:
-        return "the given address"
-    if parts.scheme == "unix":
-        database = dict(parse_qsl(parts.query)).get("db", "")
-        return f"unix://{parts.path}{'?db=' * bool(database)}{database}"
-    shown = f"[{host}]" if ":" in host else host or "localhost"
-    return f"{parts.scheme}://{shown}:{port or 6379}{parts.path.rstrip('/')}"
-
-
-# What is in the answer, what it means, and what to do. The server's own words may quote a password or
-# a user's name, so they are not repeated.
-_RIGHTS = "give it `~tocsin* ~outbound:* &tocsin* &outbound:* +@all -@admin +info +config|get`"
-_REFUSALS = (
-    ("NOAUTH", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
-    ("unauthenticated", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
-    ("WRONGPASS", "refuses the user or the password", "correct REDIS_URL"),
-    ("invalid username-password", "refuses the user or the password", "correct REDIS_URL"),
-    ("AUTH <password> called without any password", "has no password set", "remove the password from REDIS_URL"),
-    ("without any password configured", "has no password set", "remove the password from REDIS_URL"),
-    (
-        "NOPERM",
-        "does not allow this user what is needed",
-        _RIGHTS,
-    ),
-    ("READONLY", "is a read-only replica", "name the master in REDIS_URL"),
-    ("OOM", "has reached its maxmemory and stores nothing more", "raise maxmemory, or prune what is not needed"),
-    ("MISCONF", "cannot write to its disk and stores nothing more", "free some space; its log says more"),
-    ("LOADING", "is still reading its data after a start", "nothing to do; it is tried again"),
-    ("BUSY", "is busy with another client's script", "see `redis-cli SCRIPT KILL`"),
-    ("MASTERDOWN", "has lost its master", "start the master, or name another one in REDIS_URL"),
-    ("invalid DB index", "has no such database", "correct the number at the end of REDIS_URL"),
-    ("DB index is out of range", "has no such database", "correct the number at the end of REDIS_URL"),
-    ("unknown command", f"is older than {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}", "update Redis"),
-)
-_CODES = {  # redis-py cuts the code off where it has a class for it
-    "AuthenticationError": "WRONGPASS",
-    "AuthenticationWrongNumberOfArgsError": "WRONGPASS",
-    "AuthorizationError": "NOAUTH",
-    "NoPermissionError": "NOPERM",
-    "ReadOnlyError": "READONLY",
-    "OutOfMemoryError": "OOM",
-    "BusyLoadingError": "LOADING",
-    "MasterDownError": "MASTERDOWN",
-}
-
-
-def failure(error: Exception, where: str) -> Exception:
-    """Return what to raise for `error`: StoreUnavailableError for all that Redis or the network cause."""
-    from redis.exceptions import ConnectionError as LostError
-    from redis.exceptions import RedisError, ResponseError
-    from redis.exceptions import TimeoutError as SilentError
-
-    if any(isinstance(cause, TimeoutError | SilentError) for cause in _causes(error)):
-        sentence = f"Redis at {where} does not answer in time"
-        return StoreUnavailableError(sentence, hint="it is paused, overloaded or cut off; it is tried again")
-    if not isinstance(error, RedisError | OSError):
-        return error
-    for words in (str(error), _CODES.get(type(error).__name__, "")):
-        for sign, meaning, hint in _REFUSALS:
-            if sign in words:
-                return StoreUnavailableError(f"Redis at {where} {meaning}", hint=hint)
-    if isinstance(error, ResponseError):
-        return StoreUnavailableError(f"Redis at {where} refuses a command: {error}", hint="this is a bug; report it")
-    if isinstance(error, LostError | OSError):
-        sentence = f"Redis at {where} cannot be reached: {_reason(error)}"
-        return StoreUnavailableError(sentence, hint="start it, or correct REDIS_URL")
-    return StoreUnavailableError(f"Redis at {where} gives no usable answer: {error}")
-
-
-def _reason(error: BaseException) -> str:
-    """Return the system's message, without the address that the library prepends."""
-    said = (cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror)
-    return next(said, "the connection was lost").lower()
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, what it came from, what that came from."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
+    address = read_address(url)
+    return RedisClient(open_route(address), address, connections, answer_timeout_s, wait_replicas)
 
 
 async def listens(url: str) -> bool:

@@ -7,7 +7,7 @@ queue or in the list of rejected ones. This module sends nothing.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop, StopEvent
-from tocsin.core.storage.redis_client import Argument, RedisClient, failure, load_script
+from tocsin.core.storage.redis_client import Argument, RedisClient, load_script
+from tocsin.core.storage.redis_failures import failure
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.entry import GROUP, PUBLISHED, TOPIC, BusConsumer, Enqueue, Prepare, explain
 
@@ -91,7 +92,7 @@ class Bus:
         self._streams: list[str] = []
         self._look_back_at = 0.0
         self._strays: set[str] = set()
-        self._scanned = 0
+        self._scan: AsyncGenerator[list[bytes]] | None = None
         self._problems: dict[str, str] = {}
         self._bridge = _Bridge(client, worker, pace, clock, self._stopping, self._forward, self._report)
         steps = {"streams": self._read, "publish": self._bridge.serve, "strays": self._sweep}
@@ -136,7 +137,7 @@ class Bus:
                 task.cancel()
         with suppress(TocsinError, TimeoutError):  # otherwise another process removes this consumer later
             async with asyncio.timeout(LEAVE_S):
-                await self._client.run(_FORGET, self._streams, [GROUP, 10**12, self._worker])
+                await self._remove_idle(10**12, self._worker)
 
     def _report(self, part: str, problem: str) -> None:
         """Record the state of one part; log an outage once, however many parts it affects."""
@@ -157,30 +158,39 @@ class Bus:
             await self._stopping.pause(self._clock, self._pace.block_s)
             return
         try:
-            if await self._take(">", "BLOCK", int(self._pace.block_s * 1000)) is None:
-                self._look_back_at = 0.0
+            await self._wait_for_entries()
         except BaseException:
             self._look_back_at = 0.0  # unfinished entries come first
             raise
+
+    async def _wait_for_entries(self) -> None:
+        """Queue the next entries; a reader can wait on the server for the streams of one slot only."""
+        groups = self._client.groups(self._streams)
+        block = () if len(groups) > 1 else ("BLOCK", int(self._pace.block_s * 1000))
+        taken = [await self._take(streams, ">", *block) for streams in groups]
+        if None in taken:
+            self._look_back_at = 0.0
+        elif not block and not any(taken):
+            await self._stopping.pause(self._clock, self._pace.block_s)
 
     async def _look_back(self) -> None:
         """Create missing groups, and finish abandoned entries of any consumer."""
         streams = [f"{TOPIC}{name}" for name in dict.fromkeys(self._names())]
         words: list[Argument] = [GROUP, self._worker, int(self._pace.abandoned_s * 1000), READ_COUNT]
-        refused = {_text(key): _text(why) for key, why in await self._client.run(_LOOK_BACK, streams, words)}
+        answers = [await self._client.run(_LOOK_BACK, group, words) for group in self._client.groups(streams)]
+        refused = {_text(key): _text(why) for key, why in chain.from_iterable(answers)}
         self._streams = [stream for stream in streams if stream not in refused]
         self._report("keys", "; ".join(f"the key {key} cannot be read: {why}" for key, why in refused.items()))
-        while self._streams and await self._take("0"):
-            pass
+        for group in self._client.groups(self._streams):
+            while await self._take(group, "0"):
+                pass
         self._look_back_at = self._clock.monotonic() + 0.6 * self._pace.abandoned_s
 
-    async def _take(self, start: str, *options: str | int) -> int | None:
-        """Read all streams from `start` and queue the entries; return how many, or `None` if a group is missing."""
-        names = self._streams
+    async def _take(self, names: Sequence[str], start: str, *options: str | int) -> int | None:
+        """Read streams from `start` and queue the entries; return how many, or `None` if a group is missing."""
         words = (GROUP, self._worker, "COUNT", READ_COUNT, *options, "STREAMS", *names, *[start] * len(names))
         try:
-            # With this command name redis-py returns the raw answer, which keeps repeated fields of an entry.
-            answer = await self._client.command("XREADGROUP GROUP", *words)
+            answer = await self._client.command("XREADGROUP", "GROUP", *words)
         except StoreUnavailableError as error:
             if any(sign in str(error.__cause__) for sign in _GONE):
                 return None
@@ -197,18 +207,36 @@ class Bus:
         await self._stopping.pause(self._clock, self._pace.sweep_s)
         if not self.leads or self._stopping.is_set():
             return
-        words = ("MATCH", f"{TOPIC}*", "COUNT", SCAN_COUNT, "TYPE", "stream")
-        self._scanned, found = await self._client.command("SCAN", self._scanned, *words)
-        strays, self._strays = self._strays | {_text(key) for key in found}, set()
+        strays, self._strays = self._strays | await self._next_streams(), set()
         for stream in sorted(strays.difference(self._streams)):
             while rows := await self._client.run(_STRAY, [stream], [GROUP, READ_COUNT]):
                 await self._intake.take(stream, rows)
         if self._clock.monotonic() >= self._forget_at:
-            await self._client.run(_FORGET, self._streams, [GROUP, int(self._pace.forget_s * 1000), ""])
+            await self._remove_idle(int(self._pace.forget_s * 1000), "")
             self._forget_at = self._clock.monotonic() + self._pace.forget_s / 10
+
+    async def _next_streams(self) -> set[str]:
+        """Return some streams that have the name of a topic; the next call goes on behind them."""
+        if self._scan is None:
+            self._scan = self._client.scan(f"{TOPIC}*", kind="stream", count=SCAN_COUNT)
+        try:
+            return {_text(key) for key in await anext(self._scan)}
+        except BaseException as error:
+            self._scan = None
+            if isinstance(error, StopAsyncIteration):
+                return set()
+            raise
+
+    async def _remove_idle(self, idle_ms: int, stopped: str) -> None:
+        for streams in self._client.groups(self._streams):
+            await self._client.run(_FORGET, streams, [GROUP, idle_ms, stopped])
 
     async def _forward(self, batch: Sequence[tuple[str, bytes]]) -> None:
         """Put published messages on the streams of their topics, retrying while Redis refuses."""
+        for topics in self._client.groups(list(dict.fromkeys(topic for topic, _ in batch))):
+            await self._forward_group([message for message in batch if message[0] in topics])
+
+    async def _forward_group(self, batch: Sequence[tuple[str, bytes]]) -> None:
         streams = [topic for topic, _ in batch]
         # A retry uses the same keys, so that the queue recognises entries that were written before.
         words = [word for _, raw in batch for word in (raw, f"published:{new_id()}")]
@@ -255,7 +283,7 @@ class _Bridge:
         self._forward = forward
         self._report = report
         # Unlike keys, published messages reach all databases of a server.
-        self._office = f"{BRIDGE}:{client.redis.connection_pool.connection_kwargs.get('db', 0)}"
+        self._office = f"{BRIDGE}:{client.database}"
         self._reset()
 
     def _reset(self) -> None:
@@ -272,7 +300,7 @@ class _Bridge:
 
         self._reset()
         try:
-            async with self._client.redis.pubsub() as subscription:
+            async with self._client.pubsub() as subscription:
                 await subscription.subscribe(self._office)
                 while not self._stopping.is_set():
                     await self._listen(subscription)

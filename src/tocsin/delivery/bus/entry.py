@@ -100,9 +100,20 @@ class BusConsumer:
         settled: list[bytes | str] = [GROUP]
         for id_, words in rows:
             settled += [id_, _rejection(stream, words or (), refusals[id_]) if id_ in refusals else ""]
-        await self._client.run(_SETTLE, [stream, REJECTED], settled)
+        await self._settle(stream, settled)
         for reason in refusals.values():
             _log_rejected(stream, reason)
+
+    async def _settle(self, stream: str, settled: Sequence[bytes | str]) -> None:
+        """Remove entries from their stream and keep rejected ones: in a cluster first keep, then remove."""
+        if len(self._client.groups([stream, REJECTED])) > 1:
+            for at in range(2, len(settled), 2):
+                if settled[at]:
+                    await self._client.run(_REJECT, [REJECTED], [settled[at]])
+            settled = [word if at % 2 or not at else "" for at, word in enumerate(settled)]
+            await self._client.run(_SETTLE, [stream], settled)
+            return
+        await self._client.run(_SETTLE, [stream, REJECTED], settled)
 
     async def reject(self, topic: str, raw: bytes, reason: str) -> None:
         """Record as rejected a published message that could not be written to a stream."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.storage.redis_client import OLDEST_VERSION, RedisClient
+from tocsin.core.storage.redis_client import RedisClient
+from tocsin.core.storage.redis_failures import OLDEST_VERSION
 from tocsin.delivery.store import Health
 
 
@@ -24,7 +25,7 @@ async def _advice(client: RedisClient) -> list[str]:
         answer = await client.command("CONFIG", "GET", "appendfsync")
     except StoreUnavailableError:
         return []
-    if b"always" in answer:
+    if answer.get(b"appendfsync") == b"always":
         return []
     return [
         f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
