@@ -106,7 +106,7 @@ class RedisQueue:
             status, page = self._town.ask("GET", f"/deliveries?limit=200&cursor={cursor}")
             assert status == 200, page
             items = page["items"]
-            places = self._redis.ask_many(("HGET", f"tocsin:delivery:d:{item['id']}", "seq") for item in items)
+            places = self._redis.ask_many(("HGET", f"{{tocsin:delivery}}:d:{item['id']}", "seq") for item in items)
             for item, place in zip(items, places, strict=True):
                 found[item["id"]] = _entry(*(item[name] for name in _NAMES), int(place))
             cursor = page["next_cursor"]
@@ -115,13 +115,13 @@ class RedisQueue:
 
     def open_count(self) -> int:
         """See `Queue`."""
-        return sum(int(self._redis.ask("ZCARD", f"tocsin:delivery:status:{status}")) for status in OPEN)
+        return sum(int(self._redis.ask("ZCARD", f"{{tocsin:delivery}}:status:{status}")) for status in OPEN)
 
     def in_flight(self, worker: Child) -> list[Entry]:
         """See `Queue`."""
-        ids = [raw.decode() for raw in self._redis.ask("HVALS", "tocsin:delivery:busy")]
+        ids = [raw.decode() for raw in self._redis.ask("HVALS", "{tocsin:delivery}:busy")]
         fields = ("worker", "status", "attempts", "seq", "fixed")
-        found = self._redis.ask_many(("HMGET", f"tocsin:delivery:d:{id_}", *fields) for id_ in ids)
+        found = self._redis.ask_many(("HMGET", f"{{tocsin:delivery}}:d:{id_}", *fields) for id_ in ids)
         held = []
         for id_, (name, status, attempts, seq, fixed) in zip(ids, found, strict=True):
             if name and f":{worker.pid}:" in name.decode():

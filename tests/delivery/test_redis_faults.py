@@ -21,11 +21,13 @@ from tests.delivery.store_contract import (
     put_one,
     retry,
 )
+from tests.docs.pages import ROOT
 from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_address import without_password
 from tocsin.core.storage.redis_client import RedisClient, open_redis
+from tocsin.core.storage.redis_failures import ACL_RULES
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
@@ -282,12 +284,17 @@ async def test_full_memory_refuses_more_but_what_was_accepted_goes_out(store: Re
     assert await store.prune(time.time() + 60) == 2
 
 
-async def test_a_prefix_is_all_that_a_user_must_be_allowed(connect: Connect, private_redis: RedisServer):
-    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", "~tocsin*", "+@all", "-@admin", "+info", "+config|get")
+async def test_a_user_with_the_least_rights_can_do_all_that_is_needed(connect: Connect, private_redis: RedisServer):
+    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", *ACL_RULES.split())
     store = connect(f"unix://tocsin:pw@{private_redis.socket}")
     await put(store, new())
     assert await store.finish("w1", (await claim_one(store)).id, SENT)
     assert (await store.health()).ok
+
+
+@pytest.mark.parametrize("page", ["docs/delivery.md", "deploy/README.md"])
+def test_the_rights_of_that_user_stand_in_the_documentation(page: str):
+    assert f"user tocsin on >example-password {ACL_RULES}\n" in (ROOT / page).read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +349,7 @@ async def test_a_server_that_answers_before_it_writes_is_named(connect: Connect)
 
 
 async def test_a_server_that_does_not_tell_its_settings_is_taken_as_it_is(connect: Connect, private_redis: RedisServer):
-    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", "~tocsin*", "+@all", "-@admin", "+info")
+    private_redis.ask("ACL", "SETUSER", "tocsin", "on", ">pw", *ACL_RULES.split(), "-config|get")
     assert (await connect(f"unix://tocsin:pw@{private_redis.socket}").health()).ok
 
 
@@ -363,7 +370,7 @@ async def shared(redis_server: RedisServer, request: pytest.FixtureRequest) -> A
 
 async def jump(client: RedisClient, prefix: str, seconds: int) -> None:
     """Let the server's clock have jumped by `seconds` since it was last looked at."""
-    await client.command("HINCRBY", f"{prefix}:delivery:clock", "server", -seconds * 1_000_000)
+    await client.command("HINCRBY", f"{{{prefix}:delivery}}:clock", "server", -seconds * 1_000_000)
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600, 10 * 365 * 86400])
@@ -452,8 +459,8 @@ async def test_an_emptied_queue_leaves_nothing_behind(shared: RedisClient):
     clock.advance(2)
     await store.claim_due("w1", 1, rules)
     assert await store.prune(clock.now() + 1) == 10
-    keys = await shared.command("KEYS", "room:*")
-    assert {key.decode() for key in keys} == {"room:delivery:clock", "room:delivery:seq"}
+    keys = await shared.command("KEYS", "*room:*")
+    assert {key.decode() for key in keys} == {"{room:delivery}:clock", "{room:delivery}:seq"}
 
 
 async def test_a_search_for_a_rare_word_answers_soon_and_goes_on_from_its_cursor(shared: RedisClient):

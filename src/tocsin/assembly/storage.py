@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import REDIS_URL, STORE
+from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS, STORE
 from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import Clock, SystemClock
 
@@ -152,7 +152,7 @@ def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
     def make() -> "RedisClient":
         from tocsin.core.storage.redis_client import open_redis
 
-        return open_redis(settings[REDIS_URL])
+        return open_redis(settings[REDIS_URL], wait_replicas=settings[REDIS_WAIT_REPLICAS])
 
     return Lazy(make, lambda client: client.aclose())
 

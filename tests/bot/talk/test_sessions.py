@@ -244,7 +244,7 @@ async def test_a_history_survives_a_restart_of_the_bot_and_is_shared(redis, cloc
 
 async def test_redis_ends_a_history_after_its_time_and_every_message_renews_it(redis, clock, chat):
     sessions = on(RedisSessions(redis, ttl_s=TTL_S, window=WINDOW), clock)
-    key = f"tocsin:session:{chat}"
+    key = f"{{tocsin:session:{chat}}}"
     await sessions.add(chat, "user", "Hello", "41")
     for change in (sessions.add(chat, "user", "x"), sessions.edit(chat, "41", "y")):
         await redis.command("EXPIRE", key, 5)
@@ -264,7 +264,7 @@ async def test_a_smaller_window_holds_at_once(redis, clock, chat):
     "rubbish", ["", "{", "[]", "7", "null", '{"role": "user"}', '{"role": ["x"], "content": 1}', b"\xff"]
 )
 async def test_what_is_no_entry_is_left_out(redis, clock, chat, rubbish):
-    await redis.command("RPUSH", f"tocsin:session:{chat}", rubbish)
+    await redis.command("RPUSH", f"{{tocsin:session:{chat}}}", rubbish)
     sessions = on(RedisSessions(redis, ttl_s=TTL_S, window=WINDOW), clock)
     await sessions.add(chat, "user", "Hello", "41")
     assert await sessions.edit(chat, "41", "Hello!")
@@ -349,7 +349,7 @@ async def test_redis_that_was_away_is_asked_at_most_every_few_seconds(shared, mo
     assert clients <= 1  # whoever asks
     clock.advance(0.1)
     assert await contents(shared, "1") == ["x"]
-    assert mortal.ask("EXISTS tocsin:session:1") == ":1"
+    assert mortal.ask("EXISTS {tocsin:session:1}") == ":1"
 
 
 async def test_a_call_that_redis_took_in_but_did_not_answer_is_not_done_twice(shared, mortal, other, clock):

@@ -28,7 +28,7 @@ from tocsin.messaging.outbound.idempotency import (
     StoredResponse,
     held,
 )
-from tocsin.messaging.outbound.redis_idempotency import LEASE, PREFIX, RedisKeys
+from tocsin.messaging.outbound.redis_idempotency import RedisKeys, key_names
 from tocsin.testing.fakes import FakeClock
 
 
@@ -100,21 +100,21 @@ class RedisPlace(Place):
         return await self.opened[0].command(*words)
 
     async def end_lease(self, key: str) -> None:
-        assert await self.command("DEL", f"{LEASE}{key}") == 1
+        assert await self.command("DEL", key_names(key)[1]) == 1
 
     async def end_day(self, key: str) -> None:
-        left = await self.command("TTL", f"{PREFIX}{key}")
+        left = await self.command("TTL", key_names(key)[0])
         assert isinstance(left, int)
         assert KEPT_S - 60 < left <= KEPT_S
-        await self.command("PEXPIREAT", f"{PREFIX}{key}", 1)
+        await self.command("PEXPIREAT", key_names(key)[0], 1)
 
     async def lease_s(self, key: str) -> float:
-        left = await self.command("PTTL", f"{LEASE}{key}")
+        left = await self.command("PTTL", key_names(key)[1])
         assert isinstance(left, int)
         return left / 1000
 
     async def use_up_lease(self, key: str) -> None:
-        await self.command("PEXPIRE", f"{LEASE}{key}", 1_000)
+        await self.command("PEXPIRE", key_names(key)[1], 1_000)
 
     async def go_away(self) -> None:
         self.killed = True

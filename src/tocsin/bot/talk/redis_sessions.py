@@ -6,9 +6,12 @@ from pathlib import Path
 
 from tocsin.bot.talk.sessions import MAX_CHATS, MAX_IDS, SessionEntry
 from tocsin.core.storage.redis_client import RedisClient, load_script
+from tocsin.core.storage.redis_names import FormerNames
 
 # A repeat may come after a restart, when the window has long ended.
 IDS_TTL_S = 86400
+
+_FORMER = "tocsin:session:"
 
 _LUA = Path(__file__).parent / "lua"
 _APPEND = load_script(_LUA, "append", MAX_IDS=MAX_IDS)
@@ -22,44 +25,53 @@ class RedisSessions:
         self._client = client
         self._ttl_s = ttl_s
         self._window = window
+        self._former = FormerNames(client, "sessions", f"{_FORMER}*", _renamed)
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
         """Append by one script: all entries or none."""
+        await self._former.take_over()
         limits = (id, self._window, self._ttl_s, max(self._ttl_s, IDS_TTL_S))
         keys = (_key(chat_id), f"{_key(chat_id)}:ids")
         return bool(await self._client.run(_APPEND, keys, (*limits, *(_document(entry) for entry in entries))))
 
     async def edit(self, entry: SessionEntry) -> bool:
         """Replace one entry by one script."""
+        await self._former.take_over()
         arguments = (entry.message_id, entry.role, _document(entry), self._ttl_s)
         return bool(await self._client.run(_EDIT, (_key(entry.chat_id),), arguments))
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
         """Return the window; skip what cannot be read as an entry."""
+        await self._former.take_over()
         found = await self._client.command("LRANGE", _key(chat_id), -self._window, -1)
         entries = (_entry(chat_id, raw) for raw in found)
         return tuple(entry for entry in entries if entry)
 
     async def clear(self, chat_id: str) -> None:
         """Delete the window; its IDs stay until they expire."""
+        await self._former.take_over()
         await self._client.command("DEL", _key(chat_id))
 
     async def chats(self) -> tuple[str, ...]:
         """Find the keys of windows, a few at a time."""
+        await self._former.take_over()
         found: dict[str, None] = {}
-        cursor = 0
-        while len(found) < MAX_CHATS:
-            at, keys = await self._client.command("SCAN", cursor, "MATCH", _key("*"), "COUNT", 500)
-            named = (bytes(key).decode(errors="replace") for key in keys)
-            found |= dict.fromkeys(name.removeprefix(_key("")) for name in named if not name.endswith(":ids"))
-            cursor = int(at)
-            if not cursor:
+        async for keys in self._client.scan(_key("*"), count=500):
+            found |= dict.fromkeys(bytes(key).decode(errors="replace")[len(_key("")) - 1 : -1] for key in keys)
+            if len(found) >= MAX_CHATS:
                 break
         return tuple(found)[:MAX_CHATS]
 
 
 def _key(chat_id: str) -> str:
-    return f"tocsin:session:{chat_id}"
+    return f"{{tocsin:session:{chat_id}}}"  # the hash tag, which `:ids` follows
+
+
+def _renamed(former: str) -> str:
+    chat_id, ids = former.removeprefix(_FORMER), ""
+    if chat_id.endswith(":ids"):
+        chat_id, ids = chat_id.removesuffix(":ids"), ":ids"
+    return f"{_key(chat_id)}{ids}"
 
 
 def _document(entry: SessionEntry) -> str:

@@ -154,13 +154,22 @@ def networks(value: str) -> tuple[Network, ...]:
         raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
 
 
+_REDIS_SCHEMES = (
+    *("redis://", "rediss://", "unix://", "valkey://", "valkeys://"),
+    *("redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://"),
+)
+
+
 def redis_url(value: str) -> str:
     """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
     stripped = value.strip()
     if stripped.lower() == "off":
         return ""
-    if not stripped.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("an address that begins with redis://, rediss:// (TLS) or unix://, or off")
+    if not stripped.startswith(_REDIS_SCHEMES):
+        raise ValueError(
+            "an address that begins with redis://, rediss:// (TLS), unix://, redis+sentinel://"
+            " or redis+cluster://, or off"
+        )
     return stripped
 
 
@@ -311,6 +320,12 @@ DELIVERY_KEEP_DAYS = Variable(
 )
 REDIS_URL = Variable(
     "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` to do without."
+)
+REDIS_WAIT_REPLICAS = Variable(
+    "REDIS_WAIT_REPLICAS",
+    integer(0, 10),
+    0,
+    "How many replicas must have a change before it counts; with fewer, nothing more is accepted.",
 )
 CHAT_PROVIDER = Variable(
     "CHAT_PROVIDER",

@@ -19,6 +19,7 @@ _RIGHTS = f"give it `{ACL_RULES}`"
 # a user's name, so they are not repeated.
 REFUSALS = (
     ("NOAUTH", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
+    ("Authentication required", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
     ("unauthenticated", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
     ("WRONGPASS", "refuses the user or the password", "correct REDIS_URL"),
     ("invalid username-password", "refuses the user or the password", "correct REDIS_URL"),
@@ -80,6 +81,10 @@ def failure(error: Exception, where: str) -> Exception:
 
 def _reason(error: BaseException) -> str:
     """Return the system's message, without the address that the library prepends."""
+    import ssl
+
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+        return "its certificate does not verify; name your own authority with ?ssl_ca_certs=/path in REDIS_URL"
     said = (cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror)
     return next(said, "the connection was lost").lower()
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
+from tocsin.core.storage.redis_names import FormerNames
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
@@ -72,7 +73,11 @@ class RedisStore:
     def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
         self._client = client
         self._clock = clock
-        self._prefix = plain(f"{prefix}:delivery:")
+        self._prefix = plain(f"{{{prefix}:delivery}}:")  # one slot of a cluster
+        former = f"{prefix}:delivery:"
+        self.former = FormerNames(
+            client, "delivery", f"{former}*", lambda name: f"{{{prefix}:delivery}}:{name.removeprefix(former)}"
+        )
         self._ahead: int | None = None  # of the queue's time over this process's monotonic clock, in microseconds
         self._lost_claims: list[str] = []
 
@@ -129,7 +134,7 @@ class RedisStore:
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
         lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
-        rows = await self._client.run(scripts.WHY, [self._prefix], lanes)
+        rows = await self._ask(scripts.WHY, lanes)
         holds = {
             kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
         }
@@ -153,7 +158,7 @@ class RedisStore:
         return None if wait < 0 else wait / MICRO
 
     async def get(self, id: str) -> Delivery:  # noqa: A002
-        pairs = await self._client.run(scripts.GET, [self._prefix], [plain(id)])
+        pairs = await self._ask(scripts.GET, [plain(id)])
         if not pairs:
             raise unknown_delivery(id)
         return (await self._explained([to_delivery(pairs)]))[0]
@@ -164,7 +169,7 @@ class RedisStore:
         rank = 0
         while any(len(ids) < limit for ids in found.values()):
             args: list[Argument] = [rank, MATCHING_CHUNK, *map(plain, found)]
-            count, pairs = await self._client.run(scripts.MATCHING, [self._prefix], args)
+            count, pairs = await self._ask(scripts.MATCHING, args)
             for text, id_ in zip(pairs[::2], pairs[1::2], strict=True):
                 found[text.decode()][id_.decode()] = None
             if count < MATCHING_CHUNK:
@@ -176,7 +181,7 @@ class RedisStore:
         """Return the deliveries, waiting ones with the reason."""
         waiting = [delivery for delivery in found if delivery.status in WAITING]
         lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
-        rows = await self._client.run(scripts.WHY, [self._prefix], lanes) if lanes else []
+        rows = await self._ask(scripts.WHY, lanes) if lanes else []
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
             ahead = to_delivery(first) if first else None
@@ -208,7 +213,7 @@ class RedisStore:
     ) -> list[tuple["_SearchPosition", Sequence[bytes]]]:
         oldest = "" if query.since is None else micro(query.since)
         args: list[Argument] = [_index(query), oldest, SCAN_CHUNK, seen.score, seen.member]
-        rows = await self._client.run(scripts.SCAN, [self._prefix], args)
+        rows = await self._ask(scripts.SCAN, args)
         return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:  # noqa: A002
@@ -223,7 +228,7 @@ class RedisStore:
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         statuses = list(DeliveryStatus)
-        answer = await self._client.run(scripts.COUNT, [self._prefix], statuses)
+        answer = await self._ask(scripts.COUNT, statuses)
         return dict(zip(statuses, answer, strict=True))
 
     async def figures(self, since: float) -> dict[str, ChannelFigures]:
@@ -260,11 +265,15 @@ class RedisStore:
         """Run a script whose first answer is the time; return the other answers."""
         wall = micro(self._clock.now() if now is None else now)
         hint: Argument = "" if self._ahead is None else self._monotonic() + self._ahead
-        at, *answers = await self._client.run(script, [self._prefix], [hint, wall, *args])
+        at, *answers = await self._ask(script, [hint, wall, *args])
         # Measured after the answer, the offset is never too large, so the largest is the most accurate.
         ahead = int(at) - self._monotonic()
         self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
         return answers
+
+    async def _ask(self, script: Script, args: Sequence[Argument]) -> Any:
+        await self.former.take_over()
+        return await self._client.run(script, [self._prefix], args)
 
     def _monotonic(self) -> int:
         return micro(self._clock.monotonic())

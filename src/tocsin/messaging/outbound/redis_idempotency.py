@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from tocsin.core.storage.redis_client import RedisClient, load_script
+from tocsin.core.storage.redis_names import FormerNames
 from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, StillRunningError, StoredResponse
 
-PREFIX = "tocsin:idempotency:"
-LEASE = "tocsin:idempotency-lease:"  # not a suffix of the other name, because a caller's key may end in anything
+# Both keys of a request have one hash tag, the whole first name; neither can be the other of another request.
+_FORMER = "tocsin:idempotency:"
+_FORMER_LEASE = "tocsin:idempotency-lease:"
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = load_script(_LUA, "begin")
@@ -18,9 +20,11 @@ class RedisKeys:
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
+        self._former = FormerNames(client, "idempotency", "tocsin:idempotency*", _renamed)
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
-        answer = await self._client.run(_BEGIN, _names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
+        await self._former.take_over()
+        answer = await self._client.run(_BEGIN, key_names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
             raise KeyReusedError(f"the key {key} was used before with another body", hint="use a new key")
@@ -31,14 +35,21 @@ class RedisKeys:
         return StoredResponse() if state == "abandoned" else None
 
     async def renew(self, key: str) -> None:
-        await self._client.command("PEXPIRE", f"{LEASE}{key}", int(LEASE_S * 1000))
+        await self._client.command("PEXPIRE", key_names(key)[1], int(LEASE_S * 1000))
 
     async def finish(self, key: str, status: int, body: str) -> None:
-        await self._client.run(_FINISH, _names(key), [status, body])
+        await self._client.run(_FINISH, key_names(key), [status, body])
 
     async def forget(self, key: str) -> None:
-        await self._client.command("DEL", *_names(key))
+        await self._client.command("DEL", *key_names(key))
 
 
-def _names(key: str) -> list[str]:
-    return [f"{PREFIX}{key}", f"{LEASE}{key}"]
+def key_names(key: str) -> list[str]:
+    """Return the names of the record and of the lease of a request."""
+    name = f"{{tocsin:idempotency:{key}}}"
+    return [name, f"{name}:lease"]
+
+
+def _renamed(former: str) -> str:
+    record, lease = former.removeprefix(_FORMER), former.removeprefix(_FORMER_LEASE)
+    return key_names(lease)[1] if lease != former else key_names(record)[0]

@@ -1,6 +1,6 @@
 -- The functions shared by all scripts; each script is one atomic step.
 --
--- Keys, all below the prefix `KEYS[1]`, here `P`:
+-- Keys, all below the prefix `KEYS[1]`, here `P`, whose hash tag keeps them in one slot of a cluster:
 --
 --     d:<id>                   hash: one delivery
 --     lane:<channel>:<target>  sorted set of waiting ids by acceptance; scheduled ones are not in it yet

@@ -1,0 +1,58 @@
+"""Take over what a version of before kept under other names: names without a hash tag, which no cluster could have."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from tocsin.core.storage.redis_client import RedisClient, load_script
+
+log = logging.getLogger(__name__)
+
+# A hash with a field for every pattern of which all keys were taken over.
+DONE = "tocsin:names"
+
+_LUA = Path(__file__).parent / "lua"
+_TAKE_OVER = load_script(_LUA, "take_over")
+BATCH = 500
+
+
+class FormerNames:
+    """The former names of one store; taken over once, at its first use, by whichever process comes first."""
+
+    def __init__(self, client: RedisClient, store: str, pattern: str, renamed: Callable[[str], str]) -> None:
+        """`renamed` returns the present name of a key that matches `pattern`."""
+        self._client = client
+        self._store = store
+        self._pattern = pattern
+        self._renamed = renamed
+        self._done = client.clustered
+
+    async def take_over(self) -> None:
+        """Rename all that is found; safe to repeat, and to interrupt at any point."""
+        if self._done:
+            return
+        if not await self._client.command("HGET", DONE, self._pattern):
+            count = await self._rename_all()
+            await self._client.command("HSET", DONE, self._pattern, b"1")
+            if count:
+                log.info("names of before were taken over", extra={"store": self._store, "count": count})
+        self._done = True
+
+    async def left(self) -> int:
+        """Return how many keys have former names: a process of an older version still writes them."""
+        if self._client.clustered:
+            return 0
+        return sum([len(names) async for names in self._client.scan(self._pattern)])
+
+    async def _rename_all(self) -> int:
+        count = 0
+        async for names in self._client.scan(self._pattern):
+            found = [name.decode(errors="surrogateescape") for name in names]
+            for at in range(0, len(found), BATCH):
+                await self._rename(found[at : at + BATCH])
+            count += len(found)
+        return count
+
+    async def _rename(self, names: list[str]) -> None:
+        keys = [word for name in names for word in (name, self._renamed(name))]
+        await self._client.run(_TAKE_OVER, [key.encode(errors="surrogateescape") for key in keys], [])
