@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from tools.operations import DescribedOperation, dashboard_api, described_operations
 from tools.ui_types import types_file
+from tools.ui_workflow_keys import workflow_keys_file
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
@@ -30,6 +31,8 @@ from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.features.contract import Feature
 from tocsin.features.registry import find_features
+from tocsin.features.workflows.language.names import RUN, STEP
+from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.rest.problems import PROBLEMS
 
 T = TypeVar("T")
@@ -105,6 +108,9 @@ def generated() -> dict[Path, str]:
         reference / "problems.md": problems_page(),
         reference / "operations.md": operations_page(described_operations(api)),
         SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),
+        SOURCE / "web" / "ui" / "strings" / "workflow_keys.js": workflow_keys_file(
+            published_schema(), RUN, [name for name in STEP if name != "outputs"]
+        ),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),

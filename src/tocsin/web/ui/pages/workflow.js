@@ -8,6 +8,7 @@ import { definePage } from "../lib/page.js";
 import { link, setQuery } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { Icon } from "../parts/icon.js";
+import { Later } from "../parts/later.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
@@ -16,7 +17,6 @@ import { Tabs } from "../parts/tabs.js";
 import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
 import { Graph } from "../pages/workflow_graph.js";
-import { Editor } from "../pages/workflow_edit.js";
 import { runWorkflow } from "../pages/workflow_run.js";
 import { WORKFLOW, WORKFLOWS } from "../strings/workflows.js";
 
@@ -50,6 +50,8 @@ function changedBy(data, { type, data: record }) {
   return { ...data, runs: withRecord(data.runs, record, "id") };
 }
 
+const editor = async () => (await import("../pages/workflow_edit.js")).Editor;
+
 /** @param {import("../lib/page.js").PageProps<Data>} props */
 function WorkflowPage({ data, change, reload }) {
   const { workflow } = data;
@@ -60,11 +62,11 @@ function WorkflowPage({ data, change, reload }) {
   const actions = html`<${ActionButton} kind="primary" icon="play" run=${() => runWorkflow(workflow.name, false)} disabled=${!workflow.valid}>${WORKFLOW.run}<//>
     <${ActionButton} run=${() => runWorkflow(workflow.name, true)} disabled=${!workflow.valid}>${WORKFLOW.dryRun}<//>
     <${ActionButton} icon="check" run=${() => validate(workflow.name)}>${WORKFLOW.validate}<//>`;
+  const saved = (/** @type {Workflow} */ next, /** @type {string} */ version) => change((now) => ({ ...now, workflow: next, version }));
   return html`<${PageHead} title=${workflow.name} note=${note} back=${{ href: "#/workflows", label: WORKFLOWS.title }} actions=${actions} />
     <${Tabs} label=${workflow.name} tabs=${[
       { name: "graph", label: WORKFLOW.graph, view: () => html`<${Drawn} data=${data} />` },
-      { name: "yaml", label: WORKFLOW.yaml, count: wrong || null, view: () => html`<${Editor} key=${workflow.name} workflow=${workflow} version=${data.version} reload=${reload}
-        saved=${(/** @type {Workflow} */ next, /** @type {string} */ version) => change((now) => ({ ...now, workflow: next, version }))} />` },
+      { name: "yaml", label: WORKFLOW.yaml, count: wrong || null, view: () => html`<${Later} key=${workflow.name} load=${editor} props=${{ workflow, version: data.version, reload, saved }} />` },
       { name: "runs", label: WORKFLOW.runs, view: () => html`<${RunList} data=${data} change=${change} />` },
     ]} />`;
 }

@@ -8,6 +8,7 @@ import { CodeEditor } from "../parts/code.js";
 import { Failure } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { toast } from "../parts/toast.js";
+import { completionsAt } from "../pages/workflow_complete.js";
 import { Graph } from "../pages/workflow_graph.js";
 import { WORKFLOW } from "../strings/workflows.js";
 
@@ -27,6 +28,8 @@ export function Editor({ workflow, version, saved, reload }) {
   const [base, setBase] = useState(kept?.version ?? version);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const changed = text !== stored;
+  const names = useNames();
+  const complete = (/** @type {string} */ typed, /** @type {number} */ at) => completionsAt(typed, at, names);
   const found = useValidation(workflow, text, changed);
   useEffect(() => void (changed ? keepDraft(draft, { text, version: base }) : dropDraft(draft)), [text, stored]);
   useEffect(() => void (!changed && setBase(version)), [version, changed]);
@@ -56,11 +59,25 @@ export function Editor({ workflow, version, saved, reload }) {
     <div class="row" role="status"><${Status} state=${found.valid ? "valid" : "invalid"} label=${found.valid ? WORKFLOW.valid : WORKFLOW.invalid(found.errors.length)} />
       ${changed && html`<span class="muted">${kept ? WORKFLOW.kept : WORKFLOW.notSaved}</span>`}</div>
     ${stale ? html`<p class="notice notice--bad" role="alert"><span>${WORKFLOW.newer}</span><${ActionButton} small run=${start}>${WORKFLOW.load}<//></p>` : error && html`<${Failure} error=${error} compact />`}
-    <${CodeEditor} value=${text} onInput=${setText} label=${WORKFLOW.editor} markers=${markersOf(found)} />
+    <${CodeEditor} value=${text} onInput=${setText} label=${WORKFLOW.editor} markers=${markersOf(found)} complete=${complete} />
+    <p class="muted workflow__hint">${WORKFLOW.editorHint}</p>
     <div class="row"><${ActionButton} kind="primary" run=${save} disabled=${!changed}>${WORKFLOW.save}<//>
       ${changed && html`<${ActionButton} run=${start}>${WORKFLOW.revert}<//>`}</div>
     ${changed && (found.graph?.nodes.length ?? 0) > 0 && html`<${Graph} drawing=${found.graph} label=${WORKFLOW.graph} />`}
   </div>`;
+}
+
+/** The names that a workflow may use; what cannot be read is not offered. @returns {import("../pages/workflow_complete.js").Names} */
+function useNames() {
+  const [names, setNames] = useState(/** @type {import("../pages/workflow_complete.js").Names} */ ({ profiles: [], skills: [], hosts: [], groups: [], workflows: [] }));
+  useEffect(() => {
+    const stop = new AbortController();
+    const read = (/** @type {string} */ path) => api.get(path, {}, { signal: stop.signal }).then(({ items }) => items.map((/** @type {{name: string}} */ one) => one.name), () => []);
+    void Promise.all(["msg/profiles", "skills", "ssh/hosts", "ssh/groups", "workflows"].map((area) => read(`/api/${area}`)))
+      .then(([profiles, skills, hosts, groups, workflows]) => stop.signal.aborted || setNames({ profiles, skills, hosts, groups, workflows }));
+    return () => stop.abort();
+  }, []);
+  return names;
 }
 
 /** What the server's validator says about the text, shortly after each change. @param {Workflow} workflow @param {string} text @param {boolean} changed @returns {Validation} */

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { CopyButton } from "../parts/copy.js";
 import { Shape } from "../parts/status.js";
+import { useSuggestions } from "../parts/suggestions.js";
 import { CODE } from "../strings/states.js";
 
 /** @typedef {{line: number, tone: "bad" | "warn" | "info", text: string}} Marker  What is to say about a line. */
@@ -48,17 +49,20 @@ export function DiffView({ patch, label = CODE.label }) {
 
 /**
  * A field for code: line numbers, marks, Tab moves on (it is a form), and two spaces come with Ctrl-].
- * @param {{value: string, onInput: (text: string) => void, label: string, markers?: Marker[], rows?: number, id?: string}} props
+ * @param {{value: string, onInput: (text: string) => void, label: string, markers?: Marker[], rows?: number, id?: string,
+ *   complete?: import("../parts/suggestions.js").Complete}} props  `complete` says what may stand at the cursor.
  */
-export function CodeEditor({ value, onInput, label, markers = [], rows = 24, id }) {
+export function CodeEditor({ value, onInput, label, markers = [], rows = 24, id, complete }) {
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const gutter = useRef(/** @type {HTMLElement | null} */ (null));
   const count = value.split("\n").length;
+  const suggestions = useSuggestions(field, complete, onInput);
   const follow = () => gutter.current && field.current && (gutter.current.scrollTop = field.current.scrollTop);
   useEffect(() => void follow());
   /** @param {KeyboardEvent & {currentTarget: HTMLTextAreaElement}} event */
   const onKey = (event) => {
     const area = event.currentTarget;
+    if (suggestions.onKey(event)) return;
     const indent = event.key === "Enter" && /(?:^|\n)([ ]*)[^\n]*$/.exec(area.value.slice(0, area.selectionStart))?.[1];
     const added = indent ? `\n${indent}` : event.key === "]" && (event.ctrlKey || event.metaKey) ? "  " : "";
     if (!added) return;
@@ -66,14 +70,23 @@ export function CodeEditor({ value, onInput, label, markers = [], rows = 24, id 
     area.setRangeText(added, area.selectionStart, area.selectionEnd, "end");
     onInput(area.value);
   };
+  const typed = (/** @type {InputEvent & {currentTarget: HTMLTextAreaElement}} */ event) => {
+    onInput(event.currentTarget.value);
+    if (/^(insertText|deleteContentBackward)$/.test(event.inputType)) suggestions.look();
+    else suggestions.close();
+  };
+  const scrolled = () => {
+    follow();
+    suggestions.close();
+  };
   return html`<div class="editor"><div class="editor__field">
       <div class="editor__gutter" ref=${gutter} aria-hidden="true">${Array.from({ length: count }, (_, index) => {
         const marker = markers.find((one) => one.line === index + 1);
         return html`<span class=${marker ? `editor__mark editor__mark--${marker.tone}` : ""} title=${marker?.text}>${index + 1}</span>`;
       })}</div>
       <textarea ref=${field} id=${id} class="editor__text" rows=${rows} aria-label=${label} spellcheck=${false} autocapitalize="none" autocomplete="off" wrap="off" value=${value}
-        aria-invalid=${markers.some((marker) => marker.tone === "bad") ? "true" : undefined} onScroll=${follow} onKeyDown=${onKey}
-        onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)}></textarea></div>
+        aria-invalid=${markers.some((marker) => marker.tone === "bad") ? "true" : undefined} onScroll=${scrolled} onKeyDown=${onKey} onBlur=${suggestions.close} onClick=${suggestions.close} ...${suggestions.attributes}
+        onInput=${typed}></textarea>${suggestions.list}</div>
     ${markers.length > 0 && html`<ul class="editor__notes">${markers.map((marker) => html`<li><button type="button" class="editor__note" onClick=${() => goTo(field.current, marker.line)}>
       <${Shape} tone=${marker.tone} /><span class="numbers">${CODE.line} ${marker.line}</span><span dir="auto">${marker.text}</span></button></li>`)}</ul>`}
   </div>`;

@@ -139,4 +139,8 @@ export const LOG = {
   count: (count) => (count === 1 ? "1 line" : `${count.toLocaleString("en")} lines`),
 };
 
-export const CODE = { label: "Text", line: "Line", copied: "Copied", added: "added", removed: "removed", noChange: "No change." };
+export const CODE = {
+  suggestionsLabel: "What may stand here",
+  /** @param {number} count */
+  suggestions: (count) => (count === 1 ? "1 suggestion, Enter takes it" : `${count} suggestions: arrows choose, Enter takes one`),
+  label: "Text", line: "Line", copied: "Copied", added: "added", removed: "removed", noChange: "No change." };

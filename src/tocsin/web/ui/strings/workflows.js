@@ -86,4 +86,9 @@ export const WORKFLOW = {
   editor: "Text of the workflow",
   /** @param {string} word */
   suggestion: (word) => `Did you mean ${word}?`,
+  editorHint: "Ctrl-Space shows what may stand at the cursor.",
+  named: {
+    depends_on: "A step", notify_profile: "A profile", profile: "A profile", hosts: "A host", groups: "A group of hosts",
+    params: "A parameter", outputs: "What the step hands on", step: "How the step ended", env: "A variable", run: "Of this run",
+  },
 };
