@@ -1,6 +1,6 @@
 // Loads the page that the address names, shows it, and keeps what it shows fresh.
 import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
-import { ApiProblem } from "../lib/api.js";
+import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
 import { listen, stale } from "../lib/stream.js";
@@ -14,14 +14,18 @@ import { SHELL } from "../strings/shell.js";
 const GATHER_MS = 250;
 /** @type {Record<string, AnyPage>} */
 const modules = {};
+let missed = 0;
 
 /** @param {string} file @returns {Promise<AnyPage>} */
 async function moduleOf(file) {
   if (modules[file]) return modules[file];
   try {
-    modules[file] = (await import(`../pages/${file}.js`)).page;
+    // A browser may remember that a file did not come: it is asked for by another address then.
+    modules[file] = (await import(`../pages/${file}.js${missed ? `?${missed}` : ""}`)).page;
   } catch (error) {
-    // An updated server has other files; also a server that is away cannot send one.
+    missed += 1;
+    // An updated server has other files. One that is away cannot send any, and this call says so.
+    await call("GET", "/api/status");
     throw new ApiProblem({ code: "page-missing", title: SHELL.pageMissing, detail: SHELL.pageMissingText(String(error)) });
   }
   return modules[file];
