@@ -70,7 +70,7 @@ def test_a_column_of_users_is_read_and_told(cli: Cli):
 
 
 def test_every_mistake_of_a_job_is_told_at_once(cli: Cli):
-    done = cli("cron", "add", "bad name", "61 * * * *", "df", "--timeout", "99999", "--output-on", "never")
+    done = cli("cron", "add", "bad\nname", "61 * * * *", "df", "--timeout", "99999", "--output-on", "never")
     assert done.code == 2
     for said in ("not a name", "minute 61 is outside 0-59", "from 0 to 86400", "expected one or several of"):
         assert said in done.err

@@ -65,7 +65,7 @@ async def test_a_retry_keeps_to_the_policy_of_its_job(crontab: Crontab):
     with pytest.raises(NotRetriedError, match="is running"):
         await control(crontab).retry(running.run.id, Caller("cli"))
     gate.open()
-    await running.wait()
+    await running.task
     with pytest.raises(NotRetriedError, match="no step a"):
         await control(crontab).retry(failed.id, Caller("cli"), "a")
 

@@ -165,8 +165,7 @@ async def test_a_run_is_awaited_recorded_and_in_the_logs(client: DashboardClient
     assert (answer.status, answer.headers["location"]) == (200, f"/api/runs/{run['id']}")
     assert (run["kind"], run["subject_id"], run["trigger"], run["actor"]) == ("cron", job["id"], "manual", "admin")
     assert (run["status"], run["exit_code"], run["params"]) == ("succeeded", 0, {"a": "1", "b": "2"})
-    await eventually(lambda: crontab.bench.audit("cron.execute"))
-    [entry] = crontab.bench.audit("cron.execute")
+    [entry] = crontab.bench.audit("cron.execute")  # written before the answer
     assert (entry.source, entry.metadata["actor"], entry.metadata["run"]) == ("dashboard", "admin", run["id"])
     after = (await client.get(path)).json()
     assert (after["last_run"]["id"], after["next_run_at"], after["success_rate_30d"]) == (run["id"], None, 1.0)
@@ -293,3 +292,12 @@ async def test_definitions_take_the_scope_admin_and_runs_the_scope_run(client: D
     assert (await client.post("/api/cron/jobs", JOB)).status == 403
     assert (await client.call("PATCH", f"/api/cron/jobs/{job['id']}", {})).status == 403
     assert (await client.post(f"/api/cron/jobs/{job['id']}/enable")).status == 200
+
+
+async def test_a_name_is_any_line_of_up_to_100_characters(client: DashboardClient, crontab: Crontab):
+    job = await made(client, name="Nightly backup (web/db), größte")
+    assert job["name"] == "Nightly backup (web/db), größte"
+    assert (await made(client, name="x" * 100))["state"] == "scheduled"
+    for name in ("x" * 101, "", "  ", " x", "x ", "-x", "a\nb", "a\u202eb"):
+        refused = await client.post("/api/cron/jobs", {"name": name, "schedule": "@daily", "command": "true"})
+        assert [error["pointer"] for error in refused.json()["errors"]] == ["#/name"], name

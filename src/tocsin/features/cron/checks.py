@@ -1,5 +1,6 @@
 """What `tocsin doctor` looks at of cron jobs."""
 
+import shlex
 from collections.abc import AsyncIterator
 
 from tocsin.core.errors import TocsinError
@@ -24,14 +25,14 @@ async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
 
 
 def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
-    findings = []
+    findings, name = [], shlex.quote(job.name)
     if job.problem:
         findings.append(Finding("error", "cron", f"{job.name}: {job.problem}", f"correct {job.file}"))
     elif job.state(jobs.now(), is_running=False) is JobState.INVALID:
-        findings.append(Finding("error", "cron", f"{job.name} is never run", f"tocsin cron show {job.name}"))
+        findings.append(Finding("error", "cron", f"{job.name} is never run", f"tocsin cron show {name}"))
     if job.state(jobs.now(), is_running=False) is JobState.AUTO_DISABLED:
         said = f"{job.name} is disabled: {job.paused_reason}"
-        findings.append(Finding("warning", "cron", said, f"tocsin cron enable {job.name}"))
+        findings.append(Finding("warning", "cron", said, f"tocsin cron enable {name}"))
     if job.definition and job.definition.output:
         try:
             jobs.check_output(job.definition.output)

@@ -27,7 +27,8 @@ from tocsin.scheduling.overlap import Overlap, OverlapRules
 from tocsin.scheduling.schedule import Schedule, read_schedule, stable_offset
 
 KIND = RunKind.CRON
-NAME_RULE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+# One line that people can read, and that no command line takes for an option.
+NAME_RULE = r"(?![\s-])[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,100}(?<!\s)"
 _EXIT_CODES = ListType(IntegerType(0, 255))
 
 
@@ -309,7 +310,7 @@ JOB = RecordType(
     (
         Field(
             "name",
-            TextType(pattern=NAME_RULE, rule="not a name: use letters, digits, '.', '_' or '-', at most 100"),
+            TextType(pattern=NAME_RULE, rule="not a name: write 1 to 100 characters on one line, the first no dash"),
             doc="Unique",
         ),
         Field("description", TextType(blank=True, max_chars=500), default="", doc="What it is for"),
@@ -359,7 +360,7 @@ def read_definition(value: V, zone: str, usual_name: str = "") -> JobDefinition:
     given, values = read.given, dict(read.values)
     if not values.get("name"):
         values["name"] = usual_name
-        if not usual_name:
+        if not usual_name and given["name"].absent:
             given["name"].refuse_missing()
     values["timezone"] = values.get("timezone") or zone
     usual_catchup = CatchUp.NONE if values.get("type") == JobType.PROMPT else CatchUp.LATEST

@@ -60,8 +60,8 @@ def start_job_of(jobs: CronJobs) -> Any:
     ) -> ActiveRun:
         who = Actor(source, actor)
         if retry:
-            return await jobs.begin_again(retry, who)
-        return await jobs.begin(subject, who, params, trigger=cause, parent_run_id=parent_run_id)
+            return (await jobs.begin_again(retry, who)).running
+        return (await jobs.begin(subject, who, params, trigger=cause, parent_run_id=parent_run_id)).running
 
     return start_job
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import shlex
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.delivery.document import timestamp
@@ -21,6 +22,7 @@ from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import RunGlimpse
+from tocsin.runs.rows import UnknownRunError
 from tocsin.scheduling.overlap import Running, admit
 
 log = logging.getLogger(__name__)
@@ -31,13 +33,26 @@ _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 _SOURCES = {RunTrigger.MANUAL: "cli", RunTrigger.API: "dashboard", RunTrigger.BOT: "bot"}
 
 
+@dataclass(frozen=True, slots=True)
+class BegunJob:
+    """A run that goes on beside its caller; `task` returns it once its output is queued and its end is noted."""
+
+    running: ActiveRun
+    task: asyncio.Task[Run]
+
+    @property
+    def run(self) -> Run:
+        """The run as it was when it was started."""
+        return self.running.run
+
+
 class JobRunner:
     """Carries out runs in this process."""
 
     def __init__(self, context: FeatureContext, store: JobStore) -> None:
         self._context = context
         self._store = store
-        self._begun: dict[asyncio.Task[None], ActiveRun] = {}  # each task settles its run
+        self._begun: dict[asyncio.Task[Run], ActiveRun] = {}  # each task settles its run
         self._parts = ExecutionParts(context.can, context.environment, context.data_dir, context.redact)
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
@@ -63,7 +78,7 @@ class JobRunner:
         await self._settle_now(ended)
         return await self._context.runs().get(run.id)
 
-    async def begin(self, run: Run, source: str) -> ActiveRun:
+    async def begin(self, run: Run, source: str) -> BegunJob:
         """Start the work of a run that this process has taken; what follows from its end is done beside the caller.
 
         `source` is through which door it was asked for, as the audit log has it.
@@ -72,7 +87,7 @@ class JobRunner:
         task = asyncio.create_task(self._settle_at_end(running, source))
         self._begun[task] = running
         task.add_done_callback(self._begun.pop)
-        return running
+        return BegunJob(running, task)
 
     async def aclose(self) -> None:
         """End the runs that were begun here, and do what follows from their ends."""
@@ -87,8 +102,17 @@ class JobRunner:
             run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
         )
 
-    async def _settle_at_end(self, running: ActiveRun, source: str) -> None:
-        await self._settle_now(await running.wait(), source)
+    async def _settle_at_end(self, running: ActiveRun, source: str) -> Run:
+        ended = await running.wait()
+        await self._settle_now(ended, source)
+        return await self._latest(ended)
+
+    async def _latest(self, ended: Run) -> Run:
+        """Return a run with what became of its output; as it ended where it was removed meanwhile."""
+        try:
+            return await self._context.runs().get(ended.id)
+        except (StoreUnavailableError, UnknownRunError):
+            return ended
 
     async def _settle_now(self, ended: Run, source: str = "") -> None:
         try:
@@ -232,14 +256,16 @@ def refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
     admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, run.queued_at)
     if not admission.start:
         said = admission.reason or f"run {rows[0].id} is still running"
-        raise JobRunningError(f"{run.subject_name}: {said}", hint="wait for its end, or use --force")
+        told = f"the job {run.subject_name} is not started: {said}"
+        raise JobRunningError(told, hint="wait for its end, or force it")
 
 
 def order_again(run: Run, actor: str | None) -> RunSpec:
     """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
     if run.snapshot is None:
         raise NotRetriedError(
-            "the definition of this run is not kept", hint=f"run the job: tocsin cron run {run.subject_name}"
+            "the definition of this run is not kept",
+            hint=f"run the job: tocsin cron run {shlex.quote(run.subject_name)}",
         )
     return RunSpec(
         KIND,

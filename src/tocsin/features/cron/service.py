@@ -26,11 +26,10 @@ from tocsin.features.cron.model import (
     restored,
     wrong_field,
 )
-from tocsin.features.cron.running import JobRunner, order_again, refuse_overlap
+from tocsin.features.cron.running import BegunJob, JobRunner, order_again, refuse_overlap
 from tocsin.features.cron.scheduler import Scheduler, order_of
 from tocsin.features.cron.store import JobStore, Trouble
 from tocsin.runs import queue
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import Line, Run, RunOutput, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import RunGlimpse
@@ -267,7 +266,7 @@ class CronJobs:
         trigger: RunTrigger = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         force: bool = False,
-    ) -> ActiveRun:
+    ) -> BegunJob:
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
         order = order_of(await self.get(name_or_id), trigger, actor.name)
         order = replace(order, params={**order.params, **(params or {})}, parent_run_id=parent_run_id)
@@ -286,7 +285,7 @@ class CronJobs:
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
 
-    async def begin_again(self, retry: Retry, actor: Actor) -> ActiveRun:
+    async def begin_again(self, retry: Retry, actor: Actor) -> BegunJob:
         """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
 
         Raises JobConflictError like `start`, and NotRetriedError.

@@ -117,7 +117,7 @@ async def status_of(ssh: Ssh) -> list[str]:
     worse = [
         f"{p.host} {p.status}" for p in await ssh.last_probes() if p.status in {HostHealth.DOWN, HostHealth.DEGRADED}
     ]
-    return [f"SSH: {len(hosts)} hosts{', ' if worse else ''}{', '.join(worse)}"]
+    return [f"SSH: {number_of(len(hosts), 'host')}{', ' if worse else ''}{', '.join(worse)}"]
 
 
 async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
