@@ -400,7 +400,7 @@ async def test_a_broken_skill_is_refused_with_file_line_and_reason(workshop: Wor
 
 async def test_instructions_for_the_assistant_are_not_run(workshop: Workshop):
     workshop.put("notes/SKILL.md", "---\nname: notes\ndescription: d\n---\n")
-    with pytest.raises(UnknownSkillError, match="notes is a skill for the assistant"):
+    with pytest.raises(UnknownSkillError, match="the skill notes is for the assistant"):
         await workshop.skills.run("notes", call())
 
 
@@ -467,7 +467,7 @@ async def test_a_fork_bomb_is_ended_in_the_sandbox(workshop: Workshop):
 async def test_memory_beyond_the_limit_ends_a_sandboxed_skill(workshop: Workshop):
     workshop.limits = ResourceLimits(memory_bytes=50_000_000)
     run = await workshop.run(
-        "head -c 200000000 /dev/zero | tail -n 1 | cat >/dev/null; sleep 60",
+        "head -c 200000000 /dev/zero | tail -n 1 | sleep 60",
         ExecutionMode.SANDBOXED,
         timeout_s=PATIENCE_S,
     )

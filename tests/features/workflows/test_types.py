@@ -293,3 +293,17 @@ async def test_a_secret_that_is_not_there_stops_the_run_before_it_starts(opening
         with pytest.raises(Exception, match="there is no secret TOKEN"):
             await flows.run()
         assert (await flows.runs.search(RunKind.WORKFLOW)).items == ()
+
+
+async def test_the_shell_of_a_step_is_a_command_line_or_a_list_of_its_words(flows: WorkflowBench):
+    run = await flows.run(
+        """
+        steps:
+          - {name: line, command: "echo $0 $-; false; echo after", shell: "sh -f"}
+          - {name: words, command: "echo $0 $-; false; echo after", shell: [sh, -f]}
+        """
+    )
+    assert run.status is RunStatus.SUCCEEDED
+    told = [flows.printed(name) for name in ("line", "words")]
+    assert told[0][0].removeprefix("line") == told[1][0].removeprefix("words")
+    assert [lines[1:] for lines in told] == [["after"], ["after"]]

@@ -250,7 +250,7 @@ class AssistantSkills:
             return await self.locate(request.folder, request.files)
         watched = self.context.settings[SKILLS_WATCH]
         if not watched:
-            raise ConfigError(f"{name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
+            raise ConfigError(f"the skill {name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
         return place_of(watched[0], [watched[0] / file for file in request.files])
 
     def _usable(self, name: str) -> AssistantSkill:

@@ -195,7 +195,7 @@ class Browsers:
     async def _stop(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
         look = await self._looks.look(profile, process)
         if look.status is BrowserStatus.IN_USE:
-            raise BrowserInUseError(f"{profile.name}: {look.error}", hint="stop it where it was started")
+            raise BrowserInUseError(f"the profile {profile.name}: {look.error}", hint="stop it where it was started")
         if process is None or look.pid is None:
             await self._store.forget(profile.name)  # a browser that ended by itself needs nobody any more
             return False
@@ -207,7 +207,9 @@ class Browsers:
     async def _forget(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
         look = await self._looks.look(profile, process)
         if look.pid is not None:
-            raise BrowserInUseError(f"{profile.name} runs here, as process {look.pid}", hint="leave out --forget")
+            raise BrowserInUseError(
+                f"the profile {profile.name} runs here, as process {look.pid}", hint="leave out --forget"
+            )
         directory.forget_elsewhere(profile.user_data_dir or Path())
         await self._store.forget(profile.name)
         self._note_stop(profile.name, source, process.pid if process else None, forgotten=True)
@@ -266,9 +268,9 @@ def _refuse_used(look: BrowserLook) -> None:
     name = look.profile.name
     if look.status is BrowserStatus.IN_USE:
         hint = f"close that browser; if it is gone: tocsin browser stop {name} --forget"
-        raise BrowserInUseError(f"{name} is in use: {look.error}", hint=hint)
+        raise BrowserInUseError(f"the profile {name} is in use: {look.error}", hint=hint)
     if look.pid is not None:
-        raise BrowserError(f"{name}: {look.error}", hint=f"tocsin browser stop {name}")
+        raise BrowserError(f"the profile {name}: {look.error}", hint=f"tocsin browser stop {name}")
 
 
 def _last_line(log: Path) -> str:

@@ -327,7 +327,7 @@ def runnable(skill: Skill | None, name: str) -> Skill:
         mistakes = "; ".join(map(str, skill.errors))
         raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
     if skill.manifest is None:
-        raise UnknownSkillError(f"{name} is a skill for the assistant", hint=f"it has no {MANIFEST} to run")
+        raise UnknownSkillError(f"the skill {name} is for the assistant", hint=f"it has no {MANIFEST} to run")
     return skill
 
 

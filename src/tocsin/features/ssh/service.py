@@ -258,7 +258,7 @@ async def _document(
     try:
         address = await session.address(host)
     except ConfigError as error:
-        raise ConfigError(f"{host.name}: {error}", hint=error.hint) from None
+        raise ConfigError(f"the host {host.name}: {error}", hint=error.hint) from None
     changed = probe is not None and probe.document["host_key"]["status"] == KeyStatus.CHANGED
     key = probe.document["host_key"] if probe and changed else (await known_key(session, address)).as_dict()
     return {

@@ -90,7 +90,9 @@ class RunBuilder:
             return {}
         found = await self._context.can.reveal_secrets(names, reader=f"workflow {workflow.name}")
         if missing := [name for name in names if name not in found]:
-            raise InvalidRunError(f"{workflow.name} cannot run: there is no secret {missing[0]}", hint=_STORE_IT)
+            raise InvalidRunError(
+                f"the workflow {workflow.name} cannot run: there is no secret {missing[0]}", hint=_STORE_IT
+            )
         return found
 
     def values(
@@ -138,7 +140,9 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
     names = [step.name for step in workflow.all_steps()]
     for name in (*request.only, *([request.from_step] if request.from_step else [])):
         if name not in names:
-            raise InvalidRunError(f"{workflow.name} has no step {name!r}", hint=f"it has: {', '.join(names)}")
+            raise InvalidRunError(
+                f"the workflow {workflow.name} has no step {name!r}", hint=f"it has: {', '.join(names)}"
+            )
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()
     if request.retry:

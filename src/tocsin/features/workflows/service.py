@@ -213,7 +213,9 @@ class Workflows:
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
         params, problems = take_params(workflow.params, request.params)
         if problems:
-            raise InvalidRunError(f"{name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}")
+            raise InvalidRunError(
+                f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
+            )
         inside = replace(request, ancestry=(*request.ancestry, name))
 
         async def at_end(handle: RunHandle, result: RunResult, values: RunValues) -> None:

@@ -70,7 +70,7 @@ class WorkflowFile:
             more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
             said = "; ".join(problem.as_line(self.path.name) for problem in errors[:3])
             hint = f"tocsin workflows validate {self.name}"
-            raise InvalidWorkflowError(f"{self.name} is not valid: {said}{more}", errors, hint=hint)
+            raise InvalidWorkflowError(f"the workflow {self.name} is not valid: {said}{more}", errors, hint=hint)
         return self.read.workflow
 
 
@@ -124,7 +124,7 @@ class WorkflowFolder:
         self.file(path, content, 0.0, around).workflow()
         present = read_limited(path) if path.exists() else None
         if digest is not None and (present is None or sha256(present).hexdigest() != digest):
-            raise WorkflowChangedError(f"{path.name} was changed meanwhile", hint="read it again")
+            raise WorkflowChangedError(f"the file {path.name} was changed meanwhile", hint="read it again")
         make_directory(self.path)
         write_atomically(path, content)
         return self.get(name, around), present is None

@@ -143,7 +143,7 @@ def _common(kind: StepType) -> tuple[Field, ...]:
 
 _OWN: dict[StepType, tuple[Field, ...]] = {
     StepType.SHELL: (
-        Field("shell", TextType(), doc="The shell that reads the command: sh -eu"),
+        Field("shell", OneOrManyType(TextType(), allow_empty=False), doc="The shell that reads the command: sh -eu"),
         Field("stdin", TextType(blank=True), doc="Its standard input"),
         Field("success_exit_codes", ListType(IntegerType(0, 255), allow_empty=False), doc="Exit codes of success: 0"),
     ),

@@ -171,7 +171,8 @@ class StepReader:
         if node.absent:
             return
         try:
-            found["shell"] = tuple(shlex.split(draft.values["shell"]))
+            written = draft.values["shell"]
+            found["shell"] = tuple(shlex.split(written[0]) if node.as_items() is None else written)
         except ValueError as error:
             node.refuse(f"this is not a command line: {error}", BAD_VALUE)
 
