@@ -18,6 +18,7 @@ from report import Row, absolute
 
 from tocsin.assembly.program import find_installed
 from tocsin.assembly.storage import schemas
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
@@ -73,7 +74,7 @@ async def measured() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         data_dir, clock = Path(folder), SystemClock()
         database = Database(data_dir / "tocsin.db", schemas(find_installed().features))
-        runs = Runs(RunStore(database), data_dir / "runs", clock, Presence(database, clock))
+        runs = Runs(RunStore(database), data_dir / "runs", clock, Presence(SqliteBeats(database), clock))
         grown = await growth(runs, SIZE)
         head, tail = await delays(runs, data_dir, 0), await delays(runs, data_dir, 20_000)
         await runs.aclose()

@@ -21,7 +21,7 @@ from tocsin.cli.doctor.machine import (
     check_sandbox,
 )
 from tocsin.core.process.sandbox import Sandbox
-from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding
 from tocsin.terminal.packages import EXTRAS
@@ -341,7 +341,7 @@ async def keep(home: Path, age_s: float) -> None:
     """Store an event that nobody works on."""
     settings, discovery = load_settings(environ=environment(home))
     async with open_app(settings, discovery, direct_transport) as app:
-        store = InboxStore(app.database, FakeClock(time.time() - age_s))
+        store = SqliteInbox(app.database, FakeClock(time.time() - age_s))
         await store.accept([InboundMessage("botchat", MessageKind.MESSAGE, "1", ("k",), "7", "hello")], "")
 
 

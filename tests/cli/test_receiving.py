@@ -19,7 +19,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.messaging.inbound.schema import MIGRATIONS
-from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 
 SECRET = "a-secret-for-tests-000000"
 UPDATE = {
@@ -95,7 +95,7 @@ def test_what_a_process_had_accepted_that_is_dead_another_one_works_off(
 async def leave_behind(cli: Cli, owner: str) -> None:
     """Store an event and begin the work on it, as `owner` did."""
     database = Database(cli.data_dir / "tocsin.db", {"inbox": MIGRATIONS})
-    store = InboxStore(database, SystemClock())
+    store = SqliteInbox(database, SystemClock())
     [ticket] = await store.accept([InboundMessage("botchat", MessageKind.MESSAGE, "1", ("k",), "7", "hello")], owner)
     assert ticket
     await store.claim([ticket.seq], owner)

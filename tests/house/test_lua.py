@@ -19,4 +19,5 @@ def test_every_lua_file_is_loaded_by_a_module_beside_its_folder():
 def loaded_beside(file: Path) -> set[str]:
     modules = "".join(path.read_text(encoding="utf-8") for path in file.parents[1].glob("*.py"))
     calls = re.findall(r"load_script\(\s*_LUA,([^()]*)", modules)
-    return {name for call in calls for name in re.findall(r'"([a-z_]+)"', call)}
+    libraries = re.findall(r'"lua" / "([a-z_]+)"', modules)
+    return {*libraries, *(name for call in calls for name in re.findall(r'"([a-z_]+)"', call))}

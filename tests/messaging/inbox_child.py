@@ -17,6 +17,7 @@ from tocsin.channels.contract import Part, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
@@ -26,7 +27,7 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.loop_guard import LoopGuard
-from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.testing.fakes import ScriptedTransport, settings_of
@@ -56,11 +57,11 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
     registry = Registry([Loud], settings, lambda: Tools(ScriptedTransport(), clock))
     audit = AuditTrail(AuditLog(place / "audit.log"))
     database = Database(place / "tocsin.db", SCHEMAS)
-    queue, store = SqliteStore(database, clock), InboxStore(database, clock)
+    queue, store = SqliteStore(database, clock), SqliteInbox(database, clock)
     outbox = Outbox(queue, registry, audit, clock)
     brake = LoopGuard(10_000, clock.monotonic)
     work = InboxWork(store, registry, outbox, audit, clock, InboxHooks([handler]), brake)
-    inbox = Inbox(store, work, audit, clock, Presence(database, clock))
+    inbox = Inbox(store, work, audit, clock, Presence(SqliteBeats(database), clock))
     await inbox.accept([message(f"event{n}", f"chat{n % CHATS}", f"key{n}") for n in range(events)])
     dispatcher = Dispatcher(queue, registry, clock)
     async with asyncio.TaskGroup() as group:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.core.process.presence import MIGRATIONS as PRESENCE
+from tocsin.core.process.beats import MIGRATIONS as PRESENCE
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.changes import MIGRATIONS as CHANGES
 from tocsin.core.storage.database import Database
@@ -55,7 +56,7 @@ class House:
             self.store,
             self.folder / "runs",
             self.clock,
-            Presence(self.database, self.clock, identity),
+            Presence(SqliteBeats(self.database), self.clock, identity),
             redact=redact,
             poll_s=POLL_S,
         )

@@ -89,6 +89,7 @@ OWNER = """
 import asyncio, resource, sys
 from pathlib import Path
 from tests.runs.conftest import RUN_SCHEMAS, order, shell
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
@@ -98,7 +99,7 @@ from tocsin.runs.store import RunStore
 async def main():
     folder = Path(sys.argv[1])
     database = Database(folder / "tocsin.db", RUN_SCHEMAS)
-    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(database, SystemClock()))
+    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
     for size in (sys.argv[2], sys.argv[3]):
         run = await runs.execute(order(), shell(f"yes 'a line of output' | head -c {size}"))
         print(run.output.bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)

@@ -17,6 +17,7 @@ from tests.waiting import eventually as until
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.ids import new_id
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.identity import identity_of, own_identity
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
@@ -191,7 +192,7 @@ async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House,
 async def test_nothing_starts_when_the_run_cannot_be_recorded(tmp_path: Path):
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     await database.aclose()
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock(), "me"))
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(SqliteBeats(database), FakeClock(), "me"))
     with pytest.raises(StoreUnavailableError):
         await runs.execute(order(), shell(f"touch {tmp_path}/started"))
     assert not (tmp_path / "started").exists()
@@ -201,7 +202,8 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock(), DEAD), poll_s=0.001)
+    presence = Presence(SqliteBeats(database), FakeClock(), DEAD)
+    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), presence, poll_s=0.001)
 
     async def work(_: RunHandle) -> RunResult:
         await database.aclose()
@@ -211,7 +213,7 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
     assert run.status is RunStatus.SUCCEEDED
     assert [record.message for record in caplog.records] == ["recording the end of a run failed"]
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
-    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(database, FakeClock()))
+    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(SqliteBeats(database), FakeClock()))
     assert [found.status for found in await again.recover()] == [RunStatus.INTERRUPTED]
     await database.aclose()
 
@@ -360,6 +362,7 @@ from pathlib import Path
 from tests.runs.conftest import RUN_SCHEMAS, order, shell
 from tocsin.core.time.clock import SystemClock
 from tocsin.core.storage.database import Database
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import Runs
@@ -368,7 +371,7 @@ from tocsin.runs.store import RunStore
 async def main():
     folder = Path(sys.argv[1])
     database = Database(folder / "tocsin.db", RUN_SCHEMAS)
-    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(database, SystemClock()))
+    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
     await runs.execute(order(), shell(f"echo up; echo $$ > {folder}/leader; sleep 60; sleep 60"))
 
 asyncio.run(main())

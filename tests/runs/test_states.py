@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 from tests.runs.conftest import RUN_SCHEMAS
 
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.runs.approvals import Decision, NotWaitingError, WaitingStep
@@ -62,7 +63,7 @@ class RunStates(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.dead: set[str] = set()
         presence = Presence(
-            self.database, self.clock, "observer", is_dead=self.dead.__contains__, is_alive=lambda _: True
+            SqliteBeats(self.database), self.clock, "observer", is_dead=self.dead.__contains__, is_alive=lambda _: True
         )
         self.recovery = Recovery(self.store, Path(self.folder.name), self.clock, presence)
         self.seen: dict[str, Seen] = {}

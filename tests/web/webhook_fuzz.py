@@ -33,7 +33,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.loop_guard import LoopGuard
-from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.testing.fakes import FakeClock
 from tocsin.web.gateway.app import build_gateway
@@ -130,7 +130,7 @@ class Door:
     clock: FakeClock
     provider: Provider
     database: Database
-    store: InboxStore
+    store: SqliteInbox
     watch: "Watch"
     found: Found
     usual: list[tuple[object, ...]] = field(default_factory=list)  # the first 401
@@ -352,7 +352,7 @@ async def open_door(
     app = make_app(directory, {**env, **LIMITS}, provider, clock, database)
     brake = LoopGuard(app.settings[REPLY_BRAKE], clock.monotonic)
     waiting = Unhurried(clock)
-    store = InboxStore(database, clock)
+    store = SqliteInbox(database, clock)
     work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)
     inbox = Inbox(store, work, app.audit, waiting, app.presence())
     await database.read(lambda _: None)  # the file is made at its first use

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.storage import Stores, open_stores
+from tocsin.assembly.storage import Stores, open_stores, sqlite_beats
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import LateLayer, Settings, Values
-from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL
+from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL, STORE
 from tocsin.core.http.transport import Transport
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
@@ -65,7 +65,8 @@ class App:
     stores: Stores
     database: "Database"
     redis: "Lazy[RedisClient]"
-    presence: "Lazy[Presence]"
+    presence: "Lazy[Presence]"  # of those that share the inbox
+    runs_presence: "Lazy[Presence]"  # of those that share the data directory
     runs: "Lazy[Runs]"
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
@@ -183,6 +184,7 @@ def assemble(
         database=stores.database,
         redis=stores.redis,
         presence=Lazy(lambda: _presence(app), lambda presence: presence.leave()),
+        runs_presence=Lazy(lambda: _runs_presence(app), lambda presence: presence.leave()),
         runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
@@ -204,7 +206,16 @@ def audit_trail(settings: Settings) -> "AuditTrail":
 def _presence(app: App) -> "Presence":
     from tocsin.core.process.presence import Presence
 
-    return Presence(app.database, app.clock)
+    return Presence(app.stores.beats(), app.clock)
+
+
+def _runs_presence(app: App) -> "Presence":
+    """Return who is alive for the runs: where one database has inbox and runs, they share the signs of life."""
+    from tocsin.core.process.presence import Presence
+
+    if app.settings[STORE] == "sqlite":
+        return app.presence()
+    return Presence(sqlite_beats(app.database), app.clock)
 
 
 def _runs(app: App) -> "Runs":
@@ -212,7 +223,7 @@ def _runs(app: App) -> "Runs":
     from tocsin.runs.store import RunStore
 
     folder = app.settings.data_dir / RUNS_FOLDER
-    return Runs(RunStore(app.database), folder, app.clock, app.presence(), redact=app.redact)
+    return Runs(RunStore(app.database), folder, app.clock, app.runs_presence(), redact=app.redact)
 
 
 def _models(app: App) -> "ChatModels":
@@ -252,7 +263,7 @@ async def open_app(
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)
         stack.callback(app.audit.log.close)
-        for part in (app.messenger, app.models, app.presence, app.runs, app.features):
+        for part in (app.messenger, app.models, app.presence, app.runs_presence, app.runs, app.features):
             stack.push_async_callback(part.aclose)
         yield app
 

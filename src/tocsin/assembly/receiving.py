@@ -120,7 +120,8 @@ def inbox_of(
         return matches is not None and await matches(message)
 
     async def end_its_runs(owner: str) -> None:
-        await app.runs().interrupt_runs_of(owner)
+        if app.database.exists():  # else nothing was ever run here; what ran elsewhere is ended there
+            await app.runs().interrupt_runs_of(owner)
 
     brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
     metrics = app.monitoring.metrics

@@ -17,6 +17,7 @@ from tocsin.core.time.clock import Clock, SystemClock
 if TYPE_CHECKING:
     from tocsin.bot.storage.stores import BotStores
     from tocsin.core.lazy import Lazy
+    from tocsin.core.process.beats import Beats
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.core.storage.shared_limits import SharedBuckets
@@ -39,6 +40,7 @@ class Stores:
     bot: "Callable[[], BotStores]"
     limiter: "MakeLimiter"
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
+    beats: "Callable[[], Beats]"  # signs of life of those that share the inbox
     database: "Database"
     redis: "Lazy[RedisClient]"
 
@@ -79,6 +81,7 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         bot=cache(lambda: _sqlite_bot(database, clock)),
         limiter=partial(_own_limiter, clock),
         buckets=_buckets(redis, clock),
+        beats=lambda: sqlite_beats(database),
         database=database,
         redis=redis,
     )
@@ -92,10 +95,11 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
     return Stores(
         queue=RedisStore(redis(), clock),
         keys=RedisKeys(redis()),
-        inbox=cache(lambda: _sqlite_inbox(database, clock)),
         bot=cache(lambda: _redis_bot(settings, redis, clock)),
         limiter=partial(_shared_limiter, buckets, clock),
         buckets=buckets,
+        inbox=cache(lambda: _redis_inbox(redis(), clock)),
+        beats=lambda: _redis_beats(redis()),
         database=database,
         redis=redis,
     )
@@ -140,9 +144,28 @@ def _redis_bot(settings: Settings, redis: "Lazy[RedisClient]", clock: Clock) -> 
 
 
 def _sqlite_inbox(database: "Database", clock: Clock) -> "InboxStore":
-    from tocsin.messaging.inbound.store import InboxStore
+    from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 
-    return InboxStore(database, clock)
+    return SqliteInbox(database, clock)
+
+
+def _redis_inbox(client: "RedisClient", clock: Clock) -> "InboxStore":
+    from tocsin.messaging.inbound.redis.store import RedisInbox
+
+    return RedisInbox(client, clock)
+
+
+def sqlite_beats(database: "Database") -> "Beats":
+    """Return the signs of life of those that share the data directory: runs belong to it."""
+    from tocsin.core.process.beats import SqliteBeats
+
+    return SqliteBeats(database)
+
+
+def _redis_beats(client: "RedisClient") -> "Beats":
+    from tocsin.core.process.beats import RedisBeats
+
+    return RedisBeats(client)
 
 
 def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
@@ -169,7 +192,7 @@ async def is_redis_there(settings: Settings) -> bool:
 def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
-    from tocsin.core.process import presence
+    from tocsin.core.process import beats
     from tocsin.core.storage import changes
     from tocsin.delivery.sqlite import schema as sqlite_schema
     from tocsin.messaging.inbound import schema as inbox_schema
@@ -183,7 +206,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
         "delivery": sqlite_schema.MIGRATIONS,
         "idempotency": idempotency.MIGRATIONS,
         "inbox": inbox_schema.MIGRATIONS,
-        "presence": presence.MIGRATIONS,
+        "presence": beats.MIGRATIONS,
         "runs": runs_schema.MIGRATIONS,
         "scheduling": scheduling_schema.MIGRATIONS,
         "web_access": access_schema.MIGRATIONS,

@@ -51,13 +51,39 @@ class CheckMessage:
     fix: str = ""
 
 
+class UpdateLease(Protocol):
+    """The right to fetch what is stored under one cursor, among all hosts; it ends unless it is renewed."""
+
+    renew_s: float  # how often
+
+    @property
+    def token(self) -> int:
+        """What `accept` checks; it grows with every process that takes the lease over."""
+        ...
+
+    async def acquire(self) -> bool:
+        """Take or renew the lease; return False if another process has it."""
+        ...
+
+    async def release(self) -> None:
+        """Give the lease back; never raises."""
+        ...
+
+
 class UpdateSink(Protocol):
     """Stores what was received."""
 
     async def accept(
-        self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None
+        self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None, lease: int = 0
     ) -> Sequence[object]:
-        """Store new messages and the cursor in one transaction; raise when that is not possible."""
+        """Store new messages and the cursor in one transaction; raise when that is not possible.
+
+        With the token of a lease, also raise when another process has taken that over.
+        """
+        ...
+
+    def lease(self, name: str) -> UpdateLease | None:
+        """Return the lease of the cursor `name`; `None` where a lock file does, in the directory that all share."""
         ...
 
     async def cursor(self, name: str) -> int | None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.process.presence import BEAT_S, MIGRATIONS, SILENCE_S, Presence
+from tocsin.core.process.beats import MIGRATIONS, SqliteBeats
+from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
 from tocsin.testing.fakes import FakeClock
 
@@ -24,7 +25,7 @@ class Hosts:
 
     def process(self, identity: str) -> Presence:
         proofs = {"is_dead": self.dead.__contains__, "is_alive": self.alive.__contains__}
-        return Presence(self.database, self.clock, identity, **proofs)
+        return Presence(SqliteBeats(self.database), self.clock, identity, **proofs)
 
     async def beats(self) -> dict[str, int]:
         sql = "SELECT * FROM processes"
@@ -104,7 +105,7 @@ async def test_who_leaves_removes_its_signs_of_life_and_may_come_back(hosts: Hos
 
 async def test_a_sign_of_life_that_could_not_be_written_is_due_at_once(tmp_path: Path):
     database, clock = Database(tmp_path / "tocsin.db", SCHEMA), FakeClock()
-    me = Presence(database, clock, "me")
+    me = Presence(SqliteBeats(database), clock, "me")
     await database.aclose()
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):

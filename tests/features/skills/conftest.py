@@ -11,6 +11,7 @@ from tests.runs.conftest import RUN_SCHEMAS
 
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
@@ -99,7 +100,7 @@ class Workshop:
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock = FakeClock()
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(database, clock), poll_s=0.01)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(SqliteBeats(database), clock), poll_s=0.01)
     environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
     yield Workshop(tmp_path, runs, clock, environment)
     await runs.aclose()

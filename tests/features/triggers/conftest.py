@@ -13,6 +13,7 @@ from tests.runs.conftest import RUN_SCHEMAS
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
@@ -86,7 +87,7 @@ class Triggered:
 async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock = SystemClock()
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(database, clock), poll_s=0.05)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(SqliteBeats(database), clock), poll_s=0.05)
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     yield Triggered(tmp_path, runs, audit, database)
     await runs.aclose()

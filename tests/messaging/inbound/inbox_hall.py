@@ -24,7 +24,8 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError
-from tocsin.core.process import presence
+from tocsin.core.process import beats
+from tocsin.core.process.beats import Beats, SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.delivery.model import Delivery
@@ -36,6 +37,7 @@ from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingSt
 from tocsin.messaging.inbound.inbox import Inbox, OnReceived
 from tocsin.messaging.inbound.loop_guard import LoopGuard
 from tocsin.messaging.inbound.model import InboxEvent
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
@@ -44,7 +46,7 @@ from tocsin.testing.fakes import ScriptedTransport, settings_of
 SCHEMAS = {
     "delivery": sqlite_schema.MIGRATIONS,
     "inbox": inbox_schema.MIGRATIONS,
-    "presence": presence.MIGRATIONS,
+    "presence": beats.MIGRATIONS,
 }
 
 Step = Callable[[InboundMessage], Awaitable[None]]
@@ -158,6 +160,7 @@ class Hall:
     log: AuditLog
     outbox: Outbox
     store: InboxStore
+    signs: Beats
     dead: set[str] = field(default_factory=set)
     alive: set[str] = field(default_factory=set)
     buried: list[str] = field(default_factory=list)
@@ -171,7 +174,7 @@ class Hall:
         log = AuditLog(place / "audit.log")
         database = Database(place / "tocsin.db", SCHEMAS)
         outbox = Outbox(SqliteStore(database, clock), registry, AuditTrail(log), clock)
-        return cls(place, database, clock, registry, log, outbox, InboxStore(database, clock))
+        return cls(place, database, clock, registry, log, outbox, SqliteInbox(database, clock), SqliteBeats(database))
 
     @property
     def ear(self) -> Ear:
@@ -205,13 +208,11 @@ class Hall:
     def process(self, identity: str) -> Presence:
         """Return the presence of one process; `dead` and `alive` are what it can prove of others."""
         proofs = {"is_dead": self.dead.__contains__, "is_alive": self.alive.__contains__}
-        return Presence(self.database, self.clock, identity, **proofs)
+        return Presence(self.signs, self.clock, identity, **proofs)
 
     async def beats(self) -> dict[str, int]:
         """Return the signs of life of every process."""
-        return await self.database.read(
-            lambda c: {row["identity"]: row["beat"] for row in c.execute("SELECT * FROM processes")}
-        )
+        return await self.signs.all()
 
     async def ended(self, number: int = 1) -> list[InboxEvent]:
         """Wait until so many events have ended; return all, the oldest first."""

@@ -32,6 +32,19 @@ def test_one_chat_has_32_places_at_most_and_delays_no_other():
     assert seqs(lanes.pick()) == [OF_ONE_CHAT]
 
 
+def test_a_chat_on_hold_keeps_its_order_and_delays_no_other():
+    lanes = Lanes()
+    lanes.add([ticket(1), ticket(2)])
+    first, second = lanes.pick()
+    lanes.hold([second, first])
+    lanes.add([ticket(3), ticket(4, "b"), ticket(5, urgent=True)])
+    assert seqs(lanes.pick()) == [5, 4]
+    assert len(lanes) == 5
+    lanes.resume()
+    assert seqs(lanes.pick()) == [1, 2, 3]
+    assert (lanes.running, lanes.pick()) == (5, [])
+
+
 def test_each_lane_has_its_own_places():
     lanes = Lanes()
     lanes.add(ticket(n, f"chat{n}") for n in range(1000))

@@ -1,4 +1,4 @@
-"""Which processes that share a database live: one answer for everything that a process takes and may leave behind.
+"""Which processes that share a store live: one answer for everything that a process takes and may leave behind.
 
 A process that holds work (open messages, runs) leaves a sign of life every `BEAT_S`; one that holds none writes
 nothing. That another process has ended is proved where possible (`core/process/identity.py`); of one on another host
@@ -7,13 +7,12 @@ earlier one of the same process, so no two machines need to agree on the time.
 """
 
 import logging
-import sqlite3
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.process.beats import Beats
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
-from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -22,12 +21,6 @@ BEAT_S = 10.0
 SILENCE_S = 60.0
 # What is watched for silence is asked about every few seconds; after that the watch begins anew.
 _FORGET_S = 2 * SILENCE_S
-
-# A released migration is never edited; a new one is added.
-MIGRATIONS = ("CREATE TABLE processes (identity TEXT PRIMARY KEY, beat INTEGER NOT NULL) WITHOUT ROWID;",)
-
-_BEAT = "INSERT INTO processes VALUES (?, 1) ON CONFLICT (identity) DO UPDATE SET beat = beat + 1"
-_REMOVE = "DELETE FROM processes WHERE identity = ?"
 
 
 @dataclass(slots=True)
@@ -42,7 +35,7 @@ class Presence:
 
     def __init__(
         self,
-        database: Database,
+        beats: Beats,
         clock: Clock,
         identity: str = "",
         *,
@@ -53,7 +46,7 @@ class Presence:
         self.identity = identity or own_identity()
         self.is_dead = is_dead
         self._is_alive = is_alive
-        self._database = database
+        self._beats = beats
         self._clock = clock
         self._beat_at: float | None = None  # monotonic; None until the first sign of life
         self._pulses: dict[str, _Pulse] = {}
@@ -66,7 +59,7 @@ class Presence:
             return
         self._beat_at = now + BEAT_S
         try:
-            await self._write(_BEAT, self.identity)
+            await self._beats.add(self.identity)
         except StoreUnavailableError:
             self._beat_at = now
             raise
@@ -87,7 +80,7 @@ class Presence:
             return
         self._beat_at = None
         try:
-            await self._write(_REMOVE, self.identity)
+            await self._beats.remove([self.identity])
         except StoreUnavailableError as error:  # `prune` of another process does it
             log.debug("the signs of life of this process stay", extra={"reason": error.sentence()})
 
@@ -96,11 +89,11 @@ class Presence:
 
         One that is taken for ended and is not begins again with its next sign of life.
         """
-        beats, earlier = await self._beats(), self._pruned
+        beats, earlier = await self._beats.all(), self._pruned
         self._pruned = beats
         old = [identity for identity, beat in beats.items() if self._is_old(identity, earlier.get(identity) == beat)]
         if old:
-            await self._write(_REMOVE, *old)
+            await self._beats.remove(old)
         return len(old)
 
     def _is_old(self, identity: str, silent: bool) -> bool:
@@ -112,21 +105,9 @@ class Presence:
         """Return which of these have given no sign of life for `SILENCE_S`."""
         now = self._clock.monotonic()
         self._pulses = {i: pulse for i, pulse in self._pulses.items() if now - pulse.asked_at < _FORGET_S}
-        beats = await self._beats() if identities else {}
+        beats = await self._beats.all() if identities else {}
         for identity in identities:
             beat, pulse = beats.get(identity, 0), self._pulses.get(identity)
             since = pulse.since if pulse and pulse.beat == beat else now
             self._pulses[identity] = _Pulse(beat, since, now)
         return {identity for identity in identities if now - self._pulses[identity].since >= SILENCE_S}
-
-    async def _beats(self) -> dict[str, int]:
-        def work(connection: sqlite3.Connection) -> dict[str, int]:
-            return {row["identity"]: row["beat"] for row in connection.execute("SELECT * FROM processes")}
-
-        return await self._database.read(work)
-
-    async def _write(self, sql: str, *identities: str) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany(sql, [[identity] for identity in identities])
-
-        await self._database.write(work)

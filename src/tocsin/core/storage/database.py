@@ -89,6 +89,10 @@ class Database:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
 
+    def exists(self) -> bool:
+        """Whether the file is there; a database that nothing was written to need not be made."""
+        return self.path.exists()
+
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return its result once that is on the disk.
 

@@ -1,17 +1,20 @@
 """The inbox: everything that is received is stored here, then worked off, also across a kill.
 
 Each process works off what it has accepted, and what it takes over from a process that has ended
-(`core/process/presence.py`).
+(`core/process/presence.py`). An ordinary event waits while another process has an earlier one of its chat.
 """
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
 from tocsin.core.process.presence import Presence
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
@@ -67,6 +70,7 @@ class Inbox:
         self._on_received = on_received
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
+        self._may_resume = False  # an event of another process has ended, for which one of ours waited
         self._sweep_at = clock.monotonic()
         self._loop = ServiceLoop("the inbox", self._step, clock, on_failure=self._failed, drain_s=DRAIN_S)
 
@@ -75,14 +79,17 @@ class Inbox:
         """Why nothing is worked off now, or an empty text; health shows it."""
         return self._loop.problem
 
-    async def accept(self, messages: Sequence[InboundMessage], *, cursor: Cursor | None = None) -> list[bool]:
+    async def accept(
+        self, messages: Sequence[InboundMessage], *, cursor: Cursor | None = None, lease: int = 0
+    ) -> list[bool]:
         """Store events, with the place to go on from, all in one transaction; say of each whether it is new.
 
-        They are durable when this returns; then they may be acknowledged. Raises DatabaseError.
+        They are durable when this returns; then they may be acknowledged. Raises StoreUnavailableError, and
+        FetchLeaseLostError when another process has taken over the lease with that token.
         """
         # Once stopped, nobody works here any more: whoever comes first takes them.
         owner = "" if self._loop.stopping else self.owner
-        tickets = await self._store.accept(messages, owner, cursor)
+        tickets = await self._store.accept(messages, owner, cursor, lease)
         for message, ticket in zip(messages, tickets, strict=True):
             self._note(message, ticket)
         if owner:
@@ -93,6 +100,10 @@ class Inbox:
     async def cursor(self, name: str) -> int | None:
         """Return the place to go on from that `accept` stored last under `name`."""
         return await self._store.cursor(name)
+
+    def lease(self, name: str) -> UpdateLease | None:
+        """Return the lease of a cursor for one fetcher; `None` where a lock file does."""
+        return self._store.lease(name, f"{self.owner}:{new_id()}")
 
     async def backlog(self) -> Backlog:
         """Return how many events are open, of all processes."""
@@ -122,26 +133,41 @@ class Inbox:
 
     async def run(self) -> None:
         """Work until `stop`; a store that fails is asked again, more and more patiently."""
-        await self._loop.run()
+        async with asyncio.TaskGroup() as group:
+            listening = group.create_task(self._store.listen(self.owner, self._resume))
+            await self._loop.run()
+            listening.cancel()
         try:
             await self._store.release(self.owner)
         except TocsinError as error:  # they are found: this process is about to be dead
             log.warning("open messages are not given back", extra={"reason": error.sentence()})
 
+    def _resume(self) -> None:
+        self._may_resume = True
+        self._loop.wake()
+
     async def _step(self) -> float:
         """Begin whatever may begin now; return how long nothing more can."""
+        if self._may_resume:
+            self._may_resume = False
+            self._lanes.resume()
         if self._clock.monotonic() >= self._sweep_at:
             await self._sweep()
+            self._lanes.resume()
             self._sweep_at = self._clock.monotonic() + SWEEP_S
         picked = self._lanes.pick()
         if not picked:
             return max(0.0, self._sweep_at - self._clock.monotonic())
         try:
-            claimed = {entry.seq: entry for entry in await self._store.claim([t.seq for t in picked], self.owner)}
+            claim = await self._store.claim([ticket.seq for ticket in picked], self.owner)
         except BaseException:
             self._lanes.put_back(picked)
             raise
+        self._lanes.hold(ticket for ticket in picked if ticket.seq in claim.waiting)
+        claimed = {entry.seq: entry for entry in claim.events}
         for ticket in picked:
+            if ticket.seq in claim.waiting:
+                continue
             if (entry := claimed.get(ticket.seq)) is None:
                 self._lanes.done(ticket)  # another process has taken it over
                 continue

@@ -52,6 +52,15 @@ class Lanes:
             self._lane(ticket).leave(ticket.chat)
             self._lane(ticket).wait(ticket)
 
+    def hold(self, tickets: Iterable[QueuedEvent]) -> None:
+        """Put back picked events, and pick no ordinary one of their chats until `resume`."""
+        for ticket in tickets:
+            self._lane(ticket).hold(ticket)
+
+    def resume(self) -> None:
+        """Pick events of all chats again."""
+        self._ordinary.resume()
+
     def done(self, ticket: QueuedEvent) -> None:
         """Remove a picked event and free its slot."""
         self._known.discard(ticket.seq)
@@ -68,6 +77,7 @@ class _Lane:
         # The first event of each chat with a free slot; some entries are out of date.
         self._heads: list[tuple[int, Chat]] = []
         self._busy: Counter[Chat] = Counter()
+        self._on_hold: set[Chat] = set()
         self.running = 0
 
     def wait(self, ticket: QueuedEvent) -> None:
@@ -81,7 +91,7 @@ class _Lane:
         while self.running < self._places and self._heads:
             seq, chat = heappop(self._heads)
             queue = self._waiting.get(chat)
-            if not queue or queue[0][0] != seq or self._busy[chat] >= OF_ONE_CHAT:
+            if not queue or queue[0][0] != seq or not self._has_room(chat):
                 continue
             picked.append(heappop(queue)[1])
             if not queue:
@@ -90,6 +100,16 @@ class _Lane:
             self.running += 1
             self._offer(chat)
         return picked
+
+    def hold(self, ticket: QueuedEvent) -> None:
+        self._on_hold.add(ticket.chat)
+        self.leave(ticket.chat)
+        self.wait(ticket)
+
+    def resume(self) -> None:
+        resumed, self._on_hold = self._on_hold, set()
+        for chat in resumed:
+            self._offer(chat)
 
     def leave(self, chat: Chat) -> None:
         self.running -= 1
@@ -100,5 +120,8 @@ class _Lane:
 
     def _offer(self, chat: Chat) -> None:
         queue = self._waiting.get(chat)
-        if queue and self._busy[chat] < OF_ONE_CHAT:
+        if queue and self._has_room(chat):
             heappush(self._heads, (queue[0][0], chat))
+
+    def _has_room(self, chat: Chat) -> bool:
+        return chat not in self._on_hold and self._busy[chat] < OF_ONE_CHAT

@@ -44,4 +44,7 @@ CREATE TABLE inbox_owners (identity TEXT PRIMARY KEY, beat INTEGER NOT NULL) WIT
 # Signs of life belong to a process, and not to its messages: see `core/process/presence.py`.
 _WITHOUT_BEATS = "DROP TABLE inbox_owners;"
 
-MIGRATIONS = (_FIRST, _WITHOUT_BEATS)
+# Whether an event waits for an earlier one of its chat.
+_CHATS = "CREATE INDEX inbox_chats ON inbox (channel, chat, seq) WHERE finished_at IS NULL AND NOT urgent;"
+
+MIGRATIONS = (_FIRST, _WITHOUT_BEATS, _CHATS)

@@ -1,20 +1,18 @@
-"""Received events in SQLite, stored under their dedupe keys before they are acknowledged.
+"""Received events, stored under their dedupe keys before they are acknowledged: what every store of them does.
 
 Every change is durable before its method returns. Only the owner changes an event: a process that was wrongly taken
 for dead learns that when it records an outcome.
 """
 
 import json
-import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
+from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.ids import new_id
-from tocsin.core.storage.database import Database
-from tocsin.core.text.strings import storable
-from tocsin.core.time.clock import Clock
+from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
-from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, QueuedEvent
+from tocsin.messaging.inbound.model import Backlog, InboxEvent, InboxStatus, QueuedEvent
 
 Cursor = tuple[str, int]
 
@@ -24,118 +22,63 @@ MAX_KEYS = 50_000  # per channel
 BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
-_PRUNED_AT_ONCE = 1_000
+PRUNED_AT_ONCE = 1_000
 
 
-class InboxStore:
-    """The events of all processes of this host."""
+class FetchLeaseLostError(TocsinError):
+    """Another process has taken the lease over: nothing was stored."""
 
-    def __init__(self, database: Database, clock: Clock, *, max_keys: int = MAX_KEYS, max_rows: int = MAX_ROWS) -> None:
-        self._database = database
-        self._clock = clock
-        self._max_keys = max_keys
-        self._max_rows = max_rows
+    code = "lease-lost"
+
+
+class Claim(NamedTuple):
+    """What may be worked on, and the `seq` of what waits for an earlier event that another process has."""
+
+    events: list[InboxEvent]
+    waiting: set[int]
+
+
+class InboxStore(Protocol):
+    """The events of all processes that share the store."""
 
     async def accept(
-        self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None
+        self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None, lease: int = 0
     ) -> list[QueuedEvent | None]:
-        """Store events and, in the same transaction, the cursor; return `None` for each duplicate.
+        """Store events and the cursor, all or nothing; return `None` for each duplicate.
 
-        An event that shares any key with a stored one is a duplicate; its other keys are stored, too.
+        An event that shares any key with a stored one is a duplicate; its other keys are stored, too. With the token
+        of a lease of the cursor's name, raises FetchLeaseLostError if somebody else has taken that over.
         """
-        now = self._clock.now()
-        bodies = [json.dumps(message.stored(), separators=(",", ":")) for message in messages]
-
-        def work(connection: sqlite3.Connection) -> list[QueuedEvent | None]:
-            connection.execute("DELETE FROM inbox_keys WHERE claimed_at <= ?", [now - KEYS_KEPT_S])
-            tickets = [
-                self._insert(connection, message, body, owner, now) if self._claim(connection, message, now) else None
-                for message, body in zip(messages, bodies, strict=True)
-            ]
-            if cursor is not None:
-                connection.execute("INSERT OR REPLACE INTO inbox_cursors VALUES (?, ?)", cursor)
-            return tickets
-
-        return await self._database.write(work)
-
-    def _claim(self, connection: sqlite3.Connection, message: InboundMessage, now: float) -> bool:
-        """Claim all keys of an event; return False if one was claimed before."""
-        channel = storable(message.channel)
-        keys = [storable(key) for key in dict.fromkeys(message.dedupe_keys)]
-        sql = "SELECT 1 FROM inbox_keys WHERE channel = ? AND key = ?"
-        missing = [key for key in keys if connection.execute(sql, [channel, key]).fetchone() is None]
-        if missing:
-            sql = "SELECT coalesce(max(number), 0) FROM inbox_keys WHERE channel = ?"
-            (last,) = connection.execute(sql, [channel]).fetchone()
-            rows = [(channel, key, number, now) for number, key in enumerate(missing, start=last + 1)]
-            connection.executemany("INSERT INTO inbox_keys VALUES (?, ?, ?, ?)", rows)
-            sql = "DELETE FROM inbox_keys WHERE channel = ? AND number <= ?"
-            connection.execute(sql, [channel, last + len(missing) - self._max_keys])
-        return len(missing) == len(keys)
-
-    def _insert(
-        self, connection: sqlite3.Connection, message: InboundMessage, body: str, owner: str, now: float
-    ) -> QueuedEvent:
-        urgent = message.kind in URGENT
-        id_, channel, chat = new_id(), storable(message.channel), storable(message.chat_id)
-        cursor = connection.execute(
-            "INSERT INTO inbox (id, channel, chat, kind, urgent, message, accepted_at, owner)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [id_, channel, chat, str(message.kind), urgent, body, now, owner],
-        )
-        return QueuedEvent(cursor.lastrowid or 0, id_, (channel, chat), urgent)
+        ...
 
     async def cursor(self, name: str) -> int | None:
         """Return the cursor stored last under `name`."""
-        sql = "SELECT position FROM inbox_cursors WHERE name = ?"
-        row = await self._database.read(lambda connection: connection.execute(sql, [name]).fetchone())
-        return int(row["position"]) if row else None
+        ...
 
-    async def claim(self, seqs: Sequence[int], owner: str) -> list[InboxEvent]:
-        """Mark events of `owner` as being worked on, and return them."""
-        sql = (
-            "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
-            " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"
-        )
+    async def claim(self, seqs: Sequence[int], owner: str) -> Claim:
+        """Mark events of `owner` as being worked on.
 
-        def work(connection: sqlite3.Connection) -> list[InboxEvent]:
-            rows = [row for seq in seqs for row in connection.execute(sql, [seq, owner]).fetchall()]
-            return [to_entry(row) for row in rows]
-
-        return await self._database.write(work)
+        An event that is not urgent waits while an earlier one of its chat is open that belongs to another process.
+        """
+        ...
 
     async def begin(self, seq: int, owner: str) -> bool:
         """Count an attempt; return False if the event has another owner by now."""
-        return await self._change(
-            "UPDATE inbox SET attempts = attempts + 1 WHERE seq = ? AND owner = ? AND finished_at IS NULL", [seq, owner]
-        )
+        ...
 
     async def outcome(
         self, seq: int, owner: str, ending: HandlingStatus, replies: Iterable[Reply], reason: str = ""
     ) -> bool:
         """Store the outcome before any reply is queued; return False if the event has another owner by now."""
-        return await self._change(
-            "UPDATE inbox SET status = 'replying', ending = ?, replies = ?, reason = ?"
-            " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
-            [str(ending), encode(replies), storable(reason), seq, owner],
-        )
+        ...
 
     async def finish(self, seq: int, owner: str, ending: HandlingStatus, reason: str = "") -> bool:
         """End the work on an event; return False if it has another owner by now."""
-        return await self._change(
-            "UPDATE inbox SET status = ?, ending = '', reason = ?, replies = NULL, owner = '', finished_at = ?"
-            " WHERE seq = ? AND owner = ? AND status IN ('working', 'replying')",
-            [str(ending), storable(reason), self._clock.now(), seq, owner],
-        )
+        ...
 
     async def owners(self) -> dict[str, int]:
         """Return who has open events, and how many; released ones have the owner ''."""
-        sql = "SELECT owner, count(*) AS n FROM inbox WHERE finished_at IS NULL GROUP BY owner"
-
-        def work(connection: sqlite3.Connection) -> dict[str, int]:
-            return {row["owner"]: row["n"] for row in connection.execute(sql)}
-
-        return await self._database.read(work)
+        ...
 
     async def adopt(
         self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
@@ -144,112 +87,42 @@ class InboxStore:
 
         Events being worked on start over; those being answered continue.
         """
-
-        def work(connection: sqlite3.Connection) -> list[QueuedEvent]:
-            sql = "SELECT seq FROM inbox WHERE owner = ? AND finished_at IS NULL ORDER BY seq LIMIT ?"
-            found = connection.execute(sql, [owner, limit + len(known)]).fetchall()
-            seqs = [row["seq"] for row in found if row["seq"] not in known][:limit]
-            sql = (
-                "UPDATE inbox SET owner = ?, status = CASE status WHEN 'working' THEN 'new' ELSE status END"
-                " WHERE seq = ? RETURNING seq, id, channel, chat, urgent"
-            )
-            rows = [connection.execute(sql, [heir, seq]).fetchone() for seq in seqs]
-            return [
-                QueuedEvent(row["seq"], row["id"], (row["channel"], row["chat"]), bool(row["urgent"])) for row in rows
-            ]
-
-        return await self._database.write(work)
+        ...
 
     async def release(self, owner: str) -> None:
         """Release all open events of `owner`, so that any process may claim them."""
-        await self._change(
-            "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
-            " WHERE owner = ? AND finished_at IS NULL",
-            [owner],
-        )
+        ...
+
+    async def listen(self, owner: str, wake: Callable[[], None]) -> None:
+        """Call `wake` when an event of `owner` need not wait any more, until cancelled; it may be called in vain.
+
+        A store that cannot tell returns at once; then, and while it cannot be reached, looking now and then does it.
+        """
+        ...
+
+    def lease(self, name: str, holder: str) -> UpdateLease | None:
+        """Return the lease of a cursor, for one fetcher; `None` where all that may fetch share a directory."""
+        ...
 
     async def backlog(self) -> Backlog:
         """Return the number of open events."""
-        sql = (
-            "SELECT status, count(*) AS n, min(seq) AS first FROM inbox"
-            " WHERE status IN ('new', 'working', 'replying') GROUP BY status"
-        )
-
-        def work(connection: sqlite3.Connection) -> Backlog:
-            rows = connection.execute(sql).fetchall()
-            if not rows:
-                return Backlog()
-            first = min(row["first"] for row in rows)
-            oldest = connection.execute("SELECT accepted_at FROM inbox WHERE seq = ?", [first]).fetchone()
-            counts = {InboxStatus(row["status"]): row["n"] for row in rows}
-            return Backlog(counts, oldest["accepted_at"] if oldest else None)
-
-        return await self._database.read(work)
+        ...
 
     async def counts(self) -> dict[InboxStatus, int]:
         """Return the number of events in each state."""
-        sql = "SELECT status, count(*) AS n FROM inbox GROUP BY status"
-        rows = await self._database.read(lambda connection: connection.execute(sql).fetchall())
-        return {InboxStatus(row["status"]): row["n"] for row in rows}
+        ...
 
     async def search(
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
     ) -> list[InboxEvent]:
         """Return the latest events, newest first; `before` is the `seq` of the last one on the previous page."""
-        sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
-        values = [2**62 if before is None else before, status, status, limit]
-        rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
-        return [to_entry(row) for row in rows]
+        ...
 
     async def prune(self) -> int:
         """Delete the contents of old events, and the rows of all but the latest; return how many."""
-        before = self._clock.now() - BODIES_KEPT_S
-        bodies = (
-            "UPDATE inbox SET message = NULL WHERE seq IN (SELECT seq FROM inbox"
-            " WHERE finished_at IS NOT NULL AND message IS NOT NULL AND finished_at < ? LIMIT ?)"
-        )
-        rows = (
-            "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE finished_at IS NOT NULL"
-            " AND seq <= (SELECT max(seq) FROM inbox) - ? ORDER BY seq LIMIT ?)"
-        )
-        return await self._in_batches(bodies, before) + await self._in_batches(rows, self._max_rows)
-
-    async def _in_batches(self, sql: str, value: float) -> int:
-        """Repeat a statement that changes a bounded number of rows until it changes none."""
-
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.execute(sql, [value, _PRUNED_AT_ONCE]).rowcount
-
-        done = 0
-        while changed := await self._database.write(work):
-            done += changed
-        return done
-
-    async def _change(self, sql: str, values: Sequence[object]) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            return connection.execute(sql, values).rowcount > 0
-
-        return await self._database.write(work)
+        ...
 
 
 def encode(replies: Iterable[Reply]) -> str:
     """Return replies as JSON; raises TypeError or ValueError for what JSON cannot represent."""
     return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
-
-
-def to_entry(row: sqlite3.Row) -> InboxEvent:
-    return InboxEvent(
-        seq=row["seq"],
-        id=row["id"],
-        channel=row["channel"],
-        chat=row["chat"],
-        kind=row["kind"],
-        status=InboxStatus(row["status"]),
-        accepted_at=row["accepted_at"],
-        attempts=row["attempts"],
-        ending=row["ending"],
-        reason=row["reason"],
-        finished_at=row["finished_at"],
-        message=InboundMessage.restore(json.loads(row["message"])) if row["message"] else None,
-        replies=tuple(Reply(**reply) for reply in json.loads(row["replies"] or "[]")),
-    )

@@ -1,0 +1,39 @@
+"""A time that all hosts share, kept in Redis: none of their clocks is compared with another one.
+
+A script behind the library `TIME` gets it as `at`; it calls `keep_time()` if it writes, and returns `at` first.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.storage.redis_client import Argument, RedisClient, Script
+from tocsin.core.time.clock import Clock
+
+TIME = str(Path(__file__).parent / "lua" / "time")  # a library for `load_script`
+MICRO = 1_000_000
+
+
+def micro(seconds: float) -> int:
+    """Return whole microseconds."""
+    return round(seconds * MICRO)
+
+
+class TimedScripts:
+    """Runs the scripts of one store, each with the time as this process knows it."""
+
+    def __init__(self, client: RedisClient, prefix: bytes, clock: Clock) -> None:
+        """All keys begin with `prefix`, which holds a hash tag: a script touches one slot of a cluster."""
+        self._client = client
+        self._prefix = prefix
+        self._clock = clock
+        self._ahead: int | None = None  # of this process's monotonic clock
+
+    async def run(self, script: Script, args: Sequence[Argument]) -> Any:
+        """Return what a script returns after the time."""
+        hint: Argument = "" if self._ahead is None else micro(self._clock.monotonic()) + self._ahead
+        at, *answers = await self._client.run(script, [self._prefix], [hint, *args])
+        # Measured after the answer, the offset is never too large, so the largest is the most accurate.
+        ahead = int(at) - micro(self._clock.monotonic())
+        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+        return answers

@@ -1,0 +1,1 @@
+"""The inbox in Redis: for any number of hosts."""

@@ -1,0 +1,25 @@
+"""The scripts of the Redis inbox, each one atomic step; `lua/inbox.lua` describes the keys.
+
+The flag `allow-oom` lets accepted events be worked off while the memory of Redis is full; only new ones are refused.
+"""
+
+from pathlib import Path
+
+from tocsin.core.storage.redis_client import load_script
+from tocsin.core.storage.redis_time import TIME, micro
+from tocsin.messaging.inbound.store import BODIES_KEPT_S, KEYS_KEPT_S
+
+_LUA = Path(__file__).parent / "lua"
+_KEYS_KEPT_US = micro(KEYS_KEPT_S)
+
+ACCEPT = load_script(_LUA, "accept", TIME, "inbox", KEYS_KEPT_US=_KEYS_KEPT_US)
+CLAIM = load_script(_LUA, "claim", TIME, "inbox")
+BEGIN = load_script(_LUA, "begin", TIME, "inbox")
+OUTCOME = load_script(_LUA, "outcome", TIME, "inbox")
+FINISH = load_script(_LUA, "finish", TIME, "inbox")
+ADOPT = load_script(_LUA, "adopt", TIME, "inbox")
+COUNTS = load_script(_LUA, "counts", TIME, "inbox")
+SEARCH = load_script(_LUA, "search", TIME, "inbox")
+PRUNE = load_script(_LUA, "prune", TIME, "inbox", KEYS_KEPT_US=_KEYS_KEPT_US, BODIES_KEPT_US=micro(BODIES_KEPT_S))
+LEASE = load_script(_LUA, "lease", TIME)
+UNLEASE = load_script(_LUA, "unlease", TIME)

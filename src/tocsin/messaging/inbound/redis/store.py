@@ -1,0 +1,193 @@
+"""The inbox in Redis: one for the processes of all hosts. Every step is one Lua script of `lua/`."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.ids import new_id
+from tocsin.core.storage.redis_client import Argument, RedisClient, failure
+from tocsin.core.storage.redis_time import TimedScripts
+from tocsin.core.text.strings import storable
+from tocsin.core.time.clock import Clock
+from tocsin.messaging.inbound.handling import HandlingStatus, Reply
+from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, QueuedEvent
+from tocsin.messaging.inbound.redis import scripts
+from tocsin.messaging.inbound.redis.lease import RedisLease
+from tocsin.messaging.inbound.store import (
+    ADOPTED_AT_ONCE,
+    MAX_KEYS,
+    MAX_ROWS,
+    PRUNED_AT_ONCE,
+    Claim,
+    Cursor,
+    FetchLeaseLostError,
+    encode,
+)
+
+log = logging.getLogger(__name__)
+
+# How long one look at the subscription takes, and how long it rests after Redis failed.
+LISTEN_S = 1.0
+BACK_OFF_S = 2.0
+_OPEN = (InboxStatus.NEW, InboxStatus.WORKING, InboxStatus.REPLYING)
+
+
+class RedisInbox:
+    """The events of all processes that share a Redis."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        clock: Clock,
+        *,
+        prefix: str = "tocsin",
+        max_keys: int = MAX_KEYS,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._prefix = f"{{{prefix}:inbox}}:"
+        self._topic = f"{prefix}:inbox:woken:"
+        self._scripts = TimedScripts(client, self._prefix.encode(), clock)
+        self._max_keys = max_keys
+        self._max_rows = max_rows
+
+    async def accept(
+        self, messages: Sequence[InboundMessage], owner: str, cursor: Cursor | None = None, lease: int = 0
+    ) -> list[QueuedEvent | None]:
+        name, position = cursor or ("", 0)
+        args: list[Argument] = [repr(self._clock.now()), owner, name, position, lease, self._max_keys]
+        events = [_Event(message) for message in messages]
+        for event in events:
+            args += event.words
+        answers = await self._scripts.run(scripts.ACCEPT, args)
+        if not answers:
+            raise FetchLeaseLostError(f"another process fetches what belongs to {name}; nothing was stored")
+        return [event.queued(int(seq)) if seq else None for event, seq in zip(events, answers[0], strict=True)]
+
+    async def cursor(self, name: str) -> int | None:
+        position = await self._client.command("HGET", f"{self._prefix}cursors", name)
+        return None if position is None else int(position)
+
+    async def claim(self, seqs: Sequence[int], owner: str) -> Claim:
+        due, waiting = await self._scripts.run(scripts.CLAIM, [owner, *seqs])
+        return Claim([_to_event(*row) for row in due], {int(seq) for seq in waiting})
+
+    async def begin(self, seq: int, owner: str) -> bool:
+        return await self._is_held(scripts.BEGIN, [seq, owner])
+
+    async def outcome(
+        self, seq: int, owner: str, ending: HandlingStatus, replies: Iterable[Reply], reason: str = ""
+    ) -> bool:
+        return await self._is_held(scripts.OUTCOME, [seq, owner, ending, encode(replies), storable(reason)])
+
+    async def finish(self, seq: int, owner: str, ending: HandlingStatus, reason: str = "") -> bool:
+        args: list[Argument] = [seq, owner, ending, storable(reason), repr(self._clock.now())]
+        return await self._is_held(scripts.FINISH, args)
+
+    async def _is_held(self, script: Any, args: Sequence[Argument]) -> bool:
+        (held,) = await self._scripts.run(script, args)
+        return bool(held)
+
+    async def owners(self) -> dict[str, int]:
+        found = await self._client.command("HGETALL", f"{self._prefix}owners")
+        return {owner.decode(): int(count) for owner, count in found.items()}
+
+    async def adopt(
+        self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
+    ) -> list[QueuedEvent]:
+        (rows,) = await self._scripts.run(scripts.ADOPT, [owner, heir, limit, *known])
+        return [
+            QueuedEvent(int(seq), id_.decode(), (channel.decode(), chat.decode()), bool(urgent))
+            for seq, id_, channel, chat, urgent in rows
+        ]
+
+    async def release(self, owner: str) -> None:
+        while len(await self.adopt(owner, "")) == ADOPTED_AT_ONCE:
+            pass
+
+    async def listen(self, owner: str, wake: Callable[[], None]) -> None:
+        while True:
+            try:
+                await self._listen(self._topic + owner, wake)
+            except Exception as error:
+                # Work goes on all the same, as the inbox looks every two seconds. Whoever needs Redis tells that it is
+                # away; everything else is a bug.
+                known = isinstance(failure(error, self._client.where), StoreUnavailableError)
+                level = logging.DEBUG if known else logging.ERROR
+                log.log(level, "other processes cannot wake this one", exc_info=None if known else error)
+            await self._clock.sleep(BACK_OFF_S)
+
+    async def _listen(self, topic: str, wake: Callable[[], None]) -> None:
+        async with self._client.redis.pubsub(ignore_subscribe_messages=True) as subscription:
+            await subscription.subscribe(topic)
+            wake()  # what was told before this moment was not heard
+            while True:
+                if await subscription.get_message(timeout=LISTEN_S) is not None:
+                    wake()
+
+    def lease(self, name: str, holder: str) -> RedisLease:
+        return RedisLease(self._scripts, name, holder)
+
+    async def backlog(self) -> Backlog:
+        (rows,) = await self._scripts.run(scripts.COUNTS, list(_OPEN))
+        counts = {status: count for status, (count, _, _) in zip(_OPEN, rows, strict=True) if count}
+        oldest = min(((seq, at) for count, seq, at in rows if count), default=None)
+        return Backlog(counts, float(oldest[1]) if oldest else None)
+
+    async def counts(self) -> dict[InboxStatus, int]:
+        statuses = list(InboxStatus)
+        (rows,) = await self._scripts.run(scripts.COUNTS, statuses)
+        return {status: count for status, (count, _, _) in zip(statuses, rows, strict=True) if count}
+
+    async def search(
+        self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
+    ) -> list[InboxEvent]:
+        args: list[Argument] = [status or "", "" if before is None else before, limit]
+        (rows,) = await self._scripts.run(scripts.SEARCH, args)
+        return [_to_event(*row) for row in rows]
+
+    async def prune(self) -> int:
+        done = 0
+        while changed := int((await self._scripts.run(scripts.PRUNE, [self._max_rows, PRUNED_AT_ONCE]))[0]):
+            done += changed
+            await asyncio.sleep(0)
+        return done
+
+
+class _Event:
+    """An event on its way into the store."""
+
+    def __init__(self, message: InboundMessage) -> None:
+        self._id, self._urgent = new_id(), message.kind in URGENT
+        self._chat = (storable(message.channel), storable(message.chat_id))
+        keys = [storable(key) for key in dict.fromkeys(message.dedupe_keys)]
+        body = json.dumps(message.stored(), separators=(",", ":"))
+        self.words: list[Argument] = [self._id, *self._chat, str(message.kind), int(self._urgent), body]
+        self.words += [len(keys), *keys]
+
+    def queued(self, seq: int) -> QueuedEvent:
+        return QueuedEvent(seq, self._id, self._chat, self._urgent)
+
+
+def _to_event(seq: int, pairs: Sequence[bytes]) -> InboxEvent:
+    row = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+    return InboxEvent(
+        seq=int(seq),
+        id=row["id"],
+        channel=row["channel"],
+        chat=row["chat"],
+        kind=row["kind"],
+        status=InboxStatus(row["status"]),
+        accepted_at=float(row["accepted_at"]),
+        attempts=int(row.get("attempts", 0)),
+        ending=row.get("ending", ""),
+        reason=row.get("reason", ""),
+        finished_at=float(row["finished_at"]) if "finished_at" in row else None,
+        message=InboundMessage.restore(json.loads(row["message"])) if "message" in row else None,
+        replies=tuple(Reply(**reply) for reply in json.loads(row.get("replies", "[]"))),
+    )
