@@ -9,7 +9,8 @@ from typing import Any
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
-from tocsin.core.storage.redis_client import Argument, RedisClient, failure
+from tocsin.core.storage.redis_client import Argument, RedisClient
+from tocsin.core.storage.redis_failures import failure
 from tocsin.core.storage.redis_time import TimedScripts
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
@@ -123,10 +124,10 @@ class RedisInbox:
             await self._clock.sleep(BACK_OFF_S)
 
     async def _listen(self, topic: str, wake: Callable[[], None]) -> None:
-        async with self._client.redis.pubsub(ignore_subscribe_messages=True) as subscription:
+        async with self._client.pubsub() as subscription:
             await subscription.subscribe(topic)
-            wake()  # what was told before this moment was not heard
             while True:
+                # The first message confirms the subscription: what was told before that was not heard.
                 if await subscription.get_message(timeout=LISTEN_S) is not None:
                     wake()
 
