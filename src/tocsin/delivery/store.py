@@ -143,6 +143,10 @@ class DeliveryStore(Protocol):
         """Hold `target`, as the provider asked with `reason` in answer to a direct send."""
         ...
 
+    async def hold_account(self, channel: str, wait_s: float, reason: str) -> None:
+        """Hold the whole channel, as the provider asked with `reason` in answer to a direct send."""
+        ...
+
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
         """Return the holds of whole channels among these."""
         ...

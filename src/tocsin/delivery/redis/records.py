@@ -98,10 +98,9 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
     return Delivery(**found)
 
 
-def to_hold(raw: bytes | None, now: float) -> DeliveryHold | None:
-    """Return a stored hold, or `None` if it is over."""
-    if raw is None:
+def to_hold(raw: Sequence[bytes], now: float) -> DeliveryHold | None:
+    """Return a hold that lasts for so long from `now`, or `None` if there is none."""
+    if not raw:
         return None
-    until, reason = json.loads(raw)
-    hold = DeliveryHold(_seconds(until), reason)
-    return hold if hold.until > now else None
+    left, reason = raw
+    return DeliveryHold(now + _seconds(left), reason.decode())

@@ -68,6 +68,6 @@ PRUNE = load_script(_LUA, "prune", "queue")
 # Only reading
 GET = load_script(_LUA, "get")
 MATCHING = load_script(_LUA, "matching")
-WHY = load_script(_LUA, "why")
+WHY = load_script(_LUA, "why", "queue")
 SCAN = load_script(_LUA, "scan")
 COUNT = load_script(_LUA, "count")

@@ -130,11 +130,14 @@ class RedisStore:
         return int((await self._run(scripts.PACE, args))[0]) / MICRO
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
-        await self._run(scripts.HOLD, [plain(channel), plain(target), micro(wait_s), storable(reason)])
+        await self._run(scripts.HOLD, ["lane", plain(channel), plain(target), micro(wait_s), storable(reason)])
+
+    async def hold_account(self, channel: str, wait_s: float, reason: str) -> None:
+        await self._run(scripts.HOLD, ["account", plain(channel), "", micro(wait_s), storable(reason)])
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
         lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
-        rows = await self._ask(scripts.WHY, lanes)
+        (rows,) = await self._run(scripts.WHY, lanes)
         holds = {
             kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
         }
@@ -181,7 +184,7 @@ class RedisStore:
         """Return the deliveries, waiting ones with the reason."""
         waiting = [delivery for delivery in found if delivery.status in WAITING]
         lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
-        rows = await self._ask(scripts.WHY, lanes) if lanes else []
+        (rows,) = await self._run(scripts.WHY, lanes) if lanes else ([],)
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
             ahead = to_delivery(first) if first else None

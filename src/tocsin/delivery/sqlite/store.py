@@ -124,6 +124,9 @@ class SqliteStore:
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
         await self._write(lambda c, now: lanes.block(c, lanes.target_key(channel, target), wait_s, reason, now))
 
+    async def hold_account(self, channel: str, wait_s: float, reason: str) -> None:
+        await self._write(lambda c, now: lanes.block(c, lanes.account_key(channel), wait_s, reason, now))
+
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
         await self._adopt()
         now = self._now()

@@ -13,6 +13,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
+from tocsin.messaging.outbound.account_holds import AccountHolds
 from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
@@ -86,6 +87,7 @@ class Messenger:
         self._profiles = profiles
         self._audit = audit
         self._outbox = outbox
+        self._holds = AccountHolds(outbox.store, outbox.clock)
         self._observers = observers
         self._running: set[Task[Any]] = set()
 
@@ -239,12 +241,18 @@ class Messenger:
         except TocsinError as error:
             sending.receipt = self._observed(self._refused(sending.channel, sending.outgoing.target, error))
             return
+        held = await self._holds.refusal(adapter.spec.kind, adapter.spec.retry.longest_wait_s)
+        if held is not None:  # the provider would say the same, and might hold the account for longer
+            refused = self._refused(sending.channel, sending.outgoing.target, held)
+            await self._keep(sending, refused, caller)
+            return
         receipts: list[Receipt] = []
         try:
             receipts.append(await adapter.transmit(sending.outgoing, on_cut_off=receipts.append))
             # Not for a cancelled send, which says nothing about the provider.
             self._observed(receipts[0])
             await self._keep(sending, receipts[0], caller)
+            await self._holds.note(receipts[0])
         except BaseException:
             for receipt in receipts:
                 # Possibly a second time; a known id is stored once.

@@ -54,7 +54,7 @@ class Outbox:
         self.store = store
         self._registry = registry
         self._audit = audit
-        self._clock = clock
+        self.clock = clock
         self._observers = observers
         self._noted: deque[str] = deque(maxlen=_NOTED)
         self._wakers: list[Callable[[], None]] = []
@@ -156,7 +156,7 @@ class Outbox:
         return True
 
     def _finished(self, outgoing: Outgoing, receipt: Receipt, source: str, id_: str) -> Delivery:
-        now = self._clock.now()
+        now = self.clock.now()
         result = receipt.result
         return Delivery(
             id=id_,

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, channel, target, wait, reason.
+-- ARGV: …, bucket, channel, target, wait, reason.
 keep_time()
-hold(pace_key('lane', ARGV[3], ARGV[4]), tonumber(ARGV[5]), ARGV[6])
+hold(pace_key(ARGV[3], ARGV[4], ARGV[5]), tonumber(ARGV[6]), ARGV[7])
 return {at}

@@ -8,7 +8,7 @@
 --     busy                     hash: lane → the delivery that is in flight
 --     leases                   sorted set: deliveries in flight by the end of their lease
 --     pace                     sorted set: buckets by when they are level again (GCRA), blocks by their end
---     why:<block>              JSON: until when (wall time), and what the provider said; only to be shown
+--     why:<block>              JSON: until when, and what the provider said; to be shown
 --     scheduled, mortal        sorted sets: waiting ids by `not_before`, by `expires_at` (wall time)
 --     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
 --     done                     sorted set: finished ids by when they finished
@@ -120,8 +120,8 @@ end
 local function hold(key, pause, reason)
   block(key, at + pause)
   local known = call('GET', P .. 'why:' .. key)
-  if not known or tonumber(cjson.decode(known)[1]) < wall + pause then
-    local told = cjson.encode({string.format('%.0f', wall + pause), reason})
+  if not known or tonumber(cjson.decode(known)[1]) < at + pause then
+    local told = cjson.encode({string.format('%.0f', at + pause), reason})
     call('SET', P .. 'why:' .. key, told, 'PX', math.max(1, math.ceil(pause / 1000)))
   end
 end

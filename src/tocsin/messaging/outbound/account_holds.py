@@ -1,0 +1,91 @@
+"""What providers asked of a whole channel: known to every process, and kept to by direct sends as by the queue."""
+
+import logging
+from math import inf
+
+from tocsin.channels.contract import Receipt
+from tocsin.core.errors import ChannelError, FailureKind, TocsinError
+from tocsin.core.text.strings import truncate
+from tocsin.core.time.clock import Clock
+from tocsin.delivery.store import DeliveryStore
+
+log = logging.getLogger(__name__)
+
+# What other processes learn is known here after that, at most.
+LOOK_EVERY_S = 0.5
+# The longest that a direct send waits for the store: no hold is worth more.
+PATIENCE_S = 0.25
+MAX_REASON = 200
+
+
+class AccountHolds:
+    """The holds of whole channels, which all processes share through the queue's store.
+
+    Where the store cannot be read, what is known here counts: a message is never held up by the store.
+    """
+
+    def __init__(self, store: DeliveryStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._known: dict[str, tuple[float, str]] = {}  # by channel: until when (monotonic), and what was said
+        self._looked_at: dict[str, float] = {}  # monotonic
+        self._untold: set[str] = set()  # channels whose hold the store could not take
+
+    async def refusal(self, channel: str, at_most_s: float) -> ChannelError | None:
+        """Return why nothing can be sent on a channel now, unless that ends within `at_most_s` seconds."""
+        now = self._clock.monotonic()
+        if now - self._looked_at.get(channel, -inf) >= LOOK_EVERY_S:
+            self._looked_at[channel] = now
+            await self._look(channel)
+        until, reason = self._known.get(channel, (0.0, ""))
+        left_s = until - self._clock.monotonic()
+        if left_s <= at_most_s:
+            return None
+        return ChannelError(
+            f"the whole account is held for another {left_s:.0f} s: {reason}",
+            hint="queue the message, and it is sent when the provider allows it again",
+            kind=FailureKind.RATE_LIMITED,
+            retry_after_s=left_s,
+            whole_account=True,
+        )
+
+    async def note(self, receipt: Receipt) -> None:
+        """Take the receipt of a direct send; what the provider asked of the whole channel is told to everybody."""
+        failure, channel = receipt.failure, receipt.result.channel
+        if failure is None or not failure.whole_account or not failure.retry_after_s:
+            return
+        reason = truncate(str(failure), MAX_REASON)
+        until = self._clock.monotonic() + failure.retry_after_s
+        if until > self._known.get(channel, (0.0, ""))[0]:
+            self._known[channel] = until, reason
+            await self._tell(channel)
+
+    async def _tell(self, channel: str) -> None:
+        until, reason = self._known[channel]
+        left_s = until - self._clock.monotonic()
+        self._untold.discard(channel)
+        if left_s <= 0:
+            return
+        try:
+            await self._store.hold_account(channel, left_s, reason)
+        except TocsinError as error:
+            self._untold.add(channel)
+            facts = {"channel": channel, "wait_s": round(left_s), "reason": error.sentence()}
+            log.warning("other processes are not told that an account is throttled", extra=facts)
+
+    async def _look(self, channel: str) -> None:
+        import asyncio
+
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                if channel in self._untold:
+                    await self._tell(channel)
+                hold = (await self._store.account_holds([channel])).get(channel)
+        except (TocsinError, TimeoutError) as error:
+            log.debug("the holds of a channel cannot be read", extra={"channel": channel, "reason": str(error)})
+            return
+        if hold is not None:
+            left_s = hold.until - self._clock.now()
+            self._known[channel] = self._clock.monotonic() + left_s, hold.reason
+        elif channel not in self._untold:
+            self._known.pop(channel, None)
