@@ -28,8 +28,10 @@ from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_address import without_password
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.storage.redis_failures import ACL_RULES
-from tocsin.core.time.clock import SystemClock
+from tocsin.core.storage.redis_identity import RedisIdentity
+from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
+from tocsin.delivery.redis.health import health_of
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
 from tocsin.delivery.store import ChannelRules, DeliveryFilter
 
@@ -473,3 +475,78 @@ async def test_a_search_for_a_rare_word_answers_soon_and_goes_on_from_its_cursor
     assert page.next_cursor
     assert messages(await find_all(store, DeliveryFilter(text="needle"))) == ["needle"]
     assert messages(await find_all(store, DeliveryFilter(target="door", text="needle"))) == ["needle"]
+
+
+# What may be wrong with the server, or be another one
+
+
+async def told(client: RedisClient, directory: Path, clock: Clock | None = None) -> tuple[bool, str]:
+    """Return what a process says of its Redis that begins now, with this data directory."""
+    identity = RedisIdentity(client, directory / "redis.json")
+    health = await RedisStore(client, clock or SystemClock(), identity=identity).health()
+    return health.ok, " ".join(health.problems)
+
+
+async def test_a_redis_that_was_emptied_restored_or_exchanged_is_noticed(private_redis: RedisServer, tmp_path: Path):
+    client = open_redis(private_redis.url)
+    assert await told(client, tmp_path) == (True, "")
+    store = RedisStore(client, SystemClock())
+    await put(store, new("1"), new("2"))
+    assert await told(client, tmp_path) == (True, "")
+    saved = await client.command("GET", "{tocsin:delivery}:seq")
+    await put(store, new("3"))
+    assert await told(client, tmp_path) == (True, "")
+    await client.command("SET", "{tocsin:delivery}:seq", saved)
+    ok, problem = await told(client, tmp_path)
+    assert not ok
+    assert "restored from an older copy (it had accepted 3 messages, now 2)" in problem
+    assert await told(client, tmp_path) == (True, ""), "said by the process that noticed, not for ever"
+    await client.command("FLUSHALL")
+    ok, problem = await told(client, tmp_path)
+    assert "was emptied" in problem
+    await client.command("HSET", "tocsin:installation", "id", "somebody else's")
+    ok, problem = await told(client, tmp_path)
+    assert not ok
+    assert "is not the one that this data directory used before" in problem
+    (tmp_path / "redis.json").unlink()
+    assert await told(client, tmp_path) == (True, "")
+    await client.aclose()
+
+
+async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_path: Path):
+    client = open_redis(private_redis.url, wait_replicas=1)
+    private_redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+    problems = (await health_of(client, time.time())).problems
+    assert "has 0 of the 1 replicas that REDIS_WAIT_REPLICAS asks for" in problems[0]
+    await client.aclose()
+    client = open_redis(private_redis.url)
+    for ahead_s, way in ((300, "300 s ahead of"), (-300, "300 s behind")):
+        health = await health_of(client, time.time() + ahead_s)
+        assert health.ok
+        assert f"the clock of this host is {way} that of Redis" in health.problems[0]
+    private_redis.ask("CONFIG", "SET", "maxmemory", "100")
+    ok, problem = await told(client, tmp_path)
+    assert not ok
+    assert "has reached its maxmemory" in problem
+    private_redis.ask("CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "100mb")
+    assert "forgets keys of requests" in (await health_of(client, time.time())).problems[0]
+    await client.aclose()
+
+
+async def test_a_full_server_accepts_nothing_and_finishes_what_it_has(connect: Connect, private_redis: RedisServer):
+    store = connect(private_redis.url)
+    await put(store, new("1", "a"), new("2", "b"))
+    private_redis.ask("CONFIG", "SET", "maxmemory", "1")
+    assert "has reached its maxmemory and stores nothing more" in await refusal(store)
+    first, second = await store.claim_due("w1", 2, RULES)
+    assert await store.finish("w1", first.id, SENT)
+    assert await store.finish("w1", second.id, retry(60))
+
+
+async def test_a_replica_refuses_in_a_sentence(connect: Connect, private_redis: RedisServer):
+    store = connect(private_redis.url)
+    await put(store, new("before"))
+    private_redis.ask("REPLICAOF", "127.0.0.1", "1")
+    assert "is a read-only replica: name the master" in await refusal(store)
+    private_redis.ask("REPLICAOF", "NO", "ONE")
+    assert (await claim_one(store)).message == "before"

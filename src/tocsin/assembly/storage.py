@@ -88,12 +88,13 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
 
 
 def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -> Stores:
+    from tocsin.core.storage.redis_identity import FILE_NAME, RedisIdentity
     from tocsin.delivery.redis.store import RedisStore
     from tocsin.messaging.outbound.redis_idempotency import RedisKeys
 
     buckets = _buckets(redis, clock)
     return Stores(
-        queue=RedisStore(redis(), clock),
+        queue=RedisStore(redis(), clock, identity=RedisIdentity(redis(), settings.data_dir / FILE_NAME)),
         keys=RedisKeys(redis()),
         bot=cache(lambda: _redis_bot(settings, redis, clock)),
         limiter=partial(_shared_limiter, buckets, clock),

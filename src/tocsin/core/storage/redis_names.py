@@ -19,30 +19,31 @@ BATCH = 500
 class FormerNames:
     """The former names of one store; taken over once, at its first use, by whichever process comes first."""
 
-    def __init__(self, client: RedisClient, store: str, pattern: str, renamed: Callable[[str], str]) -> None:
-        """`renamed` returns the present name of a key that matches `pattern`."""
+    def __init__(
+        self, client: RedisClient, store: str, pattern: str, renamed: Callable[[str], str], *, sign: str = ""
+    ) -> None:
+        """`renamed` returns the present name of a key that matches `pattern`; where `sign` exists, more has come."""
         self._client = client
         self._store = store
         self._pattern = pattern
         self._renamed = renamed
+        self._sign = sign
         self._done = client.clustered
 
     async def take_over(self) -> None:
         """Rename all that is found; safe to repeat, and to interrupt at any point."""
         if self._done:
             return
-        if not await self._client.command("HGET", DONE, self._pattern):
+        if not await self._client.command("HGET", DONE, self._pattern) or await self.is_in_use():
             count = await self._rename_all()
             await self._client.command("HSET", DONE, self._pattern, b"1")
             if count:
                 log.info("names of before were taken over", extra={"store": self._store, "count": count})
         self._done = True
 
-    async def left(self) -> int:
-        """Return how many keys have former names: a process of an older version still writes them."""
-        if self._client.clustered:
-            return 0
-        return sum([len(names) async for names in self._client.scan(self._pattern)])
+    async def is_in_use(self) -> bool:
+        """Whether a process of an older version has written here since."""
+        return bool(self._sign and not self._client.clustered and await self._client.command("EXISTS", self._sign))
 
     async def _rename_all(self) -> int:
         count = 0

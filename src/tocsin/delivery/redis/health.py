@@ -1,49 +1,86 @@
 """Check whether a Redis keeps deliveries safe."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.storage.redis_failures import OLDEST_VERSION
 from tocsin.delivery.store import Health
 
+# Beyond that, messages with `not_before` or `expires_at` go out by a clock that somebody should look at.
+LARGEST_SKEW_S = 30.0
 
-async def health_of(client: RedisClient) -> Health:
-    """Return the problems that endanger deliveries."""
+
+async def health_of(client: RedisClient, now: float, found: Sequence[str] = ()) -> Health:
+    """Return the problems that endanger deliveries, after those `found` elsewhere; `now` is the host's Unix time."""
     try:
-        info = await client.info()
+        infos = await client.infos()
     except StoreUnavailableError as error:
         return Health("redis", ok=False, problems=[error.sentence()])
-    problems = list(_problems(info, client.where))
-    advice = [] if problems else await _advice(client)
+    told = {problem: None for info in infos for problem in _problems(info, client.where, client.wait_replicas)}
+    problems = [*found, *told]
+    advice = [] if problems else [*await _advice(client, infos[0]), *await _skew(client, now)]
     return Health("redis", ok=not problems, problems=[*problems, *advice])
 
 
-async def _advice(client: RedisClient) -> list[str]:
-    """Return what a crash of the server may lose; empty if the server hides its settings."""
+async def _advice(client: RedisClient, info: Mapping[str, str]) -> list[str]:
+    """Return what may be lost in rare cases; a server may hide its settings."""
+    policy, advice = info.get("maxmemory_policy", ""), []
+    if policy.startswith("volatile-") and info.get("maxmemory", "0") != "0":
+        advice.append(
+            f"Redis at {client.where} forgets keys of requests when its memory is full, so that a repeated request may"
+            " send twice: set `maxmemory-policy noeviction`"
+        )
     try:
         answer = await client.command("CONFIG", "GET", "appendfsync")
     except StoreUnavailableError:
+        return advice
+    if answer.get(b"appendfsync") != b"always":
+        advice.append(
+            f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
+            " before it writes: set `appendfsync always` in its configuration"
+        )
+    return advice
+
+
+async def _skew(client: RedisClient, now: float) -> list[str]:
+    """Return a sentence if this host and the server disagree about the time."""
+    try:
+        seconds, micros = await client.command("TIME")
+    except StoreUnavailableError:
         return []
-    if answer.get(b"appendfsync") == b"always":
+    ahead_s = now - int(seconds) - int(micros) / 1e6
+    if abs(ahead_s) <= LARGEST_SKEW_S:
         return []
+    way = "ahead of" if ahead_s > 0 else "behind"
     return [
-        f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
-        " before it writes: set `appendfsync always` in its configuration"
+        f"the clock of this host is {abs(ahead_s):,.0f} s {way} that of Redis at {client.where}: let both follow the"
+        " same time servers; messages with `not_before` or `expires_at` go by the clock of the host that sends them"
     ]
 
 
-def _problems(info: Mapping[str, str], where: str) -> Iterator[str]:
+def _problems(info: Mapping[str, str], where: str, wait_replicas: int) -> Iterator[str]:
     """Yield the problems of this Redis, each with its setting."""
     version = info.get("redis_version", "")
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_VERSION:
         yield f"Redis at {where} has version {version}; {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]} or newer is needed"
+    if info.get("loading") == "1":
+        yield f"Redis at {where} is still reading its data after a start: it is tried again"
+        return
     if info.get("role") == "slave":
         yield f"Redis at {where} is a read-only replica: name the master in REDIS_URL"
     if info.get("aof_enabled") != "1":
         yield f"Redis at {where} loses every delivery when it is killed: set `appendonly yes` in its configuration"
     elif info.get("aof_last_write_status", "ok") != "ok":
         yield f"Redis at {where} cannot write its append-only file: free some space; its log says more"
-    policy = info.get("maxmemory_policy", "noeviction")
-    if policy.startswith("allkeys-") and info.get("maxmemory", "0") != "0":
+    limit = int(info.get("maxmemory", "0"))
+    if limit and info.get("maxmemory_policy", "noeviction").startswith("allkeys-"):
         yield f"Redis at {where} throws deliveries away when its memory is full: set `maxmemory-policy noeviction`"
+    elif limit and int(info.get("used_memory", "0")) >= limit:
+        yield f"Redis at {where} has used all of its maxmemory and stores nothing more: raise it, or prune"
+    replicas = int(info.get("connected_slaves", "0"))
+    if replicas < wait_replicas:
+        yield (
+            f"Redis at {where} has {replicas} of the {wait_replicas} replicas that REDIS_WAIT_REPLICAS asks for, and"
+            " nothing is accepted: start the others, or lower REDIS_WAIT_REPLICAS"
+        )

@@ -2,12 +2,15 @@
 
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
+from tocsin.core.storage.redis_identity import RedisIdentity
 from tocsin.core.storage.redis_names import FormerNames
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
@@ -70,13 +73,17 @@ class RedisStore:
     idempotency keys accepts twice.
     """
 
-    def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
+    def __init__(
+        self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin", identity: RedisIdentity | None = None
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._identity = identity
         self._prefix = plain(f"{{{prefix}:delivery}}:")  # one slot of a cluster
         former = f"{prefix}:delivery:"
         self.former = FormerNames(
-            client, "delivery", f"{former}*", lambda name: f"{{{prefix}:delivery}}:{name.removeprefix(former)}"
+            *(client, "delivery", f"{former}*", lambda name: f"{{{prefix}:delivery}}:{name.removeprefix(former)}"),
+            sign=f"{former}seq",
         )
         self._ahead: int | None = None  # of the queue's time over this process's monotonic clock, in microseconds
         self._lost_claims: list[str] = []
@@ -259,7 +266,24 @@ class RedisStore:
         await self._client.command("SET", self._prefix + b"probe", b"", b"PX", b"1")
 
     async def health(self) -> Health:
-        return await health_of(self._client)
+        try:
+            found = await self._identity.check(await self._accepted()) if self._identity else []
+        except StoreUnavailableError as error:
+            return Health("redis", ok=False, problems=[error.sentence()])
+        health = await health_of(self._client, time.time(), found)
+        return replace(health, problems=[*health.problems, *await self._left_behind()]) if health.ok else health
+
+    async def _accepted(self) -> int:
+        return int(await self._client.command("GET", self._prefix + b"seq") or 0)
+
+    async def _left_behind(self) -> list[str]:
+        """Return a sentence if a process of an older version accepts messages where nobody looks."""
+        if not await self.former.is_in_use():
+            return []
+        return [
+            f"a process of an older version accepts messages into Redis at {self._client.where} under the names of"
+            " before: stop it; the next start of a service takes over what it accepted"
+        ]
 
     async def aclose(self) -> None:
         """No-op: the client belongs to its opener."""

@@ -1,0 +1,80 @@
+"""Which Redis this is: the one that this data directory knows, another one, or an older copy of it.
+
+Redis keeps an ID; a file of the data directory has that ID, and how much had been accepted when it was last looked at.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.core.ids import new_id
+from tocsin.core.storage.files import WriteError, write_atomically
+from tocsin.core.storage.redis_client import RedisClient
+
+log = logging.getLogger(__name__)
+
+KEY = "tocsin:installation"
+FILE_NAME = "redis.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    id: str = ""
+    count: int = 0
+
+
+class RedisIdentity:
+    """Compares a Redis with what a data directory knows of it."""
+
+    def __init__(self, client: RedisClient, file: Path) -> None:
+        self._client = client
+        self._file = file
+        self._told: list[str] = []  # what was found once, and stays true for as long as this process runs
+
+    async def check(self, count: int) -> list[str]:
+        """Return what is wrong; `count` is a number of Redis that only grows while nothing is lost.
+
+        Without a data directory nothing is known, and nothing is written.
+        """
+        if not self._file.parent.is_dir():
+            return []
+        known = self._read()
+        present = await self._present(known.id)
+        if known.id and present != known.id:
+            return [*self._told, self._another()]
+        if known.id and count < known.count:
+            self._told.append(self._older(known.count, count))
+        if (present, count) != (known.id, known.count):
+            self._write(_Known(present, count))
+        return self._told
+
+    async def _present(self, known: str) -> str:
+        """Return the ID that Redis has; one without any gets the one that is known, or a new one."""
+        await self._client.command("HSETNX", KEY, "id", known or new_id())
+        return bytes(await self._client.command("HGET", KEY, "id")).decode()
+
+    def _another(self) -> str:
+        return (
+            f"Redis at {self._client.where} is not the one that this data directory used before, so hosts may work on"
+            f" two queues: correct REDIS_URL; if the change is meant, delete {self._file}"
+        )
+
+    def _older(self, before: int, now: int) -> str:
+        return (
+            f"Redis at {self._client.where} was emptied or restored from an older copy (it had accepted {before:,}"
+            f" messages, now {now:,}): what was accepted between is gone, and what was sent between may be sent again"
+        )
+
+    def _read(self) -> _Known:
+        try:
+            document = json.loads(self._file.read_bytes())
+            return _Known(str(document["id"]), int(document["count"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return _Known()
+
+    def _write(self, known: _Known) -> None:
+        try:
+            write_atomically(self._file, json.dumps({"id": known.id, "count": known.count}))
+        except WriteError as error:
+            log.warning("what is known of Redis is not kept", extra={"reason": error.sentence()})
