@@ -19,7 +19,7 @@ FILE_NAME = "redis.json"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _StoredIdentity:
     id: str = ""
     count: int = 0
 
@@ -46,7 +46,7 @@ class RedisIdentity:
         if known.id and count < known.count:
             self._told.append(self._older(known.count, count))
         if (present, count) != (known.id, known.count):
-            self._write(_Known(present, count))
+            self._write(_StoredIdentity(present, count))
         return self._told
 
     async def _present(self, known: str) -> str:
@@ -66,14 +66,14 @@ class RedisIdentity:
             f" messages, now {now:,}): what was accepted between is gone, and what was sent between may be sent again"
         )
 
-    def _read(self) -> _Known:
+    def _read(self) -> _StoredIdentity:
         try:
             document = json.loads(self._file.read_bytes())
-            return _Known(str(document["id"]), int(document["count"]))
+            return _StoredIdentity(str(document["id"]), int(document["count"]))
         except (OSError, ValueError, KeyError, TypeError):
-            return _Known()
+            return _StoredIdentity()
 
-    def _write(self, known: _Known) -> None:
+    def _write(self, known: _StoredIdentity) -> None:
         try:
             write_atomically(self._file, json.dumps({"id": known.id, "count": known.count}))
         except WriteError as error:
