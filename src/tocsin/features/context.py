@@ -23,7 +23,7 @@ from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRun
+from tocsin.runs.control import Retry, StartRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
 
@@ -132,6 +132,7 @@ class AssistantRequest:
     watch: Callable[[Line], None] | None = None  # gets each line as it comes
     on_end: OnEnd | None = None  # writes the audit entry of the run, in place of the usual one
     parent_run_id: str | None = None
+    retry: Retry | None = None  # an earlier run, which is executed again on what it was about
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,23 @@
 import json
 import subprocess
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from tests.cli.conftest import Cli
 from tests.features.assistant_skills.broken_front_matter import file_of
 
+from tocsin.assembly.abilities import run_control_of
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
 from tocsin.features.context import AssistantRequest
 from tocsin.features.skills.feature import FEATURE as RUNNABLE
-from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.control import NotRetriedError
+from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
 AWS = "AK" + "IAQ7XJ3LPWZ5NMBV2R"
@@ -164,6 +169,37 @@ async def test_chats_run_assistant_skills_in_the_watched_folder_alone(tmp_path: 
         for path in ("../elsewhere", str(tmp_path / "elsewhere"), "/etc/passwd"):
             with pytest.raises(TocsinError):
                 await can.run_skill("secret-scanner", args=(path,), **asked)
+
+
+async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder: Path):
+    (folder / "b.py").write_text(f"KEY = '{AWS}'\n")
+    async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
+        first = (await bench.service.run("secret-scanner", asked(folder, "b.py"))).run
+        control = run_control_of(bench.app)
+        again = await (await control.retry(first.id, Caller("dashboard", {"actor": "anna"}))).task
+        assert (again.retry_of, again.attempt, again.trigger, again.actor) == (first.id, 2, "retry", "anna")
+        assert again.params == first.params
+        assert await bench.app.runs().text(again.id, 1000) == await bench.app.runs().text(first.id, 1000)
+        rmtree(folder)
+        with pytest.raises(NotRetriedError, match="the folder of this run is gone"):
+            await control.retry(again.id, Caller("dashboard"))
+
+
+async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, folder: Path):
+    async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
+        request = replace(asked(folder), input="x" * 30_000)
+        run = (await bench.service.run("secret-scanner", request)).run
+        with pytest.raises(NotRetriedError, match="are not kept"):
+            await run_control_of(bench.app).retry(run.id, Caller("dashboard"))
+
+
+async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_path: Path, folder: Path):
+    env = {"SKILLS_WATCH": str(folder)}
+    async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
+        order = {"source": "scheduler", "cause": RunTrigger.SCHEDULE, "params": {"args": ["a.py"]}}
+        running = await bench.features.can.start_run(RunKind.SKILL, "secret-scanner", **order)
+        run = await running.task
+        assert (run.status, run.params["files"]) == ("succeeded", ["a.py"])
 
 
 async def test_without_a_watched_folder_chats_have_no_assistant_skills(tmp_path: Path):

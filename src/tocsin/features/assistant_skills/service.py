@@ -30,12 +30,14 @@ from tocsin.features.assistant_skills.model import (
     SkillOutput,
 )
 from tocsin.features.assistant_skills.results import SkillResultRecord, SkillResults
+from tocsin.features.assistant_skills.retrying import as_before, kept_of
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import AssistantRequest, AssistantRun, FeatureContext, Notice, NoticeLevel
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import retried
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work
@@ -59,6 +61,10 @@ class _Look(NamedTuple):
     chain: tuple[str, ...]
     found: Callable[[], SkillResultRecord]
     invoked: Callable[[], Sequence[Invocation]]
+
+
+def _of_invoked(request: AssistantRequest, run: Run) -> AssistantRequest:
+    return replace(request, parent_run_id=run.id, on_end=None, retry=None)
 
 
 class AssistantSkills:
@@ -143,7 +149,7 @@ class AssistantSkills:
             look.order, look.work, watch=request.watch, on_end=request.on_end or look.note
         )
         found = look.found()
-        await self._invoke(look.invoked(), replace(request, parent_run_id=run.id, on_end=None), look.place, look.chain)
+        await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
         return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
 
     async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
@@ -162,7 +168,7 @@ class AssistantSkills:
 
     async def _follow(self, running: ActiveRun, look: "_Look", request: AssistantRequest) -> None:
         run = await running.wait()
-        await self._invoke(look.invoked(), replace(request, parent_run_id=run.id, on_end=None), look.place, look.chain)
+        await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
 
     async def aclose(self) -> None:
         """Start nothing that runs invoke any more."""
@@ -174,7 +180,8 @@ class AssistantSkills:
         self, name: str, request: AssistantRequest, place: SkillPlace | None, chain: tuple[str, ...]
     ) -> "_Look":
         skill = self._usable(name)
-        place = place or await self._place(name, request)
+        request, earlier = as_before(request, name)
+        place = place or earlier or await self._place(name, request)
         found, invoked = SkillResultRecord("", skill.name, str(place.root)), list[Invocation]()
 
         async def work(handle: RunHandle) -> RunResult:
@@ -205,12 +212,13 @@ class AssistantSkills:
             request.actor,
             params={"folder": str(place.root), "files": shown},
             parent_run_id=request.parent_run_id,
+            snapshot=kept_of(place, request, self.context.redact),
         )
 
         def note(run: Run) -> None:
             self._note(run, request, found)
 
-        return _Look(order, work, note, place, (*chain, name), lambda: found, lambda: invoked)
+        return _Look(retried(order, request.retry), work, note, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""

@@ -99,7 +99,10 @@ async def _at_hand(skills: Skills) -> Sequence[Mapping[str, Any]]:
 
 
 def start_skill_of(skills: Skills) -> Any:
-    """Return what starts a skill in the sandbox, or as in an earlier run; `params` may have `args` and `input`."""
+    """Return what starts a skill in the sandbox, or as in an earlier run; `params` may have `args` and `input`.
+
+    Of an assistant skill, `args` are files.
+    """
 
     async def start_skill(
         subject: str,
@@ -111,6 +114,17 @@ def start_skill_of(skills: Skills) -> Any:
         parent_run_id: str | None = None,
         retry: Retry | None = None,
     ) -> ActiveRun:
+        if await _is_assistant(skills, subject, retry):
+            asked = AssistantRequest(
+                source=source,
+                cause=cause,
+                actor=actor,
+                files=tuple((params or {}).get("args", ())),
+                input=str((params or {}).get("input", "")),
+                parent_run_id=parent_run_id,
+                retry=retry,
+            )
+            return await _start_assistant(skills, subject, asked)
         given = _kept_of(retry) if retry else params or {}
         request = SkillRequest(
             ExecutionMode(given.get("mode", ExecutionMode.SANDBOXED)),
@@ -126,6 +140,22 @@ def start_skill_of(skills: Skills) -> Any:
         return await skills.start(subject, request)
 
     return start_skill
+
+
+async def _is_assistant(skills: Skills, name: str, retry: Retry | None) -> bool:
+    """Whether an assistant skill is started: where both have the name, the program is, or what was run before."""
+    if retry is not None:
+        return "folder" in (retry.run.params or {})
+    is_own = any(skill.name == name and skill.runnable for skill in skills.list())
+    return not is_own and name in {each["name"] for each in await skills.can.list_assistants()}
+
+
+async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
+    start = skills.can.start_assistant
+    started = await start(name, request) if start is not None else None
+    if not isinstance(started, ActiveRun):
+        raise NotRetriedError(f"the skill {name} cannot be started here", hint="assistant skills are not installed")
+    return started
 
 
 def _kept_of(retry: Retry) -> Mapping[str, Any]:

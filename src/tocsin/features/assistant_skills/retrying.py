@@ -1,0 +1,37 @@
+"""What is kept of how an assistant skill was run, and running it like that again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.features.assistant_skills.folder.place import SkillPlace
+from tocsin.features.context import AssistantRequest
+from tocsin.runs.control import NotRetriedError
+
+# Of files and of what a person asked for; a run with more can be started anew by who knows them.
+MAX_KEPT_CHARS = 20_000
+
+
+def kept_of(place: SkillPlace, request: AssistantRequest, redact: Callable[[str], str]) -> dict[str, object] | None:
+    """Return what a retry needs; None if that is long or holds a secret."""
+    texts = [str(place.root), *place.paths, request.input]
+    if sum(map(len, texts)) > MAX_KEPT_CHARS or any(redact(text) != text for text in texts):
+        return None
+    return {"folder": str(place.root), "files": list(place.paths), "input": request.input}
+
+
+def as_before(request: AssistantRequest, skill: str) -> tuple[AssistantRequest, SkillPlace | None]:
+    """Return the request and the place of a retry, or the request as it is; raises NotRetriedError."""
+    if request.retry is None:
+        return request, None
+    kept: Mapping[str, Any] | None = request.retry.run.snapshot
+    if kept is None:
+        raise NotRetriedError(
+            "the files or the question of this run are not kept: they are long, or hold a secret",
+            hint=f"run it with them: tocsin skills run {skill}",
+        )
+    folder = Path(kept["folder"])
+    if not folder.is_dir():
+        raise NotRetriedError(f"the folder of this run is gone: {folder}", hint=f"run {skill} in another one")
+    return replace(request, input=kept["input"]), SkillPlace(folder, tuple(kept["files"]))
