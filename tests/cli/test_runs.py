@@ -19,6 +19,7 @@ from tocsin.runs.model import (
     HostStatus,
     OutputDelivery,
     OutputDeliveryStatus,
+    OutputResult,
     Run,
     RunKind,
     RunStatus,
@@ -175,7 +176,7 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
         RunStatus.FAILED,
         1_700_000_000.0,
         delivery=OutputDelivery(
-            OutputDeliveryStatus.FAILED, (SendResult(False, "email", "a@example.org", error="no route"),)
+            OutputDeliveryStatus.FAILED, (OutputResult(SendResult(False, "email", "a@example.org", error="no route")),)
         ),
         steps=(StepRun("dump", "shell", RunStatus.FAILED, error={"code": "exit-code", "message": "exit code 2"}),),
         hosts=(HostResult("web1", HostStatus.UNREACHABLE, error="no route to host"),),

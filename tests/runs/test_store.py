@@ -14,6 +14,7 @@ from tocsin.runs.model import (
     HostStatus,
     OutputDelivery,
     OutputDeliveryStatus,
+    OutputResult,
     Run,
     RunKind,
     RunOutput,
@@ -50,8 +51,11 @@ async def test_a_record_comes_back_as_it_was_added(house: House):
         snapshot={"command": "true"},
         history_limit=3,
         history_days=1.5,
+        source="dashboard",
         delivery=OutputDelivery(
-            OutputDeliveryStatus.PARTIAL, (SendResult(True, "email", "a@example.org", "sent"),), ("d1", "d2")
+            OutputDeliveryStatus.PARTIAL,
+            (OutputResult(SendResult(True, "email", "a@example.org", "sent"), "d0"),),
+            ("d1", "d2"),
         ),
         steps=(
             StepRun("dump", "shell", RunStatus.FAILED, 2, 1.0, 2.0, 3, "success()", {"code": "c", "message": "m"}),

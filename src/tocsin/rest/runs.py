@@ -27,11 +27,17 @@ class SendResultRecord(ResponseModel):
     error: str
 
 
+class OutputResultRecord(SendResultRecord):
+    """The outcome of one message with a run's output."""
+
+    delivery_id: str | None = Field(description="The delivery; null where it was refused before it was queued.")
+
+
 class DeliveryRecord(ResponseModel):
     """How far the messages with a run's output came; it never changes the state of the run."""
 
     status: OutputDeliveryStatus
-    results: list[SendResultRecord]
+    results: list[OutputResultRecord]
 
 
 class RunError(ResponseModel):

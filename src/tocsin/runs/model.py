@@ -121,6 +121,7 @@ class RunSpec:
     history_limit: int | None = None  # runs of the subject that are kept; None: as `Runs.prune` says
     history_days: float | None = None
     log_max_bytes: int = LOG_MAX_BYTES  # the first quarter and the last three quarters are kept
+    source: str = ""  # through which door it was asked for, as the audit log has it, where its end is recorded later
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +145,34 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputResult:
+    """How one message with a run's output ended."""
+
+    result: SendResult
+    delivery_id: str = ""  # empty: it was refused before it came into the queue
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the fields of the result, and the ID."""
+        return {**self.result.as_dict(), "delivery_id": self.delivery_id or None}
+
+
+@dataclass(frozen=True, slots=True)
 class OutputDelivery:
     """How far the messages with a run's output came; `queued` holds the IDs of those in the queue."""
 
     status: OutputDeliveryStatus = OutputDeliveryStatus.NONE
-    results: tuple[SendResult, ...] = ()
+    results: tuple[OutputResult, ...] = ()
     queued: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, results: Sequence[SendResult], queued: Sequence[str]) -> "OutputDelivery":
+    def begun(cls, refused: Sequence[SendResult], queued: Sequence[str]) -> "OutputDelivery":
+        """Return how far messages came that were just queued, or refused."""
+        return cls.of([OutputResult(result) for result in refused], queued)
+
+    @classmethod
+    def of(cls, results: Sequence[OutputResult], queued: Sequence[str]) -> "OutputDelivery":
         """Return how far messages came: those that ended with `results`, and those that are in the queue."""
-        sent = sum(result.ok for result in results)
+        sent = sum(each.result.ok for each in results)
         if queued:
             status = OutputDeliveryStatus.PENDING
         elif sent == len(results):
@@ -245,6 +263,7 @@ class Run:
     snapshot: Mapping[str, Any] | None = None
     history_limit: int | None = None
     history_days: float | None = None
+    source: str = ""
 
     @property
     def ok(self) -> bool:
@@ -286,6 +305,7 @@ def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
         snapshot=order.snapshot,
         history_limit=order.history_limit,
         history_days=order.history_days,
+        source=order.source,
     )
 
 

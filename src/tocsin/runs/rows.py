@@ -14,6 +14,7 @@ from tocsin.runs.model import (
     HostStatus,
     OutputDelivery,
     OutputDeliveryStatus,
+    OutputResult,
     Run,
     RunKind,
     RunOutput,
@@ -141,14 +142,20 @@ def run_of(row: sqlite3.Row) -> Run:
         output=RunOutput(row["output_bytes"], row["output_lines"], bool(row["output_truncated"]), row["output_tail"]),
         delivery=OutputDelivery(
             OutputDeliveryStatus(row["delivery_status"]),
-            tuple(SendResult(**result) for result in json.loads(row["delivery_results"])),
+            tuple(map(_result_of, json.loads(row["delivery_results"]))),
             tuple(json.loads(row["delivery_queued"])),
         ),
         error=_read(row["error"]),
         snapshot=_read(row["snapshot"]),
         history_limit=row["history_limit"],
         history_days=row["history_days"],
+        source=row["source"],
     )
+
+
+def _result_of(kept: dict[str, Any]) -> OutputResult:
+    delivery_id = kept.pop("delivery_id", None)
+    return OutputResult(SendResult(**kept), delivery_id or "")
 
 
 def delivery_columns(delivery: OutputDelivery) -> dict[str, Any]:
@@ -204,6 +211,7 @@ def _row_of(run: Run) -> dict[str, Any]:
         "snapshot": written(run.snapshot),
         "history_limit": run.history_limit,
         "history_days": run.history_days,
+        "source": run.source,
         **delivery_columns(run.delivery),
     }
 

@@ -76,4 +76,6 @@ MIGRATIONS = (
     # Every change that people are shown sets one of these columns.
     recorded("runs", "runs", columns=("status", "delivery_status"))
     + recorded_as_update("run_parts", "runs", key="run_id"),
+    # Through which door a run was asked for: what settles it may be another process.
+    "ALTER TABLE runs ADD COLUMN source TEXT NOT NULL DEFAULT ''",
 )

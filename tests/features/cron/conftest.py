@@ -124,9 +124,10 @@ class Crontab:
 
         await self.bench.app.database.write(work)
 
-    async def leave_run_of_dead_process(self) -> None:
+    async def leave_run_of_dead_process(self, source: str = "") -> None:
         """Record a run of a process that has ended, as one that was killed leaves it."""
-        order = order_of(await self.jobs.get("job"), RunTrigger.SCHEDULE, "scheduler")
+        order = order_of(await self.jobs.get("job"), RunTrigger.API if source else RunTrigger.SCHEDULE, "scheduler")
+        order = replace(order, source=source)
         run = new_run(order, RunStatus.RUNNING, self.clock.now())
         dead = own_identity().replace(":", "1:", 1)
         await self.bench.app.database.write(lambda connection: add_running(connection, run, dead))

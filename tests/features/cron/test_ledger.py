@@ -218,10 +218,12 @@ async def test_a_run_of_a_dead_process_is_interrupted_and_blocks_no_longer(tmp_p
     clock = WallClock()
     async with opened(tmp_path, clock=clock) as crontab:
         await crontab.add("every 10s", "true", output=None)
-        await crontab.leave_run_of_dead_process()
+        await crontab.leave_run_of_dead_process("dashboard")
         async with running(crontab) as service:
             await service.pass_time(10)
             statuses = await service.quiet()
+        # Through which door it was asked for is known to whoever settles it.
+        assert [entry.source for entry in crontab.bench.audit("cron.execute")] == ["dashboard", "cron"]
     assert statuses == ["interrupted", "succeeded"]
 
 

@@ -5,7 +5,8 @@ from tests.features.cron.conftest import HUMAN, Crontab
 
 from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.runs.model import OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.document import as_document
+from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
 
 
 def run_of(status: RunStatus, **fields: object) -> Run:
@@ -43,8 +44,30 @@ async def test_a_failure_to_send_never_fails_the_job_and_is_seen_on_the_run(cron
     run = await crontab.jobs.start("job", HUMAN)
     assert run.ok
     assert run.delivery.status is OutputDeliveryStatus.FAILED
-    assert run.delivery.results[0].error
+    assert run.delivery.results[0].result.error
+    assert run.delivery.results[0].delivery_id == ""  # it never came into the queue
     assert (await crontab.jobs.runs().log(run.id)).lines[0].text == "hi"
+
+
+async def test_a_message_that_has_ended_names_its_delivery(crontab: Crontab):
+    await crontab.add()
+    run = await crontab.jobs.start("job", HUMAN)
+    pending = await crontab.jobs.runs().set_delivery(run.id, OutputDelivery.begun((), ["d1"]))
+    await crontab.jobs.runner.follow([pending])
+    (followed,) = await crontab.runs()
+    assert as_document(followed)["delivery"] == {
+        "status": "failed",
+        "results": [
+            {
+                "ok": False,
+                "channel": "",
+                "target": "",
+                "message": "",
+                "error": "the delivery d1 was deleted",
+                "delivery_id": "d1",
+            }
+        ],
+    }
 
 
 async def test_a_message_job_needs_somewhere_to_go(crontab: Crontab):

@@ -177,7 +177,8 @@ def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 def _tell(run: Run, waiting: Sequence[str], out: Console) -> None:
     shown: dict[str, Any] = {name: value for name, value in as_document(run).items() if name not in _LEFT_OUT}
     shown["output"] = f"{run.output.bytes:,} bytes, {run.output.lines:,} lines{_shortened(run)}"
-    results = [f"{r.channel} {r.target}: {r.message if r.ok else r.error}" for r in run.delivery.results]
+    sent = [each.result for each in run.delivery.results]
+    results = [f"{r.channel} {r.target}: {r.message if r.ok else r.error}" for r in sent]
     shown["delivery"] = "; ".join([str(run.delivery.status), *results])
     shown["waits for"] = "; ".join(waiting)
     given = [(name, value) for name, value in shown.items() if value not in (None, "", [], {}, False)]

@@ -20,7 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
-from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
 from tocsin.scheduling.overlap import Running, admit
@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
-# Who asked, as the audit log has it; all else is the scheduler.
-_SOURCES = {RunTrigger.MANUAL: "cli", RunTrigger.API: "dashboard", RunTrigger.BOT: "bot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +76,10 @@ class JobRunner:
         await self._settle_now(ended)
         return await self._context.runs().get(run.id)
 
-    async def begin(self, run: Run, source: str) -> BegunJob:
-        """Start the work of a run that this process has taken; what follows from its end is done beside the caller.
-
-        `source` is through which door it was asked for, as the audit log has it.
-        """
+    async def begin(self, run: Run) -> BegunJob:
+        """Start the work of a run that this process has taken; what follows from its end is done beside the caller."""
         running = await self._start(run)
-        task = asyncio.create_task(self._settle_at_end(running, source))
+        task = asyncio.create_task(self._settle_at_end(running))
         self._begun[task] = running
         task.add_done_callback(self._begun.pop)
         return BegunJob(running, task)
@@ -102,9 +97,9 @@ class JobRunner:
             run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
         )
 
-    async def _settle_at_end(self, running: ActiveRun, source: str) -> Run:
+    async def _settle_at_end(self, running: ActiveRun) -> Run:
         ended = await running.wait()
-        await self._settle_now(ended, source)
+        await self._settle_now(ended)
         return await self._latest(ended)
 
     async def _latest(self, ended: Run) -> Run:
@@ -114,17 +109,16 @@ class JobRunner:
         except (StoreUnavailableError, UnknownRunError):
             return ended
 
-    async def _settle_now(self, ended: Run, source: str = "") -> None:
+    async def _settle_now(self, ended: Run) -> None:
         try:
-            await self.settle(ended, source)
+            await self.settle(ended)
         except StoreUnavailableError as error:  # the scheduler settles it later
             log.warning("the end of a run is not settled yet", extra={"run": ended.id, "reason": error.sentence()})
 
-    async def settle(self, run: Run, source: str = "") -> None:
+    async def settle(self, run: Run) -> None:
         """Queue the output of a run that has ended, then note all else that follows; by whichever process comes first.
 
-        `source` is through which door it was asked for, where that is known. A crash between the two queues nothing
-        twice: the queue knows the key. Raises StoreUnavailableError.
+        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
         """
         definition = definition_of(run)
         again = self._retry(run, definition)
@@ -144,7 +138,7 @@ class JobRunner:
         if not first:
             return
         if run.started_at is not None:
-            self._record(run, source or _SOURCES.get(run.trigger, CRON.name))
+            self._record(run, run.source or CRON.name)
         if notice:
             await self._context.can.notify(notice)
         if not again and not run.ok:
@@ -192,11 +186,11 @@ class JobRunner:
             return OutputDelivery()
         caller = Caller(CRON.name, {"run": run.id})
         queued = await self._context.output.queue(definition.output, text, caller, f"cron:{run.id}")
-        return OutputDelivery.of(queued.refused, queued.deliveries)
+        return OutputDelivery.begun(queued.refused, queued.deliveries)
 
     async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
         outcomes = {id_: await self._context.output.outcome(id_) for id_ in delivery.queued}
-        results = [result for result in outcomes.values() if result is not None]
+        results = [OutputResult(result, id_) for id_, result in outcomes.items() if result is not None]
         left = [id_ for id_, result in outcomes.items() if result is None]
         return OutputDelivery.of([*delivery.results, *results], left)
 
@@ -260,7 +254,7 @@ def refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
         raise JobRunningError(told, hint="wait for its end, or force it")
 
 
-def order_again(run: Run, actor: str | None) -> RunSpec:
+def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
     """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
     if run.snapshot is None:
         raise NotRetriedError(
@@ -280,6 +274,7 @@ def order_again(run: Run, actor: str | None) -> RunSpec:
         history_limit=run.history_limit,
         history_days=run.history_days,
         log_max_bytes=definition_of(run).log_max_bytes,
+        source=source,
     )
 
 

@@ -254,7 +254,8 @@ class CronJobs:
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
         order = order_of(await self.get(name_or_id), trigger, actor.name)
-        run = await self.runner.take(replace(order, params={**order.params, **(params or {})}), force=force)
+        order = replace(order, params={**order.params, **(params or {})}, source=actor.source)
+        run = await self.runner.take(order, force=force)
         return await self.runner.carry_out(run, watch=watch)
 
     async def begin(
@@ -269,8 +270,9 @@ class CronJobs:
     ) -> BegunJob:
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
         order = order_of(await self.get(name_or_id), trigger, actor.name)
-        order = replace(order, params={**order.params, **(params or {})}, parent_run_id=parent_run_id)
-        return await self.runner.begin(await self.runner.take(order, force=force), actor.source)
+        order = replace(order, params={**order.params, **(params or {})}, source=actor.source)
+        order = replace(order, parent_run_id=parent_run_id)
+        return await self.runner.begin(await self.runner.take(order, force=force))
 
     async def plan(
         self, name_or_id: str, actor: Actor, params: Mapping[str, str] | None = None, *, force: bool = False
@@ -290,8 +292,8 @@ class CronJobs:
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
-        run = await self.runner.take(retried(order_again(retry.run, actor.name), retry))
-        return await self.runner.begin(run, actor.source)
+        order = order_again(retry.run, actor.name, actor.source)
+        return await self.runner.begin(await self.runner.take(retried(order, retry)))
 
     async def aclose(self) -> None:
         """End what was begun in this process."""

@@ -211,7 +211,7 @@ class Ssh:
         try:
             run = await self._runs().get(handle.run_id)
             queued = await self._output.queue(output, told(command, ended, run.hosts), Caller(source), f"ssh:{run.id}")
-            await self._runs().set_delivery(run.id, OutputDelivery.of(queued.refused, queued.deliveries))
+            await self._runs().set_delivery(run.id, OutputDelivery.begun(queued.refused, queued.deliveries))
         except StoreUnavailableError as error:
             handle.write("system", f"{output} is not told: {error.sentence()}\n")
 

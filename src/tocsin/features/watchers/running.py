@@ -115,7 +115,7 @@ class WatcherRunner:
             return OutputDelivery()
         caller = Caller(WATCHERS.name, {"run": run.id})
         queued = await self._context.output.queue(destination, text_of(run, output), caller, f"watcher:{run.id}")
-        return OutputDelivery.of(queued.refused, queued.deliveries)
+        return OutputDelivery.begun(queued.refused, queued.deliveries)
 
     def _record(self, run: Run, *, source: str) -> None:
         facts = {

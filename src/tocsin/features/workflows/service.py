@@ -35,7 +35,6 @@ from tocsin.runs.model import (
     ACTIVE,
     Line,
     OutputDelivery,
-    OutputDeliveryStatus,
     Run,
     RunKind,
     RunResult,
@@ -309,9 +308,7 @@ class Workflows:
             text = redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
             key = f"workflow:{run.id}"
             queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
-            status = OutputDeliveryStatus.PENDING if queued.deliveries else OutputDeliveryStatus.FAILED
-            delivery = OutputDelivery(status, queued.refused, queued.deliveries)
-            await self._runs.set_delivery(handle.run_id, delivery)
+            await self._runs.set_delivery(handle.run_id, OutputDelivery.begun(queued.refused, queued.deliveries))
         except TocsinError as error:
             handle.write("system", f"the profile {workflow.notify_profile} is not told: {error.sentence()}\n")
 

@@ -92,6 +92,5 @@ export const RUN = {
   message: "Message",
   replay: "Send again",
   replayed: "It is sent again.",
-  notFound: "The delivery is not in the queue any more, so that it cannot be sent again.",
   open: "Delivery",
 };

@@ -350,7 +350,7 @@ export interface DecideStep {
 /** How far the messages with a run's output came; it never changes the state of the run. */
 export interface DeliveryRecord {
   status: OutputDeliveryStatus;
-  results: SendResultRecord[];
+  results: OutputResultRecord[];
 }
 /** The state of a delivery. */
 export type DeliveryStatus = "queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired";
@@ -765,6 +765,15 @@ export interface OutputRecord {
   lines: number;
   truncated: boolean;
   tail: string;
+}
+/** The outcome of one message with a run's output. */
+export interface OutputResultRecord {
+  ok: boolean;
+  channel: string;
+  target: string;
+  message: string;
+  error: string;
+  delivery_id: string | null;
 }
 /** The policy. */
 export type Overlap = "skip" | "queue" | "parallel" | "replace";
