@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
 from tocsin.core.reading.value import near_word
+from tocsin.delivery.document import seconds_of
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
 
 log = logging.getLogger(__name__)
@@ -93,6 +94,14 @@ def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
     """Return the problem of one query parameter."""
     errors = [{"parameter": name[:MAX_KEY], "code": code, "detail": detail}]
     return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is not valid", errors)
+
+
+def time_of(name: str, text: str) -> float | None:
+    """Return the time that a query parameter names, None where it is left out; raise its problem."""
+    try:
+        return seconds_of(text) if text else None
+    except ValueError as error:
+        raise refuse_parameter(name, "bad-value", f"It must be {error}") from None
 
 
 def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str | None = None) -> dict[str, object]:

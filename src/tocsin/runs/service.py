@@ -221,10 +221,15 @@ class Runs:
         limit: int = 50,
         cursor: str = "",
         *,
+        since: float | None = None,
+        until: float | None = None,
         parts: bool = False,
     ) -> RunPage:
-        """Return up to 200 of the newest runs, of a subject's ID; `parts` adds their steps and hosts."""
-        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, parts=parts))
+        """Return up to 200 of the newest runs, of a subject's ID; `parts` adds their steps and hosts.
+
+        `since` and `until` limit when they were queued.
+        """
+        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, since, until, parts=parts))
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""

@@ -44,7 +44,8 @@ class RunFilter:
     status: Collection[RunStatus] = ()
     limit: int = 50
     cursor: str = ""
-    since: float | None = None
+    since: float | None = None  # queued at or after it
+    until: float | None = None  # and before this
     retry_of: str = ""
     parent: str = ""
     parts: bool = False  # with steps and hosts
@@ -324,6 +325,7 @@ def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
         (f"status IN ({marks})", list(query.status)),
         ("id < ?", [query.cursor] if query.cursor else []),
         ("queued_at >= ?", [] if query.since is None else [query.since]),
+        ("queued_at < ?", [] if query.until is None else [query.until]),
         ("retry_of = ?", [query.retry_of] if query.retry_of else []),
         ("parent_run_id = ?", [query.parent] if query.parent else []),
     ]

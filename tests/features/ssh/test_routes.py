@@ -48,6 +48,29 @@ async def test_hosts_and_groups_are_listed_filtered_and_paged(client: DashboardC
     assert groups["items"] == [{"name": "web", "hosts": ["web1", "web2"], "host_count": 2}]
 
 
+async def test_ssh_is_asked_for_the_hosts_of_the_page_alone(client: DashboardClient, site: Site):
+    site.write(host("b"), host("a"), host("c"))
+    asked = site.data_dir / "asked"
+    (site.data_dir / "config").write_text(
+        f'Match exec "echo %n >> {asked}"\n  User x\nHost front\n  HostName web.example\n'
+    )
+    page = (await client.get("/api/ssh/hosts?limit=1")).json()
+    assert ([item["name"] for item in page["items"]], page["total"]) == (["a"], 4)
+    assert set(asked.read_text().split()) == {"a"}
+    # Of a name in the configuration of ssh, the address is known to ssh alone.
+    found = (await client.get("/api/ssh/hosts?q=web.example")).json()["items"]
+    assert [(item["name"], item["hostname"]) for item in found] == [("front", "web.example")]
+    assert set(asked.read_text().split()) == {"a", "front"}
+
+
+async def test_a_mistake_in_the_deny_list_is_the_services_own_trouble(client: DashboardClient, site: Site):
+    site.write(host("web1"))
+    (site.data_dir / "ssh_deny.txt").write_text("(\n")
+    answer = await client.post("/api/ssh/run", {"command": "true", "hosts": ["web1"]})
+    assert (answer.status, answer.json()["code"]) == (503, "not-ready")
+    assert "ssh_deny.txt:1: this pattern cannot be used: (" in answer.json()["detail"]
+
+
 async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClient, site: Site):
     site.write(host("web1", groups=["web"]), host("off", enabled=False), groups={"none": []})
     (site.data_dir / "ssh_deny.txt").write_text("^reboot\n")

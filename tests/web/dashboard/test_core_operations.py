@@ -3,6 +3,7 @@
 import json
 
 from tocsin.core.http.transport import HttpResponse
+from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.web.http.metrics import CONTENT_TYPE
 
 GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
@@ -148,6 +149,26 @@ async def test_the_audit_log_is_tailed_searched_verified_and_exported(whole, tra
     table = (await whole.get("/api/audit/tail", Accept="text/csv")).body.decode().splitlines()
     assert table[0].startswith("id,ts,action")
     assert (await whole.get("/api/audit/search?since=yesterday")).status == 422
+
+
+async def test_runs_are_listed_by_when_they_were_queued(whole, program):
+    async def done(handle):
+        return RunResult(RunStatus.SUCCEEDED)
+
+    for name in ("a", "b", "c"):
+        await program.runs().execute(RunSpec(RunKind.CRON, name, name, RunTrigger.MANUAL), done)
+        program.clock.advance(60)
+    items = (await whole.get("/api/runs")).json()["items"]
+    times = {item["subject_name"]: item["queued_at"] for item in items}
+
+    async def names(query):
+        return [item["subject_name"] for item in (await whole.get(f"/api/runs?{query}")).json()["items"]]
+
+    assert await names(f"since={times['b']}") == ["c", "b"]
+    assert await names(f"until={times['b']}") == ["a"]
+    assert await names(f"since={times['b']}&until={times['c']}") == ["b"]
+    refused = (await whole.get("/api/runs?until=yesterday")).json()
+    assert (refused["status"], refused["errors"][0]["parameter"]) == (422, "until")
 
 
 async def test_settings_are_shown_with_their_source_and_no_secret(whole):

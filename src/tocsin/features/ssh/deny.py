@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import read_limited
-from tocsin.features.ssh.model import CommandDeniedError
+from tocsin.features.ssh.model import CommandDeniedError, DenyListError
 
 FILE_NAME = "ssh_deny.txt"
 
@@ -19,14 +18,14 @@ class DenyList:
         self.path = path
 
     def check(self, command: str) -> None:
-        """Raise CommandDeniedError for a command that a line refuses, ConfigError where the file has a mistake."""
+        """Raise CommandDeniedError for a command that a line refuses, DenyListError where the file has a mistake."""
         for number, source, pattern in self.patterns():
             if pattern.search(command.encode(errors="replace")):
                 sentence = f"the command is refused by {self.path.name}:{number}: {shorten(source)}"
                 raise CommandDeniedError(sentence, hint=f"change the command, or that line of {self.path}")
 
     def patterns(self) -> list[tuple[int, str, Any]]:
-        """Return line, source and compiled form of each pattern; raises ConfigError."""
+        """Return line, source and compiled form of each pattern; raises DenyListError."""
         return list(self._compiled()) if self.path.exists() else []
 
     def _compiled(self) -> Iterator[tuple[int, str, Any]]:
@@ -38,7 +37,7 @@ class DenyList:
         try:
             lines = read_limited(self.path).decode().splitlines()
         except UnicodeDecodeError:
-            raise ConfigError(
+            raise DenyListError(
                 f"{self.path} is not UTF-8 text", hint="correct the file; until then nothing runs"
             ) from None
         for number, line in enumerate(lines, 1):
@@ -49,4 +48,4 @@ class DenyList:
                 yield number, source, re2.compile(source, options)
             except re2.error:
                 sentence = f"{self.path}:{number}: this pattern cannot be used: {shorten(source)}"
-                raise ConfigError(sentence, hint="correct the line; until then nothing runs") from None
+                raise DenyListError(sentence, hint="correct the line; until then nothing runs") from None

@@ -36,6 +36,10 @@ class CommandDeniedError(TocsinError):
     code = "command-denied"
 
 
+class DenyListError(ConfigError):
+    """`ssh_deny.txt` has a mistake, so that nothing tells which commands it refuses."""
+
+
 class IdentityKind(StrEnum):
     """How we prove to a host who we are."""
 

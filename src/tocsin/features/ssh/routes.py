@@ -11,6 +11,7 @@ from tocsin.features.ssh.model import (
     MAX_COMMAND,
     MAX_PARALLEL,
     MAX_TIMEOUT_S,
+    DenyListError,
     HostHealth,
     HostSource,
     IdentityKind,
@@ -164,9 +165,9 @@ class SshRoutes:
         q: Annotated[str, Query(max_length=200, description="Only with this in name, address, tags, text.")] = "",
     ) -> Any:
         """List the hosts by name."""
-        found = sorted(await self._ssh.hosts(group, q), key=_name)
-        page, following = paging.cut(found, _name)
-        return paging.page(page, following, len(found))
+        found = sorted(await self._ssh.search(group, q), key=lambda host: host.name)
+        page, following = paging.cut(found, lambda host: host.name)
+        return paging.page(await self._ssh.documents(page), following, len(found))
 
     @operation("GET", "/api/ssh/groups", problems=("validation-failed",), answer=Page[SshGroup])
     async def list_ssh_groups(self, paging: PagingOf) -> Any:
@@ -207,7 +208,7 @@ class SshRoutes:
 
 def ssh_operations(ssh: Ssh) -> Operations:
     """Return the operations."""
-    return Operations("ssh", SshRoutes(ssh))
+    return Operations("ssh", SshRoutes(ssh), {DenyListError: "not-ready"})
 
 
 def _name(document: dict[str, Any]) -> str:

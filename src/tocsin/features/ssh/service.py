@@ -117,10 +117,23 @@ class Ssh:
 
     async def hosts(self, group: str = "", q: str = "") -> list[dict[str, Any]]:
         """Return the documents of hosts, those of one group or with `q` in name, address, tags or description."""
+        return await self.documents(await self.search(group, q))
+
+    async def search(self, group: str = "", q: str = "") -> list[HostEntry]:
+        """Return hosts; `ssh` is asked for addresses that only its configuration says, where `q` needs them."""
         known, members = self.inventory.all(), self.inventory.groups()
         if group:
             self.inventory.choose((), (group,))
         chosen = [host for host in known.values() if not group or host.name in members[group]]
+        if not q:
+            return chosen
+        asked = [host for host in chosen if not host.hostname and not _has(host, q)]
+        addresses = {document["name"]: document["hostname"] for document in await self.documents(asked)}
+        return [host for host in chosen if _has(host, q, addresses.get(host.name, ""))]
+
+    async def documents(self, hosts: Sequence[HostEntry]) -> list[dict[str, Any]]:
+        """Return the documents of these hosts; each costs a call of `ssh`."""
+        known, members = self.inventory.all(), self.inventory.groups()
         probes, slots = await self._store.all(), asyncio.Semaphore(_AT_ONCE)
 
         async def one(session: SshSession, host: HostEntry) -> dict[str, Any]:
@@ -128,8 +141,7 @@ class Ssh:
                 return await _document(session, host, members, probes.get(host.name))
 
         async with self.program.session((), known) as session:
-            found = await asyncio.gather(*(one(session, host) for host in chosen))
-        return [document for document in found if _has(document, q)]
+            return await asyncio.gather(*(one(session, host) for host in hosts))
 
     def groups(self) -> list[dict[str, Any]]:
         """Return the documents of all groups."""
@@ -279,6 +291,6 @@ async def _document(
     }
 
 
-def _has(document: Mapping[str, Any], q: str) -> bool:
-    texts = [document["name"], document["hostname"], document["description"], *document["tags"]]
-    return not q or any(q.lower() in text.lower() for text in texts)
+def _has(host: HostEntry, q: str, address: str = "") -> bool:
+    texts = [host.name, host.hostname, host.description, address, *host.tags]
+    return any(q.lower() in text.lower() for text in texts)

@@ -19,7 +19,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.delivery.document import seconds_of
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
-from tocsin.rest.refusals import refuse_parameter
+from tocsin.rest.refusals import refuse_parameter, time_of
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
@@ -105,7 +105,7 @@ def _asked(
     cursor: Annotated[str, Query(max_length=20, description="`next_cursor` of the page before.")] = "",
 ) -> _Wanted:
     """Read what a search asks for."""
-    times = (_time("since", since), _time("until", until))
+    times = (time_of("since", since), time_of("until", until))
     return _Wanted(query, action, source, actor, *times, _number("cursor", cursor))
 
 
@@ -232,13 +232,6 @@ def _number(name: str, text: str) -> int | None:
     if text and not (text.isascii() and text.isdigit()):
         raise refuse_parameter(name, "bad-value", "It must be the ID of an entry")
     return int(text) if text else None
-
-
-def _time(name: str, text: str) -> float | None:
-    try:
-        return seconds_of(text) if text else None
-    except ValueError as error:
-        raise refuse_parameter(name, "bad-value", f"It must be {error}") from None
 
 
 def _answer(request: Request, items: Sequence[dict[str, Any]], document: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from fastapi import Query
 
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import FailureKind, UnknownChannelError
-from tocsin.delivery.document import delivery_document, seconds_of
+from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import DeliveryStatus, Policy
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.outbox import Outbox
@@ -14,7 +14,7 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.refusals import refuse_parameter
+from tocsin.rest.refusals import refuse_parameter, time_of
 
 _CHANGES = ("not-found", "invalid-transition")
 
@@ -62,7 +62,9 @@ class DeliveryOperations:
         since: Annotated[str, Query(max_length=40, description="Only those created at or after this time.")] = "",
     ) -> Any:
         """List the deliveries, the newest first."""
-        query = DeliveryFilter(status, self._kind(channel), target, q, _since(since), paging.limit, paging.start)
+        query = DeliveryFilter(
+            status, self._kind(channel), target, q, time_of("since", since), paging.limit, paging.start
+        )
         page = await self._outbox.store.search(query)
         return paging.page(map(delivery_document, page.items), page.next_cursor or None)
 
@@ -102,10 +104,3 @@ class DeliveryOperations:
 def delivery_operations(outbox: Outbox, registry: Registry) -> Operations:
     """Return the operations."""
     return Operations("deliveries", DeliveryOperations(outbox, registry))
-
-
-def _since(text: str) -> float | None:
-    try:
-        return seconds_of(text) if text else None
-    except ValueError as error:
-        raise refuse_parameter("since", "bad-value", f"It must be {error}") from None

@@ -13,6 +13,7 @@ from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
+from tocsin.rest.refusals import time_of
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import as_document, log_document, summary_document
@@ -57,9 +58,14 @@ class RunRoutes:
         kind: Annotated[RunKind | None, Query(description="Only runs of this kind.")] = None,
         subject: Annotated[str, Query(max_length=200, description="Only of this job, workflow, skill, …")] = "",
         status: Annotated[list[RunStatus] | None, Query(description="Only in this state; may be repeated.")] = None,
+        since: Annotated[str, Query(max_length=40, description="Only those queued at or after this time.")] = "",
+        until: Annotated[str, Query(max_length=40, description="Only those queued before this time.")] = "",
     ) -> Any:
         """List the runs, the newest first."""
-        found = await self._runs().search(kind, subject, status or (), paging.limit, paging.start)
+        begin, end = time_of("since", since), time_of("until", until)
+        found = await self._runs().search(
+            kind, subject, status or (), paging.limit, paging.start, since=begin, until=end
+        )
         return paging.page(map(summary_document, found.items), found.next_cursor)
 
     @operation("GET", "/api/runs/{run_id}", problems=("not-found", "validation-failed"), answer=RunWithLog)
