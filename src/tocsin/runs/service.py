@@ -221,20 +221,15 @@ class Runs:
         limit: int = 50,
         cursor: str = "",
         *,
-        since: float | None = None,
-        until: float | None = None,
+        queued: tuple[float | None, float | None] = (None, None),
         parts: bool = False,
     ) -> RunPage:
-        """Return up to 200 of the newest runs, of a subject's ID; `parts` adds their steps and hosts.
-
-        `since` and `until` limit when they were queued.
-        """
-        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, since, until, parts=parts))
+        """Return up to 200 of the newest runs, `queued` since and before two times; `parts` adds steps and hosts."""
+        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, *queued, parts=parts))
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""
-        since = self._clock.now() - period_s
-        return await self._store.count(RunFilter(kind, subject, since=since))
+        return await self._store.count(RunFilter(kind, subject, since=self._clock.now() - period_s))
 
     async def log(
         self, run_id: str, from_line: int = 1, stream: str = "", *, tail: int = 0, ansi: bool = False

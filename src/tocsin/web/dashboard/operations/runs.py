@@ -62,10 +62,8 @@ class RunRoutes:
         until: Annotated[str, Query(max_length=40, description="Only those queued before this time.")] = "",
     ) -> Any:
         """List the runs, the newest first."""
-        begin, end = time_of("since", since), time_of("until", until)
-        found = await self._runs().search(
-            kind, subject, status or (), paging.limit, paging.start, since=begin, until=end
-        )
+        queued = time_of("since", since), time_of("until", until)
+        found = await self._runs().search(kind, subject, status or (), paging.limit, paging.start, queued=queued)
         return paging.page(map(summary_document, found.items), found.next_cursor)
 
     @operation("GET", "/api/runs/{run_id}", problems=("not-found", "validation-failed"), answer=RunWithLog)
