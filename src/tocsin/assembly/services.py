@@ -198,6 +198,8 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
 async def _recover_runs(app: App) -> None:
     from logging import getLogger
 
+    if not app.database.exists():
+        return
     try:
         await app.runs().recover()
     except TocsinError as error:
@@ -277,13 +279,15 @@ async def _run_maintenance(app: App) -> None:
         except TocsinError:  # every part that needs the queue reports that it is away
             return TIDY_EVERY_S
         if app.clock.monotonic() >= recover_at:
-            await app.runs().recover()
+            if app.database.exists():
+                await app.runs().recover()
             recover_at = app.clock.monotonic() + RECOVER_EVERY_S
         if app.clock.monotonic() >= prune_at:
             await app.stores.inbox().prune()
-            await app.runs().prune()
             await app.presence().prune()
-            await app.features.each_hour()
+            if app.database.exists():
+                await app.runs().prune()
+                await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
             prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         return TIDY_EVERY_S

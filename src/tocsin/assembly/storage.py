@@ -52,7 +52,10 @@ def open_stores(
     from tocsin.core.storage.database import Database
 
     clock = clock or SystemClock()
-    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(features))
+    # A host that only carries messages has nothing to keep there.
+    carries = settings[STORE] == "redis"
+    path = settings.data_dir / DATABASE_FILE
+    database = Database(path, lambda: schemas(features), only_writes_make_it=carries)
     stack.push_async_callback(database.aclose)
     redis = lazy_redis(settings)
     stack.push_async_callback(redis.aclose)

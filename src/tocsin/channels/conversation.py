@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from tocsin.channels.inbound import Attachment, InboundAdapter, InboundMessage
 from tocsin.core.config.variables import Variable
+from tocsin.core.errors import TocsinError
 from tocsin.core.text.markup.model import Shown
 
 # Keys of `Outgoing.extra`.
@@ -51,10 +52,17 @@ class CheckMessage:
     fix: str = ""
 
 
+class UpdateLeaseLostError(TocsinError):
+    """Another process has taken the lease over: nothing was stored."""
+
+    code = "lease-lost"
+
+
 class UpdateLease(Protocol):
     """The right to fetch what is stored under one cursor, among all hosts; it ends unless it is renewed."""
 
-    renew_s: float  # how often
+    lasts_s: float
+    renew_s: float
 
     @property
     def token(self) -> int:
@@ -78,7 +86,7 @@ class UpdateSink(Protocol):
     ) -> Sequence[object]:
         """Store new messages and the cursor in one transaction; raise when that is not possible.
 
-        With the token of a lease, also raise when another process has taken that over.
+        With the token of a lease, also raise UpdateLeaseLostError when another process has taken that over.
         """
         ...
 

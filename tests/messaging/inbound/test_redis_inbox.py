@@ -9,13 +9,13 @@ from tests.messaging.inbound.inbox_hall import SteppedClock, message, texts
 from tests.messaging.inbound.inbox_store_contract import InboxStoreContract, OpenInbox, accepted, begun
 from tests.waiting import eventually
 
+from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.redis.lease import LEASE_S
 from tocsin.messaging.inbound.redis.store import RedisInbox
-from tocsin.messaging.inbound.store import FetchLeaseLostError
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def test_a_lease_that_nobody_renews_goes_to_the_next_and_what_its_holder_s
     clock.advance(1)
     assert await second.acquire()
     assert second.token > first.token
-    with pytest.raises(FetchLeaseLostError):
+    with pytest.raises(UpdateLeaseLostError):
         await store.accept([message("b", "c", "b")], "me", ("updates", 9), first.token)
     assert (await store.cursor("updates"), texts(await store.search())) == (7, ["a"])
     await store.accept([message("b", "c", "b")], "me", ("updates", 8), second.token)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,18 +69,24 @@ class Database:
     """One database file, opened at the first use; other processes may have it open as well."""
 
     def __init__(
-        self, path: Path, schemas: Schemas | Callable[[], Schemas], *, busy_timeout_s: float = BUSY_TIMEOUT_S
+        self,
+        path: Path,
+        schemas: Schemas | Callable[[], Schemas],
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        only_writes_make_it: bool = False,
     ) -> None:
         """Name the file and the tables; only a read or a write opens it, and one after a failure tries again.
 
         `schemas` gives for each component its migrations in order, each a script of SQL; one that
-        was released is never edited.
+        was released is never edited. With `only_writes_make_it`, a read finds empty tables where there is no file.
         """
         self.path = path
         self.problem = ""  # why it could not be opened, or the last commit failed; health shows it
         self.failures = 0  # commits that failed, ever
         self._schemas = schemas
         self._busy_timeout_s = busy_timeout_s
+        self._only_writes_make_it = only_writes_make_it
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._gate = threading.Lock()  # after `_closed` is set, nothing is put into `_jobs`
         self._closed = False
@@ -117,11 +124,13 @@ class Database:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a connection of its own; it sees everything committed before."""
-        if self._writer is None:
+        is_there = self._writer is not None or not self._only_writes_make_it or self.exists()
+        if self._writer is None and is_there:
             await self._open()
         if self._closed:
             raise self._is_closed()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        read = self._read if is_there else self._read_nothing
+        return await asyncio.get_running_loop().run_in_executor(self._readers, read, work)
 
     async def aclose(self) -> None:
         """Finish every write that waits, then close all connections."""
@@ -208,6 +217,14 @@ class Database:
             return _checked(work(connection))
         except sqlite3.Error as error:
             raise _failure(self.path, error) from None
+
+    def _read_nothing(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on empty tables in memory."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.row_factory = sqlite3.Row
+            _migrate(connection, self._schemas() if callable(self._schemas) else self._schemas, self.path)
+            connection.execute("PRAGMA query_only=ON")
+            return _checked(work(connection))
 
     def _write_forever(self, connection: sqlite3.Connection) -> None:
         closing = False

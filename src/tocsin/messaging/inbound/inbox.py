@@ -85,7 +85,7 @@ class Inbox:
         """Store events, with the place to go on from, all in one transaction; say of each whether it is new.
 
         They are durable when this returns; then they may be acknowledged. Raises StoreUnavailableError, and
-        FetchLeaseLostError when another process has taken over the lease with that token.
+        UpdateLeaseLostError when another process has taken over the lease with that token.
         """
         # Once stopped, nobody works here any more: whoever comes first takes them.
         owner = "" if self._loop.stopping else self.owner

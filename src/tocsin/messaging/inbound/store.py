@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol
 
 from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, InboxStatus, QueuedEvent
 
@@ -23,12 +22,6 @@ BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
 PRUNED_AT_ONCE = 1_000
-
-
-class FetchLeaseLostError(TocsinError):
-    """Another process has taken the lease over: nothing was stored."""
-
-    code = "lease-lost"
 
 
 class Claim(NamedTuple):
@@ -47,7 +40,7 @@ class InboxStore(Protocol):
         """Store events and the cursor, all or nothing; return `None` for each duplicate.
 
         An event that shares any key with a stored one is a duplicate; its other keys are stored, too. With the token
-        of a lease of the cursor's name, raises FetchLeaseLostError if somebody else has taken that over.
+        of a lease of the cursor's name, raises UpdateLeaseLostError if somebody else has taken that over.
         """
         ...
 

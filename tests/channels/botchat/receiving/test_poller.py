@@ -17,6 +17,7 @@ from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.receiving.liveness import ReceiveStatus
 from tocsin.channels.botchat.receiving.poller import Poller
 from tocsin.channels.contract import Tools
+from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import StoreUnavailableError
@@ -43,12 +44,18 @@ class Inbox:
         self.cursors: dict[str, int] = {}
         self.calls: list[tuple[list[str], int | None]] = []
         self.fails = False
+        self.leases: dict[str, list[str]] = {}  # by cursor: who has had it, the last one has it now
+        self.shared = False
         self._seen: set[str] = set()
 
-    async def accept(self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None) -> list[bool]:
+    async def accept(
+        self, messages: Sequence[InboundMessage], *, cursor: tuple[str, int] | None = None, lease: int = 0
+    ) -> list[bool]:
         self.calls.append(([m.text for m in messages], cursor and cursor[1]))
         if self.fails:
             raise StoreUnavailableError("the store is away")
+        if lease and cursor and lease != len(self.leases[cursor[0]]):
+            raise UpdateLeaseLostError("another process fetches")
         new = [not self._seen & set(message.dedupe_keys) for message in messages]
         for message in messages:
             self._seen |= set(message.dedupe_keys)
@@ -60,9 +67,34 @@ class Inbox:
     async def cursor(self, name: str) -> int | None:
         return self.cursors.get(name)
 
+    def lease(self, name: str) -> "Lease | None":
+        return Lease(self, name) if self.shared else None
+
     @property
     def texts(self) -> list[str]:
         return [message.text for message in self.messages]
+
+
+class Lease:
+    """Somebody has it until another one takes it away."""
+
+    lasts_s, renew_s = 6.0, 2.0
+
+    def __init__(self, inbox: Inbox, name: str) -> None:
+        self.token = 0
+        self._inbox, self._name = inbox, name
+        self._holders = inbox.leases.setdefault(name, [])
+
+    async def acquire(self) -> bool:
+        if self._inbox.fails:
+            raise StoreUnavailableError("the store is away")
+        if not self.token and (not self._holders or self._holders[-1] == "free"):
+            self._holders.append("a poller")
+            self.token = len(self._holders)
+        return self.token == len(self._holders)
+
+    async def release(self) -> None:
+        self._holders.append("free")
 
 
 class Wire:
@@ -317,6 +349,45 @@ async def test_a_bug_in_the_store_does_not_end_receiving(bench: Bench, until: Un
     async with bench.running(http=wire):
         await until(lambda: bench.inbox.texts)
     assert [record.exc_info is not None for record in caplog.records if record.levelno == logging.ERROR] == [True]
+
+
+# Several hosts
+
+
+async def test_one_host_polls_and_the_next_one_goes_on_where_it_stopped(bench: Bench, until: Until):
+    bench.inbox.shared = True
+    waiting = Wire()
+    async with bench.running(http=Wire([update(7)])):
+        await until(lambda: bench.inbox.texts)
+        async with bench.running(http=waiting) as second:
+            await until(lambda: second.state.status is ReceiveStatus.LOCKED)
+            assert second.state.problem == "another process on one of the hosts polls with the same token"
+            assert waiting.sent == []
+    async with bench.running(http=waiting):
+        await until(lambda: waiting.sent)
+    assert waiting.sent[0][1]["offset"] == 8
+
+
+async def test_who_lost_the_right_to_poll_stores_nothing_and_asks_no_more(bench: Bench, until: Until):
+    class LosingWire(Wire):
+        async def request(self, *args: Any, **kwargs: Any) -> HttpResponse:
+            if len(self.answers) == 1:  # while the second answer is on its way
+                next(iter(bench.inbox.leases.values())).append("another host")
+            return await super().request(*args, **kwargs)
+
+    bench.inbox.shared, wire = True, LosingWire([update(7)], [update(8)])
+    async with bench.running(http=wire) as poller:
+        await until(lambda: poller.state.status is ReceiveStatus.LOCKED)
+    assert (bench.inbox.texts, list(bench.inbox.cursors.values()), len(wire.sent)) == (["hi"], [8], 2)
+
+
+async def test_without_a_store_nobody_polls_and_the_reason_is_told(bench: Bench, until: Until):
+    bench.inbox.shared, bench.inbox.fails, wire = True, True, Wire([update(7)])
+    async with bench.running(http=wire) as poller:
+        await until(lambda: poller.state.status is ReceiveStatus.FAILING)
+        assert (poller.state.problem, wire.sent) == ("the store is away", [])
+        bench.inbox.fails = False
+        await until(lambda: bench.inbox.texts)
 
 
 # Trouble with the provider

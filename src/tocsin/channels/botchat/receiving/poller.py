@@ -1,4 +1,4 @@
-"""Fetch updates by long polling, one poller for each bot. Source: docs/facts/botchat.md, "Polling".
+"""Fetch updates by long polling, one poller for each bot of all processes. Source: docs/facts/botchat.md, "Polling".
 
 An update is confirmed to the provider only after it is stored, so a kill at any moment loses nothing.
 """
@@ -16,9 +16,10 @@ from tocsin.channels.botchat.messages.fields import number, records
 from tocsin.channels.botchat.messages.updates import ALLOWED_UPDATES
 from tocsin.channels.botchat.receiving.liveness import Liveness, ReceiveStatus, ReceivingState
 from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
+from tocsin.channels.botchat.receiving.poll_lock import PollLock
 from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
-from tocsin.channels.conversation import TellAdmin, UpdateSink
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError
+from tocsin.channels.conversation import TellAdmin, UpdateLeaseLostError, UpdateSink
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.transport import host_of
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.time.clock import Clock
@@ -59,12 +60,11 @@ class Poller:
         self._loop = ServiceLoop(
             "the poller", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
         )
-        self._lock = TokenLock(directory, inbound.bot_id)
         # Update numbers belong to a bot, and to the server that counts them.
         self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
+        self._lock = PollLock(inbox.lease(self._cursor), TokenLock(directory, inbound.bot_id), clock)
         self._offset: int | None = None
         self._offset_known = False
-        self._locked = False
         self._limit = MOST_UPDATES
         self._behind = True  # what comes now has waited for us
         self._webhook_removed = False
@@ -79,31 +79,35 @@ class Poller:
         self._loop.stop()
 
     async def run(self) -> None:
-        """Fetch until `stop`; wait first while another process on this machine does."""
+        """Fetch until `stop`; wait first while another process does."""
         try:
-            await self._loop.run()
-            await self._confirm()
+            async with asyncio.TaskGroup() as group:
+                keeping = group.create_task(self._lock.keep(self._stop))
+                await self._loop.run()
+                await self._confirm()
+                keeping.cancel()
         finally:
-            self._lock.release()
+            await self._lock.release()
             self._liveness.stop()
 
     async def _step(self) -> float:
         """Fetch once; without the lock, try to take it."""
-        if not self._locked:
-            return 0.0 if self._take_lock() else LOCK_EVERY_S
+        if not self._lock.held:
+            return 0.0 if await self._take_lock() else LOCK_EVERY_S
         async with asyncio.timeout(self._watchdog_s):
             finished = await self._poll()
         if finished:
             await self._thrive()
         return 0.0
 
-    def _take_lock(self) -> bool:
-        self._locked = self._lock.acquire()
-        if self._locked:
+    async def _take_lock(self) -> bool:
+        held = await self._lock.acquire()
+        if held:
+            self._offset_known = False  # another process may have gone on from there
             self._liveness.start()
         else:
-            self._liveness.wait_for_lock("another process on this machine polls with the same token")
-        return self._locked
+            self._liveness.wait_for_lock(f"another process {self._lock.where} polls with the same token")
+        return held
 
     async def _poll(self) -> bool:
         """Fetch and store once; say whether the poll came to an end."""
@@ -155,7 +159,7 @@ class Poller:
             raise _broken("an update has no number")
         read = [message for update in updates if (message := await self._inbound.read(update))]
         messages = [replace(message, waited=self._behind) for message in read]
-        await self._inbox.accept(messages, cursor=(self._cursor, last + 1))
+        await self._inbox.accept(messages, cursor=(self._cursor, last + 1), lease=self._lock.token)
         repeated, self._offset = self._offset == last + 1, last + 1
         if repeated:
             raise _broken("it repeats updates that are confirmed")
@@ -172,7 +176,11 @@ class Poller:
         await self._liveness.good()
 
     async def _failed(self, error: Exception, _: int) -> float:
-        if isinstance(error, LockError):
+        if isinstance(error, UpdateLeaseLostError):
+            self._lock.lose()
+            log.warning("another process fetches updates now", extra={"bot_id": self._inbound.bot_id})
+            return LOCK_EVERY_S
+        if isinstance(error, LockError) or (isinstance(error, StoreUnavailableError) and not self._lock.held):
             await self._liveness.bad(ReceiveStatus.FAILING, error.sentence())
             return LOCK_EVERY_S
         self._behind = True
@@ -188,7 +196,7 @@ class Poller:
 
     async def _confirm(self) -> None:
         """Confirm what was stored last; without that it would come again, and be known."""
-        if self._offset is None or not self.state.well:
+        if self._offset is None or not self._lock.held or not self.state.well:
             return
         try:
             async with asyncio.timeout(self._confirm_s):

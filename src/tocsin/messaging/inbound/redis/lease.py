@@ -19,6 +19,7 @@ RENEW_S = 2.0
 class RedisLease:
     """The lease of one name, for one holder."""
 
+    lasts_s = LEASE_S
     renew_s = RENEW_S
 
     def __init__(self, scripts: TimedScripts, name: str, holder: str) -> None:

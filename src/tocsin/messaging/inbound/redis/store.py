@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
@@ -25,7 +26,6 @@ from tocsin.messaging.inbound.store import (
     PRUNED_AT_ONCE,
     Claim,
     Cursor,
-    FetchLeaseLostError,
     encode,
 )
 
@@ -67,7 +67,7 @@ class RedisInbox:
             args += event.words
         answers = await self._scripts.run(scripts.ACCEPT, args)
         if not answers:
-            raise FetchLeaseLostError(f"another process fetches what belongs to {name}; nothing was stored")
+            raise UpdateLeaseLostError(f"another process fetches what belongs to {name}; nothing was stored")
         return [event.queued(int(seq)) if seq else None for event, seq in zip(events, answers[0], strict=True)]
 
     async def cursor(self, name: str) -> int | None:
