@@ -112,7 +112,7 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     ]
     if len(failing) > NAMED:
         told = f"{number_of(len(failing) - NAMED, 'further cron job')} failed the last time"
-        attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron"))
+        attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron?state=failing"))
     newest = (await jobs.runs().search(RunKind.CRON, limit=1)).items
     return SubsystemStatus(
         SubsystemState.DEGRADED if attention else SubsystemState.OK,

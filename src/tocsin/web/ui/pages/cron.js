@@ -1,5 +1,5 @@
 // Cron: every job with its state, its times and how its last runs ended; and what is due within a day.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
@@ -27,7 +27,7 @@ import { CRON } from "../strings/cron.js";
 /** @typedef {import("../types/records.js").Run} Run */
 
 const LIMIT = 200;
-const STATES = ["scheduled", "running", "paused", "auto_disabled", "completed", "invalid"];
+const STATES = ["failing", "scheduled", "running", "paused", "auto_disabled", "completed", "invalid"];
 
 export const page = definePage({
   title: CRON.title,
@@ -68,8 +68,9 @@ function JobList({ data, query, change }) {
   const [filter, setFilter] = useState(query.q ?? "");
   useRest(data, change);
   const take = (/** @type {CronJob} */ job) => change((now) => withRecord(now, job, "id"));
-  const tags = [...new Set(data.items.flatMap((job) => job.tags))].sort();
-  const rows = data.items.filter((job) => (!query.state || job.state === query.state) && (!query.tag || job.tags.includes(query.tag)));
+  const tags = useMemo(() => [...new Set(data.items.flatMap((job) => job.tags))].sort(), [data.items]);
+  const rows = useMemo(() => data.items.filter((job) => (!query.state || standing(job) === query.state) && (!query.tag || job.tags.includes(query.tag))), [data.items, query.state, query.tag]);
+  const columns = useMemo(() => columnsOf(take), []);
   const empty = !data.items.length && html`<${Empty} icon="cron" text=${CRON.none} command=${CRON.noneCommand}
     action=${html`<a class="button button--primary" href="#/cron/new">${CRON.new}</a>`} />`;
   return html`${data.items.length > 0 && html`<${Toolbar}>
@@ -78,7 +79,7 @@ function JobList({ data, query, change }) {
       ${tags.length > 0 && html`<${Choice} name="tag" label=${CRON.tag} value=${query.tag} options=${[["", CRON.anyTag], ...tags.map((tag) => [tag, tag])]} />`}
       ${data.next_cursor && html`<span class="muted" role="status">${CRON.loading(data.items.length, data.total ?? 0)}</span>`}
     <//>`}
-    <${Table} label=${CRON.jobs} rows=${rows} columns=${columnsOf(take)} rowKey=${(/** @type {CronJob} */ job) => job.id} filter=${filter} remember="cron"
+    <${Table} label=${CRON.jobs} rows=${rows} columns=${columns} steady rowKey=${(/** @type {CronJob} */ job) => job.id} filter=${filter} remember="cron"
       href=${(/** @type {CronJob} */ job) => link("cron", job.id)} empty=${empty} total=${data.total} keys=${{ r: runAnd, e: (/** @type {CronJob} */ job) => go(link("cron", job.id, "edit")) }} />
     <p class="cron__import muted">${CRON.importHint} <code>${CRON.importCommand}</code> <${CopyButton} text=${CRON.importCommand} /></p>`;
 }

@@ -19,6 +19,8 @@ const BARS = {
   info: "M1 8h6v16H1z",
 };
 
+const NO_RUN = "M1 22h6v2H1z";
+
 /**
  * @param {{runs: RecentRun[], size?: number, href?: (run: RecentRun) => string | undefined, label?: string, newestFirst?: boolean}} props
  *   The newest stands at the right.
@@ -45,19 +47,40 @@ export function HistoryBar({ runs, size = 30, href, label = "", newestFirst = fa
     const target = run && leads.current?.(run);
     if (target) go(target);
   };
-  // A table of many jobs has thousands of them: the same runs are drawn once.
-  const bars = useMemo(() => shown.map((run, index) => {
-    const tone = toneOf(run.status);
-    return html`<g class=${`shape--${tone}${index === active ? " history__active" : ""}`} transform=${`translate(${(empty + index) * WIDTH} 0)`}
-      onMouseEnter=${() => setActive(index)} onClick=${() => follow(run)}><rect class="history__field" width=${WIDTH} height=${HEIGHT} />
-      <path class=${tone === "busy" ? "history__open" : ""} d=${BARS[tone]} /></g>`;
-  }), [runs, size, newestFirst, active]);
-  return html`<span class="history"><svg class="history__bar" viewBox=${`0 0 ${size * WIDTH} ${HEIGHT}`} width=${size * 5} height="20" preserveAspectRatio="none"
+  // A table of many jobs has thousands of bars: those of one tone are one shape.
+  const bars = useMemo(() => Object.entries(shapesOf(shown, empty)).map(([tone, d]) => html`<path class=${`history__${tone} shape--${tone}`} d=${d} />`), [runs, size, newestFirst]);
+  /** @param {MouseEvent & {currentTarget: Element}} event @returns {number} */
+  const under = (event) => {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    return Math.floor(((event.clientX - left) / width) * size) - empty;
+  };
+  return html`<span class="history"><svg class=${`history__bar${told ? " history__bar--told" : ""}`} viewBox=${`0 0 ${size * WIDTH} ${HEIGHT}`} width=${size * 5} height="20" preserveAspectRatio="none"
       role="img" tabindex=${shown.length ? 0 : undefined} aria-label=${[label, summaryOf(ordered), told && describe(told)].filter(Boolean).join(": ")}
-      onKeyDown=${onKey} onMouseLeave=${() => setActive(-1)} onBlur=${() => setActive(-1)}>
-      ${Array.from({ length: empty }, (_, index) => html`<path class="history__none" d="M1 22h6v2H1z" transform=${`translate(${index * WIDTH} 0)`} />`)}
-      ${bars}
+      onKeyDown=${onKey} onMouseMove=${(/** @type {any} */ event) => setActive(under(event))} onMouseLeave=${() => setActive(-1)} onBlur=${() => setActive(-1)}
+      onClick=${(/** @type {any} */ event) => follow(shown[under(event)])}>
+      ${told && html`<rect class="history__field" x=${(empty + active) * WIDTH} width=${WIDTH} height=${HEIGHT} />`}
+      ${empty > 0 && html`<path class="history__none" d=${placed(NO_RUN, Array.from({ length: empty }, (_, index) => index))} />`}${bars}
     </svg>${told && html`<span class="history__tip" aria-hidden="true">${describe(told)}</span>`}</span>`;
+}
+
+/**
+ * All bars of a tone in one path.
+ * @param {RecentRun[]} runs
+ * @param {number} empty  How many places are before them.
+ */
+function shapesOf(runs, empty) {
+  /** @type {Record<string, string>} */
+  const found = {};
+  runs.forEach((run, index) => {
+    const tone = toneOf(run.status);
+    found[tone] = (found[tone] ?? "") + placed(BARS[tone], [empty + index]);
+  });
+  return found;
+}
+
+/** @param {string} shape  Its points count from the left of its place: `M1 8h6v16H1z`. @param {number[]} places */
+function placed(shape, places) {
+  return places.map((at) => shape.replace(/([MH])([\d.]+)/g, (_, letter, x) => letter + (Number(x) + at * WIDTH))).join("");
 }
 
 /**

@@ -38,6 +38,7 @@ import { TABLE } from "../strings/states.js";
  * @property {string} [remember]  A name under which the order outlives the page.
  * @property {Record<string, (row: T) => unknown>} [keys]  What a key does with the row that has the focus.
  * @property {(row: T) => string | undefined} [rowClass]
+ * @property {boolean} [steady]  What is drawn depends on the row alone, so that an unchanged row is not drawn again.
  * @property {(row: T) => Child} [below]  A second row with more about the first, such as details that were opened.
  */
 
@@ -55,7 +56,8 @@ export function Table(props) {
   const { label, rows, columns, filter = "", more, total, empty, keys, rowKey } = props;
   const order = useMemo(() => orderOf(props.remember, props.sort), []);
   const { name, down } = useSignal(order);
-  const sorted = useMemo(() => sortRows(matching(rows, columns, filter), columns, name, down), [rows, filter, name, down]);
+  const known = useMemo(() => ({ drawn: new WeakMap(), texts: new WeakMap() }), []);
+  const sorted = useMemo(() => sortRows(matching(rows, columns, filter, props.steady ? known.texts : new WeakMap()), columns, name, down), [rows, filter, name, down]);
   const [shown, setShown] = useState(FIRST);
   const end = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => setShown(FIRST), [filter, name, down]);
@@ -73,7 +75,7 @@ export function Table(props) {
   return html`<div class="table" onKeyDown=${onKey}>
     <table><caption class="visually-hidden">${label}</caption>
       <thead><tr>${columns.map((column) => html`<${Head} column=${column} name=${name} down=${down} order=${order} />`)}</tr></thead>
-      <tbody>${sorted.slice(0, shown).map((row) => html`<${Row} key=${rowKey(row)} row=${row} props=${props} />`)}</tbody>
+      <tbody>${sorted.slice(0, shown).map((row) => drawnOnce(row, props, known.drawn))}</tbody>
     </table>
     ${shown < sorted.length && html`<div ref=${end} class="table__end"></div>`}
     ${!sorted.length && html`<${Empty} icon="search" text=${rows.length ? TABLE.noMatch(filter) : TABLE.none} />`}
@@ -91,6 +93,15 @@ function Head({ column, name, down, order }) {
   return html`<th scope="col" class=${align} aria-sort=${here ? (down ? "descending" : "ascending") : undefined}>
     <button type="button" class=${`table__sort${here ? " table__sort--on" : ""}`} onClick=${turn}>${column.title}
       <span class=${down ? "" : "table__up"}><${Icon} name="down" size=${12} /></span></button></th>`;
+}
+
+/** The same node again says that nothing has changed. @param {any} row @param {TableProps<any>} props @param {WeakMap<object, unknown>} drawn */
+function drawnOnce(row, props, drawn) {
+  const known = props.steady && drawn.get(row);
+  if (known) return known;
+  const node = html`<${Row} key=${props.rowKey(row)} row=${row} props=${props} />`;
+  drawn.set(row, node);
+  return node;
 }
 
 /** @param {{row: any, props: TableProps<any>}} props */
@@ -168,13 +179,16 @@ function text(value) {
  * @param {T[]} rows
  * @param {Column<T>[]} columns
  * @param {string} filter
+ * @param {WeakMap<object, string>} texts  What a row says, once it was looked through.
  * @returns {T[]}
  */
-function matching(rows, columns, filter) {
+function matching(rows, columns, filter, texts) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return rows;
   return rows.filter((row) => {
-    const all = columns.map((column) => column.value?.(row) ?? "").join("\n").toLowerCase();
+    const held = /** @type {any} */ (row);
+    const all = texts.get(held) ?? columns.map((column) => column.value?.(row) ?? "").join("\n").toLowerCase();
+    texts.set(held, all);
     return words.every((word) => all.includes(word));
   });
 }
