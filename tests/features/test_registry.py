@@ -55,6 +55,11 @@ def test_every_folder_is_a_feature_of_its_name():
 
 
 @EACH
+def test_the_bots_status_has_one_line_for_it_that_of_its_subsystem_or_its_own(feature: Feature):
+    assert not (feature.status and feature.subsystems)
+
+
+@EACH
 def test_everything_that_it_names_is_there(feature: Feature):
     assert [name for name in names_in(feature) if not callable(load(name))] == []
 

@@ -39,6 +39,9 @@ async def titles(app: App) -> list[tuple[str, str]]:
 async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: Path):
     async with program(tmp_path) as app:
         report = await status_report(app)
+        told = [line.partition(":")[0] for line in await status_lines(app)]
+    assert told[:5] == ["Cron", "Messaging", "SSH", "Workflows", "Memory"]
+    assert len(set(told)) == len(told), "each is told once"
     states = {name: str(status.state) for name, status in report.subsystems.items()}
     assert (str(report.state), report.attention) == ("ok", [])
     assert (states["messaging"], states["audit"], states["vault"]) == ("unconfigured", "ok", "unconfigured")

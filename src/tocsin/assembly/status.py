@@ -12,7 +12,16 @@ from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, 
 from tocsin.runs.model import AT_WORK, RunStatus
 from tocsin.runs.store import RunFilter, RunStore
 from tocsin.scheduling.zones import system_zone
-from tocsin.status.model import RECENT_RUNS, SUBSYSTEMS, RunCounts, ServiceStatus, StatusReport, by_severity, combined
+from tocsin.status.model import (
+    RECENT_RUNS,
+    SUBSYSTEMS,
+    RunCounts,
+    ServiceStatus,
+    StatusReport,
+    by_severity,
+    combined,
+    label_of,
+)
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
 from tocsin.status.subsystems import DAY_S, audit_status, disk_attention, messaging_status
 
@@ -72,7 +81,7 @@ async def status_lines(app: "App") -> list[str]:
     for name, status in subsystems.items():
         if status.state is not SubsystemState.DISABLED:
             state = "" if status.state is SubsystemState.OK else f" ({status.state})"
-            lines.append(f"{name.capitalize()}: {status.summary}{state}")
+            lines.append(f"{label_of(name)}: {status.summary}{state}")
     return [*lines, *await app.features.status_lines()]
 
 

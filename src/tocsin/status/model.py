@@ -11,9 +11,15 @@ from tocsin.runs.model import Run
 
 # In the order in which they are shown.
 SUBSYSTEMS = ("cron", "messaging", "ssh", "workflows", "memory", "skills", "audit", "vault", "watchers", "browser")
+_LABELS = {"ssh": "SSH"}
 NEXT_RUNS, RECENT_RUNS = 5, 10
 NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
 _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
+
+
+def label_of(subsystem: str) -> str:
+    """Return what a line about a subsystem begins with."""
+    return _LABELS.get(subsystem, subsystem.capitalize())
 
 
 class ServiceStatus(NamedTuple):

@@ -23,7 +23,6 @@ from tocsin.features.vault.opening import (
     reveal_secret_of,
     reveal_secrets_of,
     secret_names_of,
-    status_lines,
     subsystem_status,
 )
 from tocsin.features.vault.service import generated
@@ -287,15 +286,6 @@ async def test_doctor_tells_a_locked_vault_and_a_broken_policy_file(around: Arou
     assert [finding["state"] for finding in found] == ["error", "error"]
     assert "expected a mapping" in found[0]["detail"]
     assert found[1]["fix"].startswith("chmod 600")
-
-
-async def test_the_bots_status_has_one_line(around: Around, tmp_path: Path):
-    assert await status_lines(around.opened()) == ["vault: 1 secret"]
-    around.strongroom.days(91)
-    assert await status_lines(around.opened()) == ["vault: 1 secret, 1 expired"]
-    around.strongroom.store.vault.write_bytes(b"")
-    assert await status_lines(around.opened()) == ["vault: locked: the vault is an empty file"]
-    assert await status_lines(Around(Strongroom(tmp_path / "none"), around.database).opened()) == []
 
 
 async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_path: Path):

@@ -120,6 +120,17 @@ async def test_after_five_wrong_passwords_an_address_is_refused_for_five_minutes
     assert await outcome(account, RIGHT, basic=basic) == "ok"
 
 
+async def test_a_script_whose_password_was_right_goes_on_until_its_address_guesses_fifty_times_more(accounts: Accounts):
+    account = accounts.make()
+    assert await outcome(account, RIGHT, basic=True) == "ok"
+    for number in range(5 + 49):
+        await outcome(account, ("anna", str(number)), basic=True)
+    assert await outcome(account, RIGHT, basic=True) == "ok"
+    assert await outcome(account, RIGHT) == "rate-limited", "signing in is refused from the sixth try on"
+    assert await outcome(account, ("anna", "54"), basic=True) == "rate-limited"
+    assert await outcome(account, RIGHT, basic=True) == "rate-limited", "each of these could be a guess at it"
+
+
 @pytest.mark.parametrize(("every_s", "refused"), [(70, False), (50, True)])
 async def test_only_wrong_passwords_of_the_last_five_minutes_count(
     accounts: Accounts, clock: FakeClock, every_s: float, *, refused: bool

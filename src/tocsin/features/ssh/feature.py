@@ -32,7 +32,6 @@ FEATURE = Feature(
     ),
     open="tocsin.features.ssh.opening:open_ssh",
     checks=(FeatureCheck("tocsin.features.ssh.checks:check_ssh", at_start=True),),
-    status="tocsin.features.ssh.opening:status_of",
     subsystems={"ssh": "tocsin.features.ssh.opening:subsystem_of"},
     dashboard_routes="tocsin.features.ssh.routes:ssh_operations",
     starts={"ssh": "tocsin.features.ssh.opening:start_ssh_of"},

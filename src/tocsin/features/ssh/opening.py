@@ -109,17 +109,6 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     )
 
 
-async def status_of(ssh: Ssh) -> list[str]:
-    """Return the line for the bot's `/status`; none where there are no hosts."""
-    hosts = ssh.inventory.written().hosts
-    if not hosts:
-        return []
-    worse = [
-        f"{p.host} {p.status}" for p in await ssh.last_probes() if p.status in {HostHealth.DOWN, HostHealth.DEGRADED}
-    ]
-    return [f"SSH: {number_of(len(hosts), 'host')}{', ' if worse else ''}{', '.join(worse)}"]
-
-
 async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
     """Return the state of the hosts, as they were when they were last looked at."""
     hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem

@@ -23,7 +23,6 @@ FEATURE = Feature(
     settings_layer="tocsin.features.vault.layer:secrets_in_vault",
     open="tocsin.features.vault.opening:open_vault",
     checks=(FeatureCheck("tocsin.features.vault.checks:check_vault", at_start=True),),
-    status="tocsin.features.vault.opening:status_lines",
     subsystems={"vault": "tocsin.features.vault.opening:subsystem_status"},
     dashboard_routes="tocsin.features.vault.routes:vault_operations",
     hourly="tocsin.features.vault.opening:notify_of_age",

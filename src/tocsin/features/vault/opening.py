@@ -106,25 +106,6 @@ async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str)
     return values
 
 
-async def status_lines(opened: OpenVault) -> list[str]:
-    """Return the line of the vault for `/status`."""
-    import asyncio
-
-    from tocsin.terminal.findings import number_of
-
-    status = await asyncio.to_thread(opened.vault.status)
-    if not status.initialized:
-        return []
-    if status.problem:
-        return [f"vault: locked: {status.problem}"]
-    due = [f"{status.count(state)} {state}" for state in (RotationState.WARNING, RotationState.EXPIRED)]
-    return [
-        ", ".join(
-            [f"vault: {number_of(len(status.ages), 'secret')}", *(words for words in due if not words.startswith("0 "))]
-        )
-    ]
-
-
 async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     """Return the state of the vault for the overall status."""
     import asyncio

@@ -91,7 +91,7 @@ class DashboardAccount:
         """As `check`, for what a script sends with every request: a pair is hashed once for each address.
 
         A script that goes on sending the same wrong pair counts once, so that it locks nobody else out. One that was
-        right goes on while others guess at its name.
+        right goes on while others guess at its name, and while its address is blocked, until that guesses on and on.
         """
         self.require_configured()
         pair = (bucket_of(address), self._digest(name, password))
@@ -114,11 +114,12 @@ class DashboardAccount:
         """Whether the pair was right before; raises what refuses it, as far as that is known without hashing."""
         if pair in self._wrong:
             raise WrongLoginError(repeated=True)
-        if self._throttle.blocks_address(address):
-            raise TooManyLoginsError
-        if pair in self._right:
+        blocked = self._throttle.blocks_address(address)
+        if pair in self._right and not (blocked and self._throttle.blocks_guesser(address)):
             self._right.move_to_end(pair)
             return True
+        if blocked:
+            self._throttle.count_guess(address)
         self._refuse_blocked(name, address)
         return False
 

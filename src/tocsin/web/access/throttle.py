@@ -8,16 +8,19 @@ from tocsin.web.http.clients import bucket_of
 
 WINDOW_S = 300.0
 OF_ADDRESS, OF_ACCOUNT = 5, 50
+# Refused guesses after which an address may not even use the pair that was right before: each could be a guess at it.
+OF_GUESSER = 50
 RETRY_AFTER_S = 60
 # 30 MB at most; a flood from more pushes out what failed longest ago.
-MAX_KEYS = 50_000
+MAX_KEYS, MAX_GUESSERS = 50_000, 5_000
 
 
 class _Failures:
     """When tries failed, by key, as far as that is within the window."""
 
-    def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
+    def __init__(self, limit: int, monotonic: Callable[[], float], max_keys: int = MAX_KEYS) -> None:
         self._limit = limit
+        self._max_keys = max_keys
         self._monotonic = monotonic
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
@@ -35,7 +38,7 @@ class _Failures:
         now = self._monotonic()
         self._times.setdefault(key, deque(maxlen=self._limit)).append(now)
         self._times.move_to_end(key)
-        while len(self._times) > MAX_KEYS or now - next(iter(self._times.values()))[-1] >= WINDOW_S:
+        while len(self._times) > self._max_keys or now - next(iter(self._times.values()))[-1] >= WINDOW_S:
             self._times.popitem(last=False)
 
 
@@ -49,6 +52,7 @@ class LoginThrottle:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._addresses = _Failures(OF_ADDRESS, monotonic)
         self._accounts = _Failures(OF_ACCOUNT, monotonic)
+        self._guessers = _Failures(OF_GUESSER, monotonic, MAX_GUESSERS)
 
     def blocks_address(self, address: str) -> bool:
         """Whether too much from this address was wrong."""
@@ -61,6 +65,14 @@ class LoginThrottle:
     def blocks_account(self, name: str) -> bool:
         """Whether too much for this name was wrong, wherever it came from; also for names that do not exist."""
         return self._accounts.reached(_short(name))
+
+    def blocks_guesser(self, address: str) -> bool:
+        """Whether an address that is blocked went on guessing."""
+        return self._guessers.reached(bucket_of(address))
+
+    def count_guess(self, address: str) -> None:
+        """Count a pair that was not looked at because the address is blocked."""
+        self._guessers.add(bucket_of(address))
 
     def count(self, address: str, name: str) -> None:
         """Count a wrong password."""
