@@ -135,3 +135,20 @@ async def test_closing_waits_for_an_opening_that_is_under_way(database: Database
     await asyncio.wait([use])
     with pytest.raises(DatabaseError, match="closed"):
         await database.read(lambda c: c.execute("SELECT 1").fetchone())
+
+
+async def test_where_only_writes_make_it_a_read_finds_empty_tables_and_leaves_nothing_behind(opener: Opener):
+    path = opener.place / "tocsin.db"
+    carrier, keeper = Database(path, opener, only_writes_make_it=True), Database(path, opener)
+
+    async def texts() -> list[str]:
+        return [row["text"] for row in await carrier.read(lambda c: c.execute("SELECT text FROM notes").fetchall())]
+
+    assert [await texts() for _ in range(9)] == [[]] * 9
+    assert (carrier.exists(), opener.place.exists()) == (False, False)
+    await keeper.write(lambda c: c.execute("INSERT INTO notes VALUES ('by another process')").rowcount)
+    assert (carrier.exists(), await texts()) == (True, ["by another process"])
+    await carrier.aclose()
+    await keeper.aclose()
+    with pytest.raises(DatabaseError):
+        await texts()

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,6 +94,7 @@ class Database:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
+        self._empty: list[sqlite3.Connection] = []  # in memory
 
     def exists(self) -> bool:
         """Whether the file is there; a database that nothing was written to need not be made."""
@@ -147,6 +147,8 @@ class Database:
             self._writer.join()
         self._readers.shutdown(wait=True)
         self._close_all()
+        for connection in self._empty:
+            connection.close()
 
     async def _open(self) -> None:
         # Where another process keeps the file locked, this takes seconds, and the program goes on meanwhile.
@@ -220,11 +222,15 @@ class Database:
 
     def _read_nothing(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on empty tables in memory."""
-        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "empty", None)
+        if connection is None:
+            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            self._empty.append(connection)
             connection.row_factory = sqlite3.Row
             _migrate(connection, self._schemas() if callable(self._schemas) else self._schemas, self.path)
             connection.execute("PRAGMA query_only=ON")
-            return _checked(work(connection))
+            self._local.empty = connection
+        return _checked(work(connection))
 
     def _write_forever(self, connection: sqlite3.Connection) -> None:
         closing = False
