@@ -26,7 +26,7 @@ from tocsin.delivery.model import DeliveryStatus
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
-from tocsin.messaging.inbound.loop_guard import LoopGuard
+from tocsin.messaging.inbound.loop_guard import OwnLoopGuard
 from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.messaging.outbound.outbox import Outbox
@@ -59,7 +59,7 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
     database = Database(place / "tocsin.db", SCHEMAS)
     queue, store = SqliteStore(database, clock), SqliteInbox(database, clock)
     outbox = Outbox(queue, registry, audit, clock)
-    brake = LoopGuard(10_000, clock.monotonic)
+    brake = OwnLoopGuard(10_000, clock.monotonic)
     work = InboxWork(store, registry, outbox, audit, clock, InboxHooks([handler]), brake)
     inbox = Inbox(store, work, audit, clock, Presence(SqliteBeats(database), clock))
     await inbox.accept([message(f"event{n}", f"chat{n % CHATS}", f"key{n}") for n in range(events)])

@@ -32,7 +32,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox
-from tocsin.messaging.inbound.loop_guard import LoopGuard
+from tocsin.messaging.inbound.loop_guard import OwnLoopGuard
 from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.work import InboxHooks, InboxWork
 from tocsin.testing.fakes import FakeClock
@@ -350,7 +350,7 @@ async def open_door(
     clock, provider = FakeClock(), Provider()
     database = Database(directory / "tocsin.db", SCHEMAS)
     app = make_app(directory, {**env, **LIMITS}, provider, clock, database)
-    brake = LoopGuard(app.settings[REPLY_BRAKE], clock.monotonic)
+    brake = OwnLoopGuard(app.settings[REPLY_BRAKE], clock.monotonic)
     waiting = Unhurried(clock)
     store = SqliteInbox(database, clock)
     work = InboxWork(store, app.registry, app.outbox, app.audit, waiting, InboxHooks((echo,)), brake)

@@ -1,14 +1,22 @@
-"""Puts the event hub together: what features tell live, runs, and the status."""
+"""Puts the event hub together: what features tell live, runs, the status, and messages on their way."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.program import RUNS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.core.storage.change_feed import ChangeFeed
+from tocsin.delivery.document import delivery_document, timestamp
+from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
+from tocsin.messaging.inbound.model import InboxEvent
+from tocsin.messaging.inbound.store import InboxStore
 from tocsin.runs.store import RunStore
 from tocsin.web.dashboard.live.hub import EventHub, EventSource
 from tocsin.web.dashboard.live.run_events import RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
+from tocsin.web.dashboard.live.stream_events import StreamEvents, StreamSource
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -25,4 +33,51 @@ def event_hub(app: "App") -> EventHub:
         EventSource(live.topic, live.event, records, live.tells_new) for live, records in app.features.live_topics()
     ]
     runs = RunEvents(RunStore(app.database), app.settings.data_dir / RUNS_FOLDER, app.clock)
-    return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock)
+    streams = StreamEvents(_streams(app), app.clock)
+    return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock, streams)
+
+
+def _streams(app: "App") -> list[StreamSource]:
+    """Return what changes far more often than the records of features, on any host that shares the store."""
+    queue, inbox = app.outbox.store, app.stores.inbox()
+    return [
+        StreamSource("deliveries", "delivery", queue.changes(), partial(_deliveries, queue)),
+        StreamSource("received", "received", inbox.changes(), partial(_received, inbox)),
+    ]
+
+
+async def _deliveries(queue: DeliveryStore, ids: Sequence[str]) -> Mapping[str, Any]:
+    async def read(id_: str) -> Any:
+        try:
+            return delivery_document(await queue.get(id_))
+        except UnknownDeliveryError:
+            return None
+
+    found = await asyncio.gather(*map(read, ids))
+    return {id_: document for id_, document in zip(ids, found, strict=True) if document}
+
+
+async def _received(inbox: InboxStore, numbers: Sequence[str]) -> Mapping[str, Any]:
+    async def read(number: str) -> Any:
+        return next(iter(await inbox.search(1, before=int(number) + 1)), None)
+
+    found = await asyncio.gather(*map(read, numbers))
+    return {
+        number: _event_document(event)
+        for number, event in zip(numbers, found, strict=True)
+        if event and str(event.seq) == number
+    }
+
+
+def _event_document(event: InboxEvent) -> dict[str, Any]:
+    """Return what is told of a received event: not its text."""
+    return {
+        "id": event.id,
+        "channel": event.channel,
+        "chat": event.chat,
+        "kind": event.kind,
+        "status": str(event.status),
+        "reason": event.reason,
+        "accepted_at": timestamp(event.accepted_at),
+        "finished_at": timestamp(event.finished_at),
+    }

@@ -109,7 +109,6 @@ def inbox_of(
     `matches` says whether a feature takes a message: on other channels than the bot's, nothing else answers.
     """
     from tocsin.messaging.inbound.inbox import Inbox
-    from tocsin.messaging.inbound.loop_guard import LoopGuard
     from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 
     async def may_acknowledge(message: InboundMessage) -> bool:
@@ -123,7 +122,7 @@ def inbox_of(
         if app.database.exists():  # else nothing was ever run here; what ran elsewhere is ended there
             await app.runs().interrupt_runs_of(owner)
 
-    brake = LoopGuard(app.settings[REPLY_BRAKE], app.clock.monotonic)
+    brake = app.stores.loop_guard(app.settings[REPLY_BRAKE])
     metrics = app.monitoring.metrics
     hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app), metrics.count_handled if metrics else None)
     work = InboxWork(app.stores.inbox(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tocsin.core.time.ratelimit import Limiter, MakeLimiter
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
+    from tocsin.messaging.inbound.loop_guard import LoopGuard, OwnLoopGuard
     from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 
@@ -39,6 +40,7 @@ class Stores:
     inbox: "Callable[[], InboxStore]"
     bot: "Callable[[], BotStores]"
     limiter: "MakeLimiter"
+    loop_guard: "Callable[[int], LoopGuard]"  # with so many replies a minute in one chat
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
     beats: "Callable[[], Beats]"  # signs of life of those that share the inbox
     database: "Database"
@@ -83,6 +85,7 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
         bot=cache(lambda: _sqlite_bot(database, clock)),
         limiter=partial(_own_limiter, clock),
+        loop_guard=partial(_own_loop_guard, clock),
         buckets=_buckets(redis, clock),
         beats=lambda: sqlite_beats(database),
         database=database,
@@ -101,6 +104,7 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
         keys=RedisKeys(redis()),
         bot=cache(lambda: _redis_bot(settings, redis, clock)),
         limiter=partial(_shared_limiter, buckets, clock),
+        loop_guard=partial(_shared_loop_guard, redis, clock),
         buckets=buckets,
         inbox=cache(lambda: _redis_inbox(redis(), clock)),
         beats=lambda: _redis_beats(redis()),
@@ -131,6 +135,18 @@ def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per
     from tocsin.core.time.ratelimit import RateLimiter
 
     return SharedLimiter(name, RateLimiter(per_minute, clock.monotonic), buckets())
+
+
+def _own_loop_guard(clock: Clock, limit: int) -> "OwnLoopGuard":
+    from tocsin.messaging.inbound.loop_guard import OwnLoopGuard
+
+    return OwnLoopGuard(limit, clock.monotonic)
+
+
+def _shared_loop_guard(redis: "Lazy[RedisClient]", clock: Clock, limit: int) -> "LoopGuard":
+    from tocsin.messaging.inbound.redis.shared_loop_guard import SharedLoopGuard
+
+    return SharedLoopGuard(_own_loop_guard(clock, limit), redis(), clock)
 
 
 def _sqlite_bot(database: "Database", clock: Clock) -> "BotStores":

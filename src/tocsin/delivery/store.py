@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
 # Why `retry`, `replay` and `cancel` refuse.
@@ -209,6 +210,10 @@ class DeliveryStore(Protocol):
 
     async def health(self) -> Health:
         """Return the health of the store."""
+        ...
+
+    def changes(self) -> ChangeStream:
+        """Return the stream of the IDs of deliveries that are new or got another state."""
         ...
 
     async def aclose(self) -> None:

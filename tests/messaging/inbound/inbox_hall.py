@@ -35,7 +35,7 @@ from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound import schema as inbox_schema
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import Inbox, OnReceived
-from tocsin.messaging.inbound.loop_guard import LoopGuard
+from tocsin.messaging.inbound.loop_guard import OwnLoopGuard
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.store import InboxStore
@@ -198,7 +198,7 @@ class Hall:
             self.notified.append(text)
 
         duty = InboxHooks(handlers, **{"notify": notify, **duties})
-        brake = LoopGuard(limit, self.clock.monotonic)
+        brake = OwnLoopGuard(limit, self.clock.monotonic)
         kept = store or self.store
         work = InboxWork(kept, self.registry, self.outbox, AuditTrail(self.log), self.clock, duty, brake)
         trail = AuditTrail(self.log)

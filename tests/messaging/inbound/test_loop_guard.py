@@ -1,46 +1,130 @@
-"""A chat where a program answers a program is muted (docs/facts/webhooks.md)."""
+"""A chat where a program answers a program is muted (docs/facts/webhooks.md), on all hosts where they share Redis."""
 
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.delivery.conftest import RedisServer
+
+from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.messaging.inbound import loop_guard as brake
-from tocsin.messaging.inbound.loop_guard import LoopGuard
+from tocsin.messaging.inbound.loop_guard import MUTED_S, LoopVerdict, OwnLoopGuard
+from tocsin.messaging.inbound.redis.shared_loop_guard import LOOK_EVERY_S, SharedLoopGuard
 from tocsin.testing.fakes import FakeClock
 
 CHAT, OTHER = ("bell", "tower"), ("bell", "gate")
+PASSES, MUTES, MUTED = LoopVerdict.PASSES, LoopVerdict.MUTES, LoopVerdict.MUTED
 
 
-def test_60_replies_in_60_seconds_pass_and_one_more_mutes_the_chat_for_5_minutes():
+async def test_60_replies_in_60_seconds_pass_and_one_more_mutes_the_chat_for_5_minutes():
     clock = FakeClock()
-    pace = LoopGuard(60, clock.monotonic)
+    guard = OwnLoopGuard(60, clock.monotonic)
     for _ in range(60):
-        assert pace.take(CHAT, 1)
+        assert await guard.take(CHAT, 1) is PASSES
         clock.advance(0.9)
-    assert not pace.is_muted(CHAT)
-    assert not pace.take(CHAT, 1)
-    assert pace.is_muted(CHAT)
+    assert not await guard.is_muted(CHAT)
+    assert await guard.take(CHAT, 1) is MUTES
+    assert await guard.is_muted(CHAT)
     clock.advance(299)
-    assert pace.is_muted(CHAT)
+    assert await guard.is_muted(CHAT)
     clock.advance(1)
-    assert not pace.is_muted(CHAT)
-    assert pace.take(CHAT, 60)
+    assert not await guard.is_muted(CHAT)
+    assert await guard.take(CHAT, 60) is PASSES
 
 
-def test_one_reply_a_second_goes_on_for_ever():
+async def test_one_reply_a_second_goes_on_for_ever():
     clock = FakeClock()
-    pace = LoopGuard(60, clock.monotonic)
+    guard = OwnLoopGuard(60, clock.monotonic)
     for _ in range(1000):
-        assert pace.take(CHAT, 1)
+        assert await guard.take(CHAT, 1) is PASSES
         clock.advance(1)
 
 
-def test_a_chat_is_not_muted_for_another_one():
-    pace = LoopGuard(2, FakeClock().monotonic)
-    assert not pace.take(CHAT, 3)
-    assert not pace.is_muted(OTHER)
-    assert pace.take(OTHER, 2)
+async def test_a_chat_is_not_muted_for_another_one():
+    guard = OwnLoopGuard(2, FakeClock().monotonic)
+    assert await guard.take(CHAT, 3) is MUTES
+    assert not await guard.is_muted(OTHER)
+    assert await guard.take(OTHER, 2) is PASSES
 
 
-def test_the_memory_of_chats_is_bounded():
-    pace = LoopGuard(1, FakeClock().monotonic)
+async def test_the_memory_of_chats_is_bounded():
+    guard = OwnLoopGuard(1, FakeClock().monotonic)
     for number in range(brake.MAX_CHATS + 1):
-        assert pace.take(("bell", str(number)), 1)
-    assert pace.take(("bell", "0"), 1)  # forgotten
-    assert not pace.take(("bell", str(brake.MAX_CHATS)), 1)
+        assert await guard.take(("bell", str(number)), 1) is PASSES
+    assert await guard.take(("bell", "0"), 1) is PASSES  # forgotten
+    assert await guard.take(("bell", str(brake.MAX_CHATS)), 1) is MUTES
+
+
+# Over all hosts
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
+        made = RedisServer(Path(directory), appendonly="no")
+        made.start()
+        yield made
+        made.stop()
+
+
+class GuardHost:
+    """The guard of one host, whose clock is its own."""
+
+    def __init__(self, client: RedisClient, prefix: str, clock: FakeClock) -> None:
+        self.client, self.prefix, self.clock = client, prefix, clock
+
+    def guard(self, limit: int) -> SharedLoopGuard:
+        own = OwnLoopGuard(limit, self.clock.monotonic)
+        return SharedLoopGuard(own, self.client, self.clock, prefix=self.prefix)
+
+
+@pytest.fixture
+async def hosts(server: RedisServer) -> AsyncIterator[list[GuardHost]]:
+    """Two hosts whose clocks are five minutes apart."""
+    clients, prefix = [open_redis(server.url, answer_timeout_s=1.0) for _ in range(2)], f"test{uuid4().hex}"
+    yield [GuardHost(client, prefix, FakeClock(1e9 + 300.0 * number)) for number, client in enumerate(clients)]
+    for client in clients:
+        await client.aclose()
+
+
+async def test_a_loop_through_two_hosts_is_muted_at_the_limit_of_one_and_told_once(hosts: list[GuardHost]):
+    guards = [host.guard(4) for host in hosts]
+    assert [await guards[n % 2].take(CHAT, 1) for n in range(4)] == [PASSES] * 4
+    verdicts = await asyncio.gather(*(guards[n % 2].take(CHAT, 1) for n in range(6)))
+    assert sorted(verdict.value for verdict in verdicts) == ["muted"] * 5 + ["mutes"]
+    assert [await guard.is_muted(CHAT) for guard in guards] == [True, True]
+    assert not await guards[0].is_muted(OTHER)
+
+
+async def test_that_another_host_has_muted_a_chat_is_known_within_a_second(hosts: list[GuardHost]):
+    first, second = (host.guard(1) for host in hosts)
+    assert not await second.is_muted(CHAT)
+    await first.take(CHAT, 2)
+    hosts[1].clock.advance(LOOK_EVERY_S)
+    assert await second.is_muted(CHAT)
+
+
+async def test_the_mute_ends_after_five_minutes_by_the_clock_of_the_server(hosts: list[GuardHost]):
+    guard = hosts[0].guard(1)
+    await guard.take(CHAT, 2)
+    key = f"{{{hosts[0].prefix}:loop:bell:tower}}:muted"
+    left_ms = await hosts[0].client.command("PTTL", key)
+    assert MUTED_S - 60 < left_ms / 1000 <= MUTED_S
+    await hosts[0].client.command("PEXPIRE", key, 0)
+    assert not await guard.is_muted(CHAT)
+    assert await guard.take(CHAT, 1) is PASSES
+
+
+async def test_while_redis_is_away_each_host_counts_for_itself(hosts: list[GuardHost], server: RedisServer):
+    guard = hosts[0].guard(2)
+    assert await guard.take(CHAT, 1) is PASSES
+    server.kill()
+    try:
+        assert await guard.take(CHAT, 1) is PASSES
+        assert await guard.take(CHAT, 1) is MUTES
+        assert await guard.is_muted(CHAT)
+    finally:
+        server.start()

@@ -66,3 +66,23 @@ def _update(columns: Sequence[str]) -> str:
 def _trigger(name: str, event: str, topic: str, subject: str, kind: str) -> str:
     insert = f"INSERT INTO changes (topic, subject, kind) VALUES ('{topic}', {subject}, '{kind}')"  # noqa: S608  # our own words
     return f"CREATE TRIGGER changes_of_{name} AFTER {event} BEGIN {insert}; END;\n"
+
+
+def noted(table: str, into: str, *, key: str = "id") -> str:
+    """Return a migration that has new states of the rows of `table` noted in a table of their own.
+
+    For what changes so often that the other changes would be hard to find among it: the latest 5,000 are kept, and
+    `SqliteChangeStream` reads them.
+    """
+    return f"""
+    CREATE TABLE {into} (seq INTEGER PRIMARY KEY AUTOINCREMENT, subject TEXT NOT NULL) STRICT;
+    CREATE TRIGGER {into}_created AFTER INSERT ON {table} BEGIN
+        INSERT INTO {into} (subject) VALUES (new.{key});
+    END;
+    CREATE TRIGGER {into}_updated AFTER UPDATE OF status ON {table} WHEN new.status <> old.status BEGIN
+        INSERT INTO {into} (subject) VALUES (new.{key});
+    END;
+    CREATE TRIGGER {into}_tidy AFTER INSERT ON {into} WHEN new.seq % 500 = 0 BEGIN
+        DELETE FROM {into} WHERE seq <= new.seq - 5000;
+    END;
+    """  # noqa: S608  # our own words

@@ -31,7 +31,8 @@ Argument = str | bytes | int | float
 # Commands after which no replica need be waited for.
 _READS = frozenset(
     {"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "TYPE", "EXISTS", "TTL", "PTTL"}
-    | {"GET", "HGET", "HMGET", "HGETALL", "LRANGE", "LLEN", "XLEN", "XRANGE", "XINFO", "ZCARD", "ZRANGE", "SMEMBERS"}
+    | {"GET", "HGET", "HMGET", "HGETALL", "LRANGE", "LLEN", "XLEN", "XRANGE", "XREVRANGE", "XINFO", "ZCARD", "ZRANGE"}
+    | {"SMEMBERS", "SISMEMBER"}
     | {"PUBLISH", "PEXPIRE", "XREADGROUP"}  # what these change may be lost with the master
 )
 _KEYLESS = frozenset({"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "PUBLISH", "CLIENT", "ACL", "KEYS"})
@@ -43,6 +44,7 @@ class Script:
     """A Lua script; the server keeps it under the hash of its text."""
 
     text: str
+    fleeting: bool = False  # what it changes may be lost with the master, such as what counts towards a limit
 
     @cached_property
     def sha(self) -> str:
@@ -51,8 +53,8 @@ class Script:
 
     @cached_property
     def writes(self) -> bool:
-        """Whether it may change something."""
-        return "no-writes" not in self.text.partition("\n")[0]
+        """Whether it may change something that replicas must have."""
+        return not self.fleeting and "no-writes" not in self.text.partition("\n")[0]
 
 
 def load_script(folder: Path, name: str, *libraries: str, **constants: str | int) -> Script:

@@ -7,6 +7,7 @@ one slot of a cluster.
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -25,7 +26,7 @@ PAUSE_S = 1.0
 AT_ONCE = 100
 
 _LUA = Path(__file__).parent / "lua"
-_TAKE = load_script(_LUA, "take", MINUTE_US=60_000_000)
+_TAKE = replace(load_script(_LUA, "take", MINUTE_US=60_000_000), fleeting=True)
 
 
 class RunsScripts(Protocol):

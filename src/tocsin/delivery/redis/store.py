@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
+from tocsin.core.storage.change_stream import RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
 from tocsin.core.storage.redis_identity import RedisIdentity
 from tocsin.core.storage.redis_names import FormerNames
@@ -284,6 +285,9 @@ class RedisStore:
             f"a process of an older version accepts messages into Redis at {self._client.where} under the names of"
             " before: stop it; the next start of a service takes over what it accepted"
         ]
+
+    def changes(self) -> RedisChangeStream:
+        return RedisChangeStream(self._client, self._prefix.decode() + "changes")
 
     async def aclose(self) -> None:
         """No-op: the client belongs to its opener."""

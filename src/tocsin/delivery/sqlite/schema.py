@@ -8,6 +8,8 @@ arrival time (GCRA), and the provider's hold: its end on both clocks, and its re
 as inserting the row. `extra` is JSON, or empty.
 """
 
+from tocsin.core.storage.changes import noted
+
 _FIRST = """
 CREATE TABLE deliveries (
     seq INTEGER PRIMARY KEY,
@@ -85,4 +87,6 @@ END;
 _EXTRA = "ALTER TABLE deliveries ADD COLUMN extra TEXT NOT NULL DEFAULT '';"
 
 _REASON = "ALTER TABLE pace ADD COLUMN reason TEXT NOT NULL DEFAULT '';"
-MIGRATIONS = (_FIRST, _EXTRA, _REASON)
+CHANGES = "delivery_changes"
+
+MIGRATIONS = (_FIRST, _EXTRA, _REASON, noted("deliveries", CHANGES))

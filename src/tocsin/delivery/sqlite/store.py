@@ -11,6 +11,7 @@ from typing import TypeVar
 from tocsin.core.process.identity import boot_id
 from tocsin.core.short_ids import matching
 from tocsin.core.storage.batching import Batcher, Outcomes
+from tocsin.core.storage.change_stream import SqliteChangeStream
 from tocsin.core.storage.database import Database, DatabaseError
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
@@ -27,6 +28,7 @@ from tocsin.delivery.model import (
 from tocsin.delivery.sqlite import lanes
 from tocsin.delivery.sqlite.accept import enqueue, record_all
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
+from tocsin.delivery.sqlite.schema import CHANGES
 from tocsin.delivery.sqlite.search import index_words, search
 from tocsin.delivery.store import (
     ONLY_CANCELS,
@@ -271,6 +273,9 @@ class SqliteStore:
         if not problem and now < self._unwell_until:
             problem = "it could not be written a moment ago"
         return Health("sqlite", not problem, [problem] if problem else [])
+
+    def changes(self) -> SqliteChangeStream:
+        return SqliteChangeStream(self._database, CHANGES)
 
     async def aclose(self) -> None:
         """No-op: the database belongs to its opener."""

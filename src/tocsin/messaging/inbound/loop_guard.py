@@ -1,11 +1,13 @@
 """Mute a chat in which two programs answer each other.
 
-Each process counts only its own replies. Source: docs/facts/webhooks.md, "Loops".
+Source: docs/facts/webhooks.md, "Loops".
 """
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
 
 from tocsin.messaging.inbound.model import Chat
 
@@ -14,27 +16,47 @@ MUTED_S = 300.0
 MAX_CHATS = 10_000  # above that, the chat that was quiet for longest is dropped
 
 
+class LoopVerdict(Enum):
+    """What becomes of replies that are about to go out."""
+
+    PASSES = "passes"
+    MUTES = "mutes"  # they were too many: from now on the chat is muted
+    MUTED = "muted"  # the chat was muted meanwhile, and whoever did that has told it
+
+
+class LoopGuard(Protocol):
+    """Counts the replies per chat over the last minute."""
+
+    limit: int
+
+    async def is_muted(self, chat: Chat) -> bool:
+        """Whether replies to the chat are suppressed at present."""
+        ...
+
+    async def take(self, chat: Chat, count: int) -> LoopVerdict:
+        """Count replies that are about to go out; if there are too many, mute the chat."""
+        ...
+
+
 @dataclass(slots=True)
 class _Pace:
     replies: deque[float] = field(default_factory=deque)
     muted_until: float | None = None
 
 
-class LoopGuard:
-    """Counts the replies per chat over the last minute."""
+class OwnLoopGuard:
+    """Counts the replies of this process."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
         self.limit = limit
         self._monotonic = monotonic
         self._paces: OrderedDict[Chat, _Pace] = OrderedDict()
 
-    def is_muted(self, chat: Chat) -> bool:
-        """Whether replies to the chat are suppressed at present."""
+    async def is_muted(self, chat: Chat) -> bool:
         pace = self._paces.get(chat)
         return pace is not None and pace.muted_until is not None and self._monotonic() < pace.muted_until
 
-    def take(self, chat: Chat, count: int) -> bool:
-        """Count replies that are about to go out; if there are too many, mute the chat and return False."""
+    async def take(self, chat: Chat, count: int) -> LoopVerdict:
         now = self._monotonic()
         pace = self._paces.setdefault(chat, _Pace())
         self._paces.move_to_end(chat)
@@ -45,6 +67,6 @@ class LoopGuard:
         if len(pace.replies) + count > self.limit:
             pace.replies.clear()
             pace.muted_until = now + MUTED_S
-            return False
+            return LoopVerdict.MUTES
         pace.replies.extend([now] * count)
-        return True
+        return LoopVerdict.PASSES

@@ -4,6 +4,8 @@
 that the oldest are found at once when there are too many.
 """
 
+from tocsin.core.storage.changes import noted
+
 _FIRST = """
 CREATE TABLE inbox (
     seq INTEGER PRIMARY KEY,
@@ -47,4 +49,6 @@ _WITHOUT_BEATS = "DROP TABLE inbox_owners;"
 # Whether an event waits for an earlier one of its chat.
 _CHATS = "CREATE INDEX inbox_chats ON inbox (channel, chat, seq) WHERE finished_at IS NULL AND NOT urgent;"
 
-MIGRATIONS = (_FIRST, _WITHOUT_BEATS, _CHATS)
+CHANGES = "inbox_changes"
+
+MIGRATIONS = (_FIRST, _WITHOUT_BEATS, _CHATS, noted("inbox", CHANGES, key="seq"))

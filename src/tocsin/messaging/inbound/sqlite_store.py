@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.ids import new_id
+from tocsin.core.storage.change_stream import SqliteChangeStream
 from tocsin.core.storage.database import Database
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.model import URGENT, Backlog, InboxEvent, InboxStatus, QueuedEvent
+from tocsin.messaging.inbound.schema import CHANGES
 from tocsin.messaging.inbound.store import (
     ADOPTED_AT_ONCE,
     BODIES_KEPT_S,
@@ -189,6 +191,9 @@ class SqliteInbox:
         values = [2**62 if before is None else before, status, status, limit]
         rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
         return [to_entry(row) for row in rows]
+
+    def changes(self) -> SqliteChangeStream:
+        return SqliteChangeStream(self._database, CHANGES)
 
     async def prune(self) -> int:
         before = self._clock.now() - BODIES_KEPT_S

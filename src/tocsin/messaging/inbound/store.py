@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
+from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, InboxStatus, QueuedEvent
 
@@ -109,6 +110,10 @@ class InboxStore(Protocol):
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
     ) -> list[InboxEvent]:
         """Return the latest events, newest first; `before` is the `seq` of the last one on the previous page."""
+        ...
+
+    def changes(self) -> ChangeStream:
+        """Return the stream of the numbers of events that are new or got another state."""
         ...
 
     async def prune(self) -> int:

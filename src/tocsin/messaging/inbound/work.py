@@ -20,7 +20,7 @@ from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_BRAKE, MSG_HANDLE
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard
+from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard, LoopVerdict
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
 from tocsin.messaging.outbound.caller import Caller
@@ -145,7 +145,7 @@ class InboxWork:
     async def _acknowledge(self, entry: InboxEvent, adapter: InboundAdapter, message: InboundMessage) -> None:
         try:
             # A button is always acknowledged, to end its progress bar: its user knows that the bot is present.
-            is_heard = not self._is_muted(entry, message) and await self._hooks.may_acknowledge(message)
+            is_heard = not await self._is_muted(entry, message) and await self._hooks.may_acknowledge(message)
             if message.callback_id or is_heard:
                 await adapter.acknowledge(message)
         except Exception as error:  # noqa: BLE001  # a failed acknowledgement must not prevent the answer
@@ -157,7 +157,7 @@ class InboxWork:
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
             return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
-        if self._is_muted(entry, message):
+        if await self._is_muted(entry, message):
             return HandlerResult(HandlingStatus.IGNORED, reason="the chat is muted")
 
         async def begin() -> None:
@@ -165,13 +165,17 @@ class InboxWork:
 
         result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
         # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
-        if result.replies and not backlog and not self._loop_guard.take(chat, len(result.replies)):
+        if not result.replies or backlog:
+            return result
+        verdict = await self._loop_guard.take(chat, len(result.replies))
+        if verdict is LoopVerdict.PASSES:
+            return result
+        if verdict is LoopVerdict.MUTES:
             await self._mute(chat)
-            return HandlerResult(HandlingStatus.IGNORED, reason="too many replies in a minute")
-        return result
+        return HandlerResult(HandlingStatus.IGNORED, reason="too many replies in a minute")
 
-    def _is_muted(self, entry: InboxEvent, message: InboundMessage) -> bool:
-        return not self._is_backlog(entry, message) and self._loop_guard.is_muted((entry.channel, entry.chat))
+    async def _is_muted(self, entry: InboxEvent, message: InboundMessage) -> bool:
+        return not self._is_backlog(entry, message) and await self._loop_guard.is_muted((entry.channel, entry.chat))
 
     def _is_backlog(self, entry: InboxEvent, message: InboundMessage) -> bool:
         """Whether it arrived while the program was down: as the poller says, else by its time."""

@@ -45,6 +45,7 @@ for i = 0, n - 1 do
       -- A delivery behind others does not change when the lane is due.
       if call('ZCARD', P .. 'lane:' .. d.lane) == 1 then settle(channel, target) end
     end
+    note(id)
     answers[i + 1] = 0
   end
 end

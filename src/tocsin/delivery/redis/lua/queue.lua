@@ -13,6 +13,7 @@
 --     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
 --     done                     sorted set: finished ids by when they finished
 --     keys                     hash: idempotency key → id
+--     changes                  stream: the ids of deliveries that got another state, the latest only
 --     clock                    hash: the queue's own time, and the server's clock when that was
 --
 -- All times are whole microseconds, which a double holds exactly until the year 2255. The queue's own
@@ -54,11 +55,17 @@ local function set(d, ...)
   call('HSET', P .. 'd:' .. d.id, ...)
 end
 
+-- Tell whoever follows the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
+local function note(id)
+  call('XADD', P .. 'changes', 'MAXLEN', '~', 5000, '*', 'id', id)
+end
+
 local function move(d, status)
   call('ZREM', P .. 'status:' .. d.status, member(d))
   call('ZADD', P .. 'status:' .. status, d.created, member(d))
   set(d, 'status', status)
   d.status = status
+  note(d.id)
 end
 
 -- Compute when a lane may go next, unless it is in flight; `earliest` is a bound from the pace.

@@ -13,6 +13,7 @@ for b = 3, #ARGV, 9 do
       call('ZADD', P .. index, created, m)
     end
     call('ZADD', P .. 'done', finished, id)
+    note(id)
     if key ~= '' then call('HSETNX', P .. 'keys', key, id) end
   end
 end

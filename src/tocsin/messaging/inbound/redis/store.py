@@ -10,6 +10,7 @@ from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
+from tocsin.core.storage.change_stream import RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient
 from tocsin.core.storage.redis_failures import failure
 from tocsin.core.storage.redis_time import TimedScripts
@@ -151,6 +152,9 @@ class RedisInbox:
         args: list[Argument] = [status or "", "" if before is None else before, limit]
         (rows,) = await self._scripts.run(scripts.SEARCH, args)
         return [_to_event(*row) for row in rows]
+
+    def changes(self) -> RedisChangeStream:
+        return RedisChangeStream(self._client, f"{self._prefix}changes")
 
     async def prune(self) -> int:
         done = 0

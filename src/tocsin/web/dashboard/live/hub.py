@@ -25,6 +25,7 @@ from tocsin.rest.event_stream import (
 from tocsin.web.dashboard.live.feeds import FeedStreams
 from tocsin.web.dashboard.live.run_events import RUNS, RunEvents
 from tocsin.web.dashboard.live.status_events import STATUS, StatusEvents
+from tocsin.web.dashboard.live.stream_events import StreamEvents
 
 LOOK_EVERY_S = 0.1
 IDLE_S = 3600.0  # a reader who comes ends the rest
@@ -48,12 +49,19 @@ class EventHub:
     """Tells open streams of all that changes, whichever process changes it."""
 
     def __init__(
-        self, feed: ChangeFeed, sources: Iterable[EventSource], runs: RunEvents, status: StatusEvents, clock: Clock
+        self,
+        feed: ChangeFeed,
+        sources: Iterable[EventSource],
+        runs: RunEvents,
+        status: StatusEvents,
+        clock: Clock,
+        streams: StreamEvents | None = None,
     ) -> None:
         self._feed = feed
         of_runs = EventSource(RUNS, "run", runs.records)
         self._sources = {source.topic: source for source in (*sources, of_runs)}
         self._runs = runs
+        self._changes = streams or StreamEvents((), clock)
         self._status = status
         self._clock = clock
         self._streams: dict[frozenset[str], set[OpenStream]] = {}
@@ -69,7 +77,7 @@ class EventHub:
     @property
     def topics(self) -> Collection[str]:
         """The topics there are."""
-        return {*self._sources, STATUS}
+        return {*self._sources, *self._changes.topics, STATUS}
 
     @property
     def readers(self) -> int:
@@ -83,9 +91,10 @@ class EventHub:
             if not self._streams:
                 self._end = await self._feed.end()
                 self._next_ping = self._clock.monotonic() + PING_S
+            await self._changes.follow(wanted)
             stream.send(encode_greeting("" if last_event_id else str(self._end)))
             if last_event_id:
-                stream.send(await self._missed(wanted, last_event_id))
+                stream.send(await self._missed(wanted, last_event_id) + self._changes.resync(wanted))
             self._streams.setdefault(wanted, set()).add(stream)
         if self._stop.is_set():
             stream.end()
@@ -133,6 +142,7 @@ class EventHub:
                 await self._runs.begin()
             else:
                 self._runs.end()
+            self._send(await self._changes.events(wanted))
             page = await self._feed.after(self._end, at_most=MAX_EVENTS)
             self._end = page.end
             if not page.complete:

@@ -33,6 +33,7 @@ while i <= #ARGV do
     call('ZADD', P .. 'all', seq, seq)
     call('ZADD', P .. 'status:new', seq, seq)
     join(owner, seq)
+    note(seq)
     if urgent == '0' then call('ZADD', chat_of({channel = channel, chat = chat}), seq, seq) end
     answers[#answers + 1] = seq
   else

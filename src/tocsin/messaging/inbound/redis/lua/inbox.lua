@@ -13,6 +13,7 @@
 --     bodies                    sorted set: ended events with their content, by when they ended
 --     cursors                   hash: name → where to go on
 --     lease:<name>              hash: who may fetch (`holder`, `token`, `until`)
+--     changes                   stream: numbers of events that got another state, the latest only
 --     clock                     hash: the time (time.lua)
 --
 -- Who waits for an event is told on the topic `<prefix without brackets>woken:<owner>`.
@@ -32,11 +33,17 @@ local function held(seq, owner)
   return {seq = seq, owner = owner, status = v[2], channel = v[3], chat = v[4], urgent = v[5], id = v[7]}
 end
 
+-- Tell whoever follows the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
+local function note(seq)
+  call('XADD', P .. 'changes', 'MAXLEN', '~', 5000, '*', 'id', seq)
+end
+
 local function move(e, status)
   call('ZREM', P .. 'status:' .. e.status, e.seq)
   call('ZADD', P .. 'status:' .. status, e.seq, e.seq)
   call('HSET', key(e.seq), 'status', status)
   e.status = status
+  note(e.seq)
 end
 
 local function join(owner, seq)
