@@ -45,6 +45,7 @@ async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: P
     states = {name: str(status.state) for name, status in report.subsystems.items()}
     assert (str(report.state), report.attention) == ("ok", [])
     assert (states["messaging"], states["audit"], states["vault"]) == ("unconfigured", "ok", "unconfigured")
+    assert "disabled" not in states.values()
     services = {service.name: str(service.state) for service in report.services}
     expected = {"gateway": "disabled", "bot": "unconfigured", "session_store": "ok", "scheduler": "disabled"}
     assert services == expected

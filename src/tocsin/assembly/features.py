@@ -144,12 +144,13 @@ class OpenFeatures:
         return found
 
     async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":
-        from tocsin.features.context import SubsystemState, SubsystemStatus
+        from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 
         try:
             status: SubsystemStatus = await load(name)(self.opened(feature))
         except TocsinError as error:
-            return SubsystemStatus(SubsystemState.ERROR, error.sentence())
+            item = AttentionItem(NoticeLevel.ERROR, f"{feature}: {error.sentence()}")
+            return SubsystemStatus(SubsystemState.ERROR, error.sentence(), attention=[item])
         return status
 
     async def profile_uses(self) -> "list[ProfileUse]":

@@ -5,7 +5,6 @@ after that every file must be looked at again.
 """
 
 import asyncio
-import ctypes
 import errno
 import os
 import struct
@@ -41,10 +40,13 @@ class InotifySource:
 
     def __init__(self) -> None:
         """Ask the kernel for a queue; raises WatchLimitError."""
+        import ctypes  # late: most commands read rules and watch nothing
+
+        self._errno = ctypes.get_errno
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
-            raise _limit(ctypes.get_errno(), "max_user_instances")
+            raise _limit(self._errno(), "max_user_instances")
         self._places: dict[int, str] = {}  # by watch: the directory
         self._chunks: deque[bytes] = deque()
         self._arrived = asyncio.Event()
@@ -57,7 +59,7 @@ class InotifySource:
         if watch >= 0:
             self._places[watch] = directory
             return
-        code = ctypes.get_errno()
+        code = self._errno()
         if code not in {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP}:
             raise _limit(code, "max_user_watches")
 

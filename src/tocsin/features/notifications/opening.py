@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import PLAIN
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
@@ -10,12 +11,14 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel, Notify, UnreadNotices
 from tocsin.features.notifications.audit_actions import NOTIFICATIONS
-from tocsin.features.notifications.feeds import FeedAddress
 from tocsin.features.notifications.forwarder import Deliver, NoticeForwarder
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
 from tocsin.features.notifications.store import NotificationStore
 from tocsin.messaging.outbound.caller import Caller
+
+if TYPE_CHECKING:
+    from tocsin.features.notifications.feeds import FeedAddress
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +32,10 @@ class OpenNotifications:
     context: FeatureContext
 
     @property
-    def address(self) -> FeedAddress:
+    def address(self) -> "FeedAddress":
         """Where the dashboard listens."""
+        from tocsin.features.notifications.feeds import FeedAddress
+
         settings = self.context.settings
         host = settings[DASHBOARD_HOST]
         shown = f"[{host}]" if ":" in host else host

@@ -1,7 +1,7 @@
 """The workflows of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import Transport
@@ -13,13 +13,6 @@ from tocsin.features.context import (
     SubsystemState,
     SubsystemStatus,
 )
-from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
-from tocsin.features.workflows.engine.children import ChildSteps
-from tocsin.features.workflows.engine.executors import executing
-from tocsin.features.workflows.engine.http import HttpSteps, refuse_private
-from tocsin.features.workflows.engine.messages import MessageSteps
-from tocsin.features.workflows.engine.step_call import Execute
-from tocsin.features.workflows.engine.waiting import WaitSteps
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
@@ -29,6 +22,11 @@ from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
+
+# The engine takes as long to import as all the rest: it is, when a workflow runs.
+if TYPE_CHECKING:
+    from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+    from tocsin.features.workflows.engine.step_call import Execute
 
 FOLDER = "workflows"
 
@@ -41,6 +39,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
     def transport() -> Transport:
         if not made:
             from tocsin.core.http.direct import DirectTransport
+            from tocsin.features.workflows.engine.http import refuse_private
 
             made.append(DirectTransport(check_address=_allow_all if allow_private else refuse_private))
         return made[0]
@@ -49,7 +48,13 @@ def open_workflows(context: FeatureContext) -> Workflows:
         for each in made:
             await each.aclose()
 
-    def execute(workflows: Workflows, request: WorkflowRequest) -> Execute:
+    def execute(workflows: Workflows, request: WorkflowRequest) -> "Execute":
+        from tocsin.features.workflows.engine.children import ChildSteps
+        from tocsin.features.workflows.engine.executors import executing
+        from tocsin.features.workflows.engine.http import HttpSteps
+        from tocsin.features.workflows.engine.messages import MessageSteps
+        from tocsin.features.workflows.engine.waiting import WaitSteps
+
         return executing(
             HttpSteps(transport, allow_private),
             MessageSteps(context.messenger, context.can.ask, _caller(request)),
@@ -87,7 +92,7 @@ def _starter(workflows: Workflows, request: WorkflowRequest) -> Any:
     return start
 
 
-def approval_buttons_of(workflows: Workflows) -> ApprovalButtons:
+def approval_buttons_of(workflows: Workflows) -> "ApprovalButtons":
     """Return the handler of the buttons of waiting steps."""
     return workflows.approval_buttons()
 

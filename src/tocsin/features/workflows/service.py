@@ -4,20 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.admission import Active, end_all, reason_to_skip, wait_for_turn
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
-from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
-from tocsin.features.workflows.engine.plan import plan
-from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues
 from tocsin.features.workflows.language.model import MAX_DEPTH, Workflow
 from tocsin.features.workflows.language.params import take_params
-from tocsin.features.workflows.language.surroundings import Surroundings
+from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
 from tocsin.features.workflows.preparing import PreparedRun, RunBuilder, left_out
 from tocsin.features.workflows.requests import (
     AlreadyRunningError,
@@ -42,6 +39,11 @@ from tocsin.runs.model import (
 )
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.store import RunEndedError
+
+# Whoever lists workflows does without the engine, which takes as long to import as all the rest.
+if TYPE_CHECKING:
+    from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+    from tocsin.features.workflows.engine.step_call import Execute
 
 RECENT = 30  # runs that the record of a workflow shows
 
@@ -142,8 +144,13 @@ class Workflows:
         return await asyncio.to_thread(self._folder.file, path, content, self._context.clock.now(), around)
 
     async def surroundings(self) -> Surroundings:
-        """Return what workflows may refer to here."""
+        """Return what workflows may refer to here, for threads: skills are looked for by the loop of the caller."""
         can, messenger = self._context.can, self._context.messenger
+        loop = asyncio.get_running_loop()
+
+        async def skills() -> list[str]:
+            return [skill.name for skill in await can.list_skills()]
+
         ssh, hosts = True, None
         try:
             hosts = await can.list_subjects(RunKind.SSH)
@@ -152,7 +159,7 @@ class Workflows:
         return Surroundings(
             profiles=messenger.profile_names(),
             channels=messenger.channel_names(),
-            skills=[skill.name for skill in await can.list_skills()],
+            skills=LateNames(lambda: asyncio.run_coroutine_threadsafe(skills(), loop).result()),
             hosts=hosts,
             ssh=ssh,
             secrets=await can.secret_names(),
@@ -160,6 +167,8 @@ class Workflows:
 
     async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
         """Return what a run would do; nothing is executed or sent, and no secret is read."""
+        from tocsin.features.workflows.engine.plan import plan
+
         file = await self.get(name)
         workflow = file.workflow()
         params, problems = take_params(workflow.params, request.params)
@@ -235,8 +244,10 @@ class Workflows:
         """Return the runs of a workflow that have not ended, the newest first."""
         return (await self._runs.search(RunKind.WORKFLOW, name, tuple(ACTIVE), 200)).items
 
-    def approval_buttons(self) -> ApprovalButtons:
+    def approval_buttons(self) -> "ApprovalButtons":
         """Return what handles the buttons of waiting steps."""
+        from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+
         control = RunControl(self._runs, self._context.audit, self._context.clock, self._context.can.start_run)
         return ApprovalButtons(self._runs, control)
 

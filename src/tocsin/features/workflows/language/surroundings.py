@@ -1,11 +1,33 @@
 """What exists outside a workflow file that it may refer to."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 
 def _no_children(_: str) -> Collection[str]:
     return ()
+
+
+class LateNames(Collection[str]):
+    """Names that are found out when a file refers to one, which most do not."""
+
+    def __init__(self, find: Callable[[], Sequence[str]]) -> None:
+        self._find = find
+        self._found: Sequence[str] | None = None
+
+    def _names(self) -> Sequence[str]:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
 
 
 @dataclass(frozen=True, slots=True)
