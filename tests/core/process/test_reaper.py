@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from tests.waiting import eventually
 
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.starting import SUPERVISES, Child, streaming
 
 pytestmark = pytest.mark.skipif(not SUPERVISES, reason="only Linux has subreapers")
 
+ENV = {"PATH": "/usr/bin:/bin"}
 # Each prints the number of a process that wants to stay; Python, because it can do what shells cannot.
 DAEMON = """
 import os, sys, time
@@ -146,6 +149,8 @@ async def test_where_the_program_that_started_it_is_killed_everything_ends(tmp_p
     (tmp_path / "daemon.py").write_text(DAEMON)
     script = f"""
 import asyncio
+from tocsin.core.errors import ProcessError
+from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.starting import streaming
 async def main():
     command = ["/bin/sh", "-c", "{sys.executable} daemon.py pid & sleep 600"]
@@ -185,3 +190,35 @@ async def test_many_commands_at_once_end_only_what_is_theirs(tmp_path: Path):
     other.set()
     await long
     assert not alive(running[0])
+
+
+async def test_where_reapers_are_forked_commands_run_as_where_they_are_started(tmp_path: Path):
+    async with forked_reapers():
+        await test_the_command_gets_the_environment_and_the_streams_that_were_meant_for_it()
+        for script, code in (("exit 7", 7), ("kill -9 $$", -9), ("kill -TERM 0; sleep 600", -15)):
+            await the_end_of(script, code)
+        await test_a_daemon_ends_with_the_command_that_started_it(tmp_path, HIDDEN)
+        with pytest.raises(ProcessError, match="could not be started: No such file"):
+            await the_end_of("true", 0, cwd=tmp_path / "nowhere")
+        ready = asyncio.Event()
+        command = ["/bin/sh", "-c", "echo ready; exec sleep 600"]
+        async with streaming(command, lambda *_: ready.set(), env=ENV, supervised=True) as child:
+            await ready.wait()
+            child.stop(60)
+            assert await child.wait() == -signal.SIGTERM
+
+
+async def test_what_a_forked_reaper_supervises_ends_with_the_server_and_the_next_one_has_another(tmp_path: Path):
+    async with forked_reapers():
+        command = argv(DAEMON, tmp_path, "sleep 600")
+        async with streaming(command, lambda *_: None, env=ENV, cwd=tmp_path, supervised=True) as child:
+            pid = await pid_in(tmp_path / "pid")
+            os.kill(int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+            assert await child.wait() == -signal.SIGKILL
+            await eventually(lambda: not alive(pid))
+        await the_end_of("exit 3", 3)
+
+
+async def the_end_of(script: str, code: int, cwd: Path | None = None) -> None:
+    async with streaming(["/bin/sh", "-c", script], lambda *_: None, env=ENV, cwd=cwd, supervised=True) as child:
+        assert await child.wait() == code

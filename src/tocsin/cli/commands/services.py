@@ -13,6 +13,7 @@ from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
+from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
 from tocsin.terminal.options import Options
@@ -51,7 +52,8 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         refuse_others(settings.data_dir)  # what it holds is run
 
     async def main() -> None:
-        async with open_app(settings, installed, direct_transport, monitor(arguments.parts)) as app:
+        opened = open_app(settings, installed, direct_transport, monitor(arguments.parts))
+        async with forked_reapers(), opened as app:  # in this order: runs end before what supervises them
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))

@@ -11,14 +11,15 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.process.forking import shared_server
 from tocsin.core.process.tree import tree_of
 
 # What a child may print before the rest is thrown away: 1 MiB is far above any error text.
@@ -118,7 +119,10 @@ async def streaming(
     if supervised:
         _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
     child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
-    await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
+    if supervised and env is not None and (server := shared_server(argv, env)):
+        await _enter(server.start(child, argv, env, cwd), child, argv, env)
+    else:
+        await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
     try:
         child.feed(data)
         yield child
@@ -172,12 +176,20 @@ def kill_group(pid: int) -> None:
 
 
 async def _start(child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec(lambda: child, *argv, env=env, cwd=cwd, start_new_session=True)
+    await _enter(start, child, argv, env)
+
+
+async def _enter(
+    start: Coroutine[Any, Any, object], child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None
+) -> None:
+    """Await the start of a child to its end."""
     if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
+        start.close()
         # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
         raise ProcessError(f"{argv[0]} could not be started: an argument or variable has a NUL character")
-    starting = asyncio.ensure_future(
-        asyncio.get_running_loop().subprocess_exec(lambda: child, *argv, env=env, cwd=cwd, start_new_session=True)
-    )
+    starting = asyncio.ensure_future(start)
     try:
         # Shielded: cancelled half-way, the program may run already and would have nobody to end it.
         await asyncio.shield(starting)

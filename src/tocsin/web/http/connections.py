@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tocsin.core.config.variables import Network
-from tocsin.core.process.malloc import give_back_memory
+from tocsin.core.process.garbage import give_back_memory
 from tocsin.web.http.clients import address_of, bucket_of, is_in
 
 MAX_CONNECTIONS = 512

@@ -1,0 +1,276 @@
+"""Reapers that are forked: a start of Python takes ten times as long as that of the command that it supervises.
+
+One process of `reaper.py` waits at a socket and forks a reaper for each order. It ends with us, and everything that its
+reapers supervise ends with it, whatever ended it.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+import sys
+from array import array
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from signal import SIGKILL
+from typing import NamedTuple
+
+_SERVER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")), "--serve")
+_ANSWER_BYTES = 64
+_ENDS_WITHIN_S = 2.0
+_FULL_S = 0.005  # until an order is offered again to a server that has many
+# Beyond these, exec(2) may refuse a command; a reaper that is started tells that at once. Source: execve(2).
+_MAX_WORD, _MAX_WORDS = 100_000, 500_000
+
+
+class _Forked(NamedTuple):
+    pid: int
+    ended: "asyncio.Future[int]"  # the wait status
+
+
+class ReaperServer:
+    """Forks reapers; its process starts with the first one, and anew if it was killed."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._process: asyncio.SubprocessTransport | None = None
+        self._gone = asyncio.Event()
+        self._starting = asyncio.Lock()
+        self._count = 0
+        self._asked: dict[int, asyncio.Future[_Forked]] = {}
+        self._at_work: dict[int, asyncio.Future[int]] = {}
+
+    async def start(
+        self, child: asyncio.SubprocessProtocol, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
+    ) -> "ForkedTransport":
+        """Start a command below a reaper, as `loop.subprocess_exec` does; raises OSError."""
+        opened: list[int] = []
+        try:
+            place = [] if cwd is None else [_directory(cwd)]
+            opened += place
+            (stdin, feed), (out, stdout), (err, stderr) = (_pipe(opened) for _ in range(3))
+            opened.append(order := _order(argv, env))
+            forked = await self._ask([stdin, stdout, stderr, order, *place])
+            for descriptor in (feed, out, err):
+                opened.remove(descriptor)  # from now on those of the transport
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+        transport = ForkedTransport(child, forked.pid)
+        child.connection_made(transport)
+        await transport.connect(feed, out, err)
+        forked.ended.add_done_callback(lambda ended: transport.exited(ended.result()))
+        return transport
+
+    async def aclose(self) -> None:
+        """End the server, and with it what is left of its reapers."""
+        self._lost()
+        if self._process is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ENDS_WITHIN_S):
+                    await self._gone.wait()
+            self._process.close()
+
+    async def _ask(self, descriptors: list[int]) -> _Forked:
+        async with self._starting:
+            if self._socket is None:
+                self._socket = await self._launch()
+        self._count += 1
+        number, rights = self._count, [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", descriptors))]
+        asked: asyncio.Future[_Forked] = asyncio.get_running_loop().create_future()
+        self._asked[number] = asked
+        try:
+            while self._socket is not None:
+                try:
+                    self._socket.sendmsg([str(number).encode()], rights)
+                    break
+                except OSError as error:
+                    if error.errno not in {errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS}:
+                        raise
+                    await asyncio.sleep(_FULL_S)
+            return await asked
+        finally:
+            self._asked.pop(number, None)
+
+    async def _launch(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        loop = asyncio.get_running_loop()
+        if self._process is not None:
+            self._process.close()
+        self._gone = gone = asyncio.Event()
+        with theirs:
+            self._process, _ = await loop.subprocess_exec(
+                lambda: _Server(gone),
+                *_SERVER,
+                stdin=theirs.fileno(),
+                stdout=None,
+                stderr=None,
+                env={},
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        loop.add_reader(ours.fileno(), self._read, ours)
+        return ours
+
+    def _read(self, ours: socket.socket) -> None:
+        try:
+            while answer := ours.recv(_ANSWER_BYTES):
+                self._take(*answer.split())
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._lost()
+
+    def _take(self, what: bytes, which: bytes, value: bytes) -> None:
+        if what == b"ended":
+            self._at_work.pop(int(which)).set_result(int(value))
+            return
+        asked = self._asked.pop(int(which), None)
+        if what == b"failed":
+            if asked and not asked.done():
+                asked.set_exception(OSError(int(value), os.strerror(int(value))))
+            return
+        ended = self._at_work[int(value)] = asyncio.get_running_loop().create_future()
+        if asked and not asked.done():
+            asked.set_result(_Forked(int(value), ended))
+
+    def _lost(self) -> None:
+        """Take all for killed: the reapers of a server that ends kill what they supervise."""
+        if self._socket is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._socket.fileno())
+        self._socket.close()
+        self._socket = None
+        for ended in self._at_work.values():
+            ended.set_result(SIGKILL)
+        for asked in self._asked.values():
+            if not asked.done():
+                asked.set_exception(OSError(errno.ECHILD, "the process that starts commands was killed"))
+        self._at_work.clear()
+        self._asked.clear()
+
+
+class _Server(asyncio.SubprocessProtocol):
+    def __init__(self, gone: asyncio.Event) -> None:
+        self._gone = gone
+
+    def process_exited(self) -> None:
+        self._gone.set()
+
+
+class ForkedTransport(asyncio.SubprocessTransport):
+    """The pipes of a forked child and its end, for what expects those of `loop.subprocess_exec`."""
+
+    def __init__(self, child: asyncio.SubprocessProtocol, pid: int) -> None:
+        super().__init__()
+        self._child = child
+        self._pid = pid
+        self._code: int | None = None
+        self._pipes: dict[int, asyncio.BaseTransport] = {}
+        self._open = {0, 1, 2}
+
+    async def connect(self, feed: int, out: int, err: int) -> None:
+        """Take over our ends of its pipes."""
+        loop = asyncio.get_running_loop()
+        writing = os.fdopen(feed, "wb", 0)
+        self._pipes[0], _ = await loop.connect_write_pipe(lambda: _Pipe(self, 0), writing)
+        for number, descriptor in ((1, out), (2, err)):
+            reading = os.fdopen(descriptor, "rb", 0)
+            self._pipes[number], _ = await loop.connect_read_pipe(lambda number=number: _Pipe(self, number), reading)  # type: ignore[misc]
+
+    def get_pid(self) -> int:
+        """Return its number."""
+        return self._pid
+
+    def get_returncode(self) -> int | None:
+        """Return how it ended, `None` before that."""
+        return self._code
+
+    def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
+        """Return a pipe."""
+        return self._pipes.get(fd)
+
+    def close(self) -> None:
+        """Close the pipes."""
+        for pipe in self._pipes.values():
+            pipe.close()
+
+    def exited(self, status: int) -> None:
+        """Note that it has ended."""
+        self._code = os.waitstatus_to_exitcode(status)
+        self._child.process_exited()
+        self._end()
+
+    def received(self, number: int, data: bytes) -> None:
+        """Hand on what it has printed."""
+        self._child.pipe_data_received(number, data)
+
+    def closed(self, number: int) -> None:
+        """Note that a pipe is closed."""
+        self._open.discard(number)
+        self._end()
+
+    def _end(self) -> None:
+        if self._code is not None and not self._open:
+            self._child.connection_lost(None)
+
+
+class _Pipe(asyncio.Protocol):
+    def __init__(self, transport: ForkedTransport, number: int) -> None:
+        self._transport = transport
+        self._number = number
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.received(self._number, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport.closed(self._number)
+
+
+_SHARED: ContextVar[ReaperServer | None] = ContextVar("reaper_server", default=None)
+
+
+@asynccontextmanager
+async def forked_reapers() -> AsyncIterator[None]:
+    """Fork the reapers of all that is started within the block, by the tasks that are made there, too."""
+    server = ReaperServer()
+    _SHARED.set(server)
+    try:
+        yield
+    finally:
+        _SHARED.set(None)
+        await server.aclose()
+
+
+def shared_server(argv: Sequence[str], env: Mapping[str, str] | None) -> ReaperServer | None:
+    """Return what forks the reaper of a command here; `None` where one is started for it."""
+    words = [len(word) for word in (*argv, *(env or {}), *(env or {}).values())]
+    if env is None or max(words) > _MAX_WORD or sum(words) > _MAX_WORDS:
+        return None
+    return _SHARED.get()
+
+
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    pair = os.pipe()
+    opened += pair
+    return pair
+
+
+def _directory(path: Path) -> int:
+    descriptor = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not os.access(path, os.X_OK):
+        os.close(descriptor)
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return descriptor
+
+
+def _order(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Return a file in memory with the words of a command and its variables."""
+    words = [str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items())]
+    descriptor = os.memfd_create("order", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(b"\0".join(map(os.fsencode, words)))
+    return descriptor
