@@ -99,6 +99,7 @@ def _own_abilities(app: "App") -> Abilities:
         start_run=_no_runs,
         recall=_nothing_recalled,
         remember=_no_memory,
+        follow_chat=_nothing_kept,
         list_subjects=_no_subjects,
         list_schedules=_no_schedules,
         bot_windows=lambda: app.histories().chats(app),
@@ -186,6 +187,10 @@ async def _no_secrets(names: Collection[str] | None = None, /, *, reader: str) -
 
 async def _nothing_recalled(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
     return ()
+
+
+async def _nothing_kept(old_id: str, new_id: str, /) -> None:
+    """Nothing is kept for chats."""
 
 
 async def _no_memory(chat_id: str, text: str, /) -> str:

@@ -93,6 +93,7 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     for side in (channel, app.registry.adapter(kind)):
         if isinstance(side, ReportsMoves):
             side.on_moved(bot.access.record_move)
+            side.on_moved(app.features.can.follow_chat)
     inbox = inbox_of(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
     source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)

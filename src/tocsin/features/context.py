@@ -266,6 +266,14 @@ class Recall(Protocol):
         ...
 
 
+class FollowChat(Protocol):
+    """Lets what is kept for a chat follow it to another ID, as a group gets it that becomes a supergroup."""
+
+    async def __call__(self, old_id: str, new_id: str, /) -> None:
+        """Move what there is; may be called twice."""
+        ...
+
+
 class Remember(Protocol):
     """Stores what a chat model wants to be kept for one chat."""
 
@@ -358,6 +366,7 @@ class Abilities:
     indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
     recall: Recall
     remember: Remember
+    follow_chat: FollowChat
     bot_windows: ListBotWindows
     cause_of: CauseOf  # what a run that a message starts is triggered by
 

@@ -148,3 +148,19 @@ async def test_a_chat_has_a_limited_number_of_entries(kept: MemoryBench, monkeyp
         await say(kept, "/remember three")
     await say(kept, "/forget 1")
     assert "chat:7:3" in await say(kept, "/remember three")
+
+
+async def test_the_entries_of_a_group_follow_it_to_its_new_id_and_are_found_there(kept: MemoryBench):
+    for text in ("/remember The dog is called Rex", "/remember Tea is at five", "/remember gone"):
+        await say(kept, text, chat="-5")
+    await say(kept, "/forget 3", chat="-5")
+    await say(kept, "/remember The cat is called Mia", chat="-1005")
+    for _ in range(2):  # both the old and the new chat tell of it
+        await kept.bench.features.can.follow_chat("-5", "-1005")
+    assert await recalled(kept, "dog", chat="-5") == []
+    assert await recalled(kept, "tea", chat="-1005") == ["chat:-1005:3"]
+    assert await recalled(kept, "dog", chat="-1005") == ["chat:-1005:2"]
+    assert await say(kept, "/forget 2", chat="-1005") == "Forgotten: chat:-1005:2."
+    assert await recalled(kept, "dog", chat="-1005") == []
+    moved = [facts for action, _, facts in kept.audited() if action == "memory.move"]
+    assert moved == [{"scope": "chat:-1005", "previous": "chat:-5", "entries": 3}]

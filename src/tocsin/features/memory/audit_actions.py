@@ -32,7 +32,26 @@ MEMORY_IMPORT = AuditAction(
     "memory.import", "Entries were read from a file.", (_ADDED, _REPLACED, _KEPT), note=_NO_VALUE
 )
 
+MEMORY_MOVE = AuditAction(
+    "memory.move",
+    "A group became another chat, and its entries followed.",
+    (
+        SCOPE,
+        AuditField("previous", "the scope before"),
+        AuditField("entries", "how many entries, removed ones included"),
+    ),
+)
+
 CHAT = AuditSource("chat", "a chat model that stores what it learns", (ACTOR,))
 MEMORY = AuditSource("memory", "the daily decay of memory")
 
-ACTIONS = (MEMORY_SET, MEMORY_DELETE, MEMORY_RESTORE, MEMORY_PIN, MEMORY_UNPIN, MEMORY_DECAY, MEMORY_IMPORT)
+ACTIONS = (
+    MEMORY_SET,
+    MEMORY_DELETE,
+    MEMORY_RESTORE,
+    MEMORY_PIN,
+    MEMORY_UNPIN,
+    MEMORY_DECAY,
+    MEMORY_IMPORT,
+    MEMORY_MOVE,
+)

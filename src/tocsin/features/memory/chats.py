@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.text.strings import truncate
-from tocsin.features.context import Recall, RecalledEntry, Remember
+from tocsin.features.context import FollowChat, Recall, RecalledEntry, Remember
 from tocsin.features.memory.model import (
     CHAT_SCOPE,
     GLOBAL,
@@ -38,6 +38,15 @@ def remember_of(memory: Memories) -> Remember:
         return (await _add(memory, chat_id, text, EntrySource.CHAT)).key
 
     return remember
+
+
+def follow_chat_of(memory: Memories) -> FollowChat:
+    """Return what lets the entries of a chat follow it to another ID."""
+
+    async def follow_chat(old_id: str, new_id: str, /) -> None:
+        await memory.follow(_scope(old_id), _scope(new_id))
+
+    return follow_chat
 
 
 def recall_of(memory: Memories) -> Recall:

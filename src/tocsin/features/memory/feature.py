@@ -31,5 +31,6 @@ FEATURE = Feature(
     provides={
         "recall": "tocsin.features.memory.chats:recall_of",
         "remember": "tocsin.features.memory.chats:remember_of",
+        "follow_chat": "tocsin.features.memory.chats:follow_chat_of",
     },
 )

@@ -13,6 +13,7 @@ from tocsin.features.memory.audit_actions import (
     MEMORY_DECAY,
     MEMORY_DELETE,
     MEMORY_IMPORT,
+    MEMORY_MOVE,
     MEMORY_PIN,
     MEMORY_RESTORE,
     MEMORY_SET,
@@ -139,6 +140,14 @@ class Memories:
         entry = await self._store.add_numbered(self._made(draft, caller.source), MAX_PER_CHAT)
         self._record(MEMORY_SET, "stored", entry, caller, created=True)
         return entry
+
+    async def follow(self, old_scope: str, new_scope: str) -> None:
+        """Give the entries of a chat that became another one to that, under keys of its own."""
+        if not self._store.is_kept or not (moved := await self._store.move_scope(old_scope, new_scope)):
+            return
+        facts = {"scope": new_scope, "previous": old_scope, "entries": moved}
+        detail = f"moved {moved} entries of {old_scope} to {new_scope}"
+        self._audit.record(MEMORY_MOVE, detail, source=EntrySource.BOT, metadata=facts)
 
     async def get(self, key: str, *, touch: bool = False) -> MemoryEntry:
         """Return one entry; with `touch` it is as strong as new. Raises UnknownEntryError."""

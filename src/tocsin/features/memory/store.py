@@ -31,6 +31,7 @@ from tocsin.features.memory.tables.rows import (
     find,
     known,
     like,
+    move_scope,
     numbers,
     put,
 )
@@ -127,6 +128,10 @@ class MemoryStore:
             return numbered
 
         return await self._database.write(work)
+
+    async def move_scope(self, old: str, new: str) -> int:
+        """Give the entries of a scope to another one; return how many."""
+        return await self._database.write(lambda connection: move_scope(connection, old, new))
 
     async def get(self, key: str, now: float) -> MemoryEntry:
         """Return one entry; raises UnknownEntryError."""

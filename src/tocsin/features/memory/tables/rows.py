@@ -83,6 +83,27 @@ def clear(connection: sqlite3.Connection, key: str, now: float, *, keep: bool = 
         connection.execute(_FORGET_OLDEST, [key, MAX_KEPT])
 
 
+def move_scope(connection: sqlite3.Connection, old: str, new: str) -> int:
+    """Give the entries of a scope, removed ones included, to another one, under keys of that; return how many."""
+    found = connection.execute("SELECT * FROM memory_entries WHERE scope = ? ORDER BY id", [old]).fetchall()
+    taken = {row["key"] for row in connection.execute("SELECT key FROM memory_entries WHERE scope = ?", [new])}
+    _, highest = numbers(connection, new, new)
+    keys: dict[str, str] = {}
+    for key in dict.fromkeys(row["key"] for row in found):
+        keys[key] = new + key.removeprefix(old) if key.startswith(f"{old}:") else key
+        if keys[key] in taken:
+            highest += 1
+            keys[key] = f"{new}:{highest}"
+        taken.add(keys[key])
+    # Deleted and inserted, so that the triggers keep the index of words.
+    connection.execute("DELETE FROM memory_entries WHERE scope = ?", [old])
+    for row in found:
+        moved = {**{name: row[name] for name in row.keys() if name != "id"}, "key": keys[row["key"]], "scope": new}  # noqa: SIM118  # a row is no mapping
+        names, marks = ", ".join(moved), ", ".join(f":{name}" for name in moved)
+        connection.execute(f"INSERT INTO memory_entries ({names}) VALUES ({marks})", moved)  # noqa: S608  # our own names
+    return len(found)
+
+
 def _content(entry: MemoryEntry) -> tuple[object, ...]:
     """Return what of an entry is lost where another one takes its place."""
     return entry.value, entry.tags, entry.type, entry.scope
