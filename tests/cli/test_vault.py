@@ -7,7 +7,9 @@ import re
 import select
 import shlex
 import subprocess
+from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.cli.conftest import Cli, Done
@@ -269,3 +271,34 @@ def test_a_start_without_a_vault_imports_nothing_of_it(cli: Cli):
     python = Path(cli.tocsin).with_name("python")
     done = subprocess.run([python, "-c", probe], env=cli.env, cwd=cli.home, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False False\n")
+
+
+# --- where a value must not be
+
+
+def test_a_value_that_a_run_gets_is_in_no_process_list_and_in_no_file_but_the_vault(vault: Cli, tmp_path: Path):
+    seen = tmp_path / "process-list"
+    command = f'cat /proc/[0-9]*/cmdline > {seen}; echo "$KEY"; printf %s "$KEY" | base64 >&2'
+    added = vault("cron", "add", "deploy", "0 3 * * *", command, "--env", "KEY=${vault:API_KEY}")
+    assert added.code == 0, added.err
+    done = vault.process("cron", "run", "deploy")
+    told = [done.out + done.err, *(vault(*words).out for words in (("runs", "list"), ("status",), ("audit", "tail")))]
+    assert done.code == 0
+    assert b"cron\0run\0deploy" in seen.read_bytes()
+    forms = {form for value in (CANARY, f"{CANARY}\n") for form in _forms(value)}
+    assert not [form for form in forms for text in told if form in text.encode()]
+    assert not [form for form in forms if form in seen.read_bytes()]
+    kept = [path for path in vault.data_dir.rglob("*") if path.is_file() and path.name != "vault.enc"]
+    assert {"tocsin.db", "audit.log"} <= {path.name for path in kept}
+    assert not [path for path in kept for form in forms if form in path.read_bytes()]
+
+
+def _forms(value: str) -> list[bytes]:
+    raw = value.encode()
+    return [
+        raw,
+        b64encode(raw).rstrip(b"="),
+        urlsafe_b64encode(raw).rstrip(b"="),
+        quote(value).encode(),
+        raw.hex().encode(),
+    ]
