@@ -161,6 +161,9 @@ async def test_answers_say_how_much_of_the_limit_is_left_and_are_not_stored(clie
         await client.get("/problems/not-found")
     refused = await client.get("/problems/not-found")
     assert (refused.status, refused.headers["retry-after"]) == (429, "60")
+    refused = await client.get("/api/notifications")
+    assert (refused.status, refused.headers["cache-control"]) == (429, "no-store")
+    assert refused.headers["ratelimit"].startswith('"default";r=0;t=')
 
 
 async def test_every_problem_has_a_page_that_loads_nothing(client):

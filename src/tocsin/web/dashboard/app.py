@@ -92,7 +92,8 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     def count(scope: Scope, status: int) -> None:
         parts.count_request(getattr(scope.get("route"), "path", "other"), status)
 
-    return RequestScope(ApiHeaders(guarded), settings[TRUSTED_PROXIES], count)
+    # Outermost, because refusals of the layers are answers, too.
+    return ApiHeaders(RequestScope(guarded, settings[TRUSTED_PROXIES], count))
 
 
 async def _answer_problem(request: Request, error: Any) -> Response:
