@@ -196,3 +196,18 @@ async def test_the_feed_comes_as_json_or_atom(client):
     atom = await client.get("/api/notifications/feed", Accept="application/atom+xml")
     assert atom.body.startswith(b"<?xml")
     assert (await client.get("/api/notifications/feed", Accept="image/png")).status == 406
+
+
+async def test_a_bug_is_answered_with_a_problem_that_tells_nothing_of_it(bench, client, caplog):
+    await client.post("/api/notifications", {"title": "a"})
+    await bench.app.database.write(lambda c: c.execute("UPDATE notifications SET level = 'wrong'").rowcount)
+    answer = await client.get("/api/notifications", X_Request_Id="my-request")
+    problem = answer.json()
+    assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert (problem["code"], problem["request_id"], "wrong" in problem["detail"]) == (
+        "internal-error",
+        "my-request",
+        False,
+    )
+    assert answer.headers["cache-control"] == "no-store"
+    assert [record.request_id for record in caplog.records if record.exc_info] == ["my-request"]

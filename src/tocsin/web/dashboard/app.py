@@ -25,7 +25,7 @@ from tocsin.web.access.layers import KnownCallers, SameOrigin
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, HeadAndOptions, WholeBody, allow
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import problem_pages
-from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope
+from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
 from tocsin.web.ui.static import STATIC_PREFIX
 
 
@@ -62,7 +62,11 @@ def _application(parts: DashboardDependencies) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers={HttpProblemError: _answer_problem, HTTPException: _answer_refusal},
+        exception_handlers={
+            HttpProblemError: _answer_problem,
+            HTTPException: _answer_refusal,
+            Exception: _answer_failure,
+        },
     )
     app.state.keys, app.state.live = parts.keys, parts.live
     described = Operations("health", OpenApiRoutes(lambda: describe_dashboard(app)))
@@ -113,6 +117,13 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
     else:
         problem = HttpProblemError("invalid-request", "The request cannot be read.", headers=headers)
     return problem.response(request.scope["tocsin.request_id"])
+
+
+async def _answer_failure(request: Request, error: Any) -> Response:
+    """Answer what nobody expected, in the place of the framework's own answer; it raises the error once more."""
+    request.scope["tocsin.answered"] = error
+    request_id = request.scope["tocsin.request_id"]
+    return problem_of_failure(error, request_id).response(request_id)
 
 
 def _methods_of(app: FastAPI, path: str) -> frozenset[str]:

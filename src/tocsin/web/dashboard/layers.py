@@ -1,7 +1,7 @@
 """Plain ASGI layers of the dashboard that the gateway has no use for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextvars import Token
 from typing import Any
 
@@ -20,16 +20,17 @@ class ApiHeaders:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith("/api"):
-            return self._app(scope, receive, send)
+            await self._app(scope, receive, send)
+            return
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _add(message, scope)
             await send(message)
 
-        return self._app(scope, receive, reply)
+        await self._app(scope, receive, reply)
 
 
 def _add(message: MutableMapping[str, Any], scope: Scope) -> None:

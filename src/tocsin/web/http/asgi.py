@@ -74,9 +74,11 @@ class RequestScope:
             if not started:
                 await _STOPPED.response(request_id)(scope, receive, reply)
         except Exception as error:  # the edge of the service: a request must be answered, whatever broke
+            if scope.get("tocsin.answered") is error:
+                return
             if started:
                 raise
-            await _problem_of(error, request_id).response(request_id)(scope, receive, reply)
+            await problem_of_failure(error, request_id).response(request_id)(scope, receive, reply)
 
     def _client(self, scope: Scope) -> str:
         """Return the client's address: the peer's, or the one that a trusted proxy vouches for."""
@@ -334,7 +336,8 @@ def _how_to_use_https(scope: Scope) -> str:
     return refused + usual.rstrip()
 
 
-def _problem_of(error: Exception, request_id: str) -> HttpProblemError:
+def problem_of_failure(error: Exception, request_id: str) -> HttpProblemError:
+    """Return the answer to what a request failed with; a bug is logged, and tells the caller nothing."""
     if isinstance(error, HttpProblemError):
         return error
     if isinstance(error, HTTPException) and error.status_code in _HTTP_CODES:
