@@ -341,7 +341,7 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     assert record.steps[0].message == "deploy now?"
     (status,) = (await flows.bench.features.subsystems())["workflows"]
     assert [(item.message, item.link) for item in status.attention] == [
-        ("flow waits for approval: deploy now?", f"#/runs/{running.run.id}")
+        ("the workflow flow waits for approval: deploy now?", f"#/runs/{running.run.id}")
     ]
     await flows.runs.decide(Decision(running.run.id, "", approved, "chat:7", flows.clock.now(), "as agreed"))
     run = await running.wait()

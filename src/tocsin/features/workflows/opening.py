@@ -150,7 +150,7 @@ async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
 def asked_by(run: Run) -> str:
     """Return what a waiting run asks a person."""
     asked = " · ".join(step.message for step in run.steps if step.status is RunStatus.WAITING and step.message)
-    return f"{run.subject_name} waits for approval" + (f": {asked}" if asked else "")
+    return f"the workflow {run.subject_name} waits for approval" + (f": {asked}" if asked else "")
 
 
 async def profile_uses(workflows: Workflows) -> list[ProfileUse]:

@@ -9,6 +9,7 @@ import { useSignal } from "../lib/store.js";
 import { status } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
+import { Said } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
 import { Shape, Status, toneOf } from "../parts/status.js";
 import { Strip } from "../pages/home_strip.js";
@@ -62,7 +63,7 @@ function Attention({ items }) {
   if (!items.length) return html`<p class="all-well"><${Shape} tone="ok" size=${16} />${HOME.allWell}</p>`;
   return html`<section class="attention" aria-labelledby="attention"><h2 id="attention">${HOME.attention}</h2>
     <ul>${items.map(({ severity, message, link: target }) => {
-      const body = html`<${Shape} tone=${toneOf(severity)} size=${16} /><span dir="auto">${message}</span>`;
+      const body = html`<${Shape} tone=${toneOf(severity)} size=${16} /><${Said} text=${message} />`;
       return html`<li class=${`attention__item attention__item--${toneOf(severity)}`} key=${message}>
         ${target ? html`<a href=${target}>${body}<span class="attention__open">${HOME.open}<${Icon} name="right" size=${14} /></span></a>` : body}
       </li>`;

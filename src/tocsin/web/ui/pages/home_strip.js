@@ -1,5 +1,5 @@
 // A day back and a day ahead, hour by hour: what ran, how it ended, and what is due.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { clockTime, now } from "../lib/format.js";
 import { toneOf } from "../parts/status.js";
@@ -17,10 +17,11 @@ const FULL = 12;
 
 /** @param {{seen: string}} props  Read again when `seen` changes. */
 export function Strip({ seen }) {
+  const known = useRef(/** @type {Known} */ ({ runs: new Map(), due: [], hour: 0 }));
   const [hours, setHours] = useState(/** @type {Hour[] | null} */ (null));
   useEffect(() => {
     const stop = new AbortController();
-    readHours(stop.signal).then(setHours, () => undefined); // the page says more than this; it can be missing
+    readHours(known.current, stop.signal).then(setHours, () => undefined); // the page says more than this; it can be missing
     return () => stop.abort();
   }, [seen]);
   if (!hours) return html`<div class="strip strip--waiting"></div>`;
@@ -55,19 +56,35 @@ function Column({ hour, x }) {
 }
 
 /** @typedef {import("../types/records.js").Run} Run */
+/** @typedef {import("../types/records.js").DueRun} DueRun */
+/** What was read before: runs by ID, and what is due, read in `hour`. @typedef {{runs: Map<string, Run>, due: DueRun[], hour: number}} Known */
 
-/** Read the runs of a day back, as far as a few answers hold them. @param {number} first @param {AbortSignal} signal */
-async function readRuns(first, signal) {
-  /** @type {Run[]} */
-  const runs = [];
+/** Read what is new: runs since the oldest that was not over. @param {Known} known @param {number} first @param {AbortSignal} signal */
+async function readRuns({ runs }, first, signal) {
+  const open = [...runs.values()].filter((run) => !run.finished_at && run.status !== "skipped" && run.status !== "missed");
+  const newest = [...runs.keys()].sort().at(-1);
+  const since = open.map(({ id }) => id).sort()[0] ?? newest;
+  const from = (since && runs.get(since)?.queued_at) || new Date(first).toISOString();
+  for (const run of await pagesOf("/api/runs", { since: from }, signal)) runs.set(run.id, run);
+  for (const run of runs.values()) if (timeOf(run) < first) runs.delete(run.id);
+}
+
+/**
+ * As much as a few answers hold.
+ * @param {string} path
+ * @param {Record<string, string | number>} query
+ * @param {AbortSignal} signal
+ */
+async function pagesOf(path, query, signal) {
+  const found = [];
   let cursor = "";
   for (let count = 0; count < MOST_PAGES; count += 1) {
-    const more = await api.get("/api/runs", { limit: 200, cursor }, { signal });
-    runs.push(...more.items);
+    const more = await api.get(path, { ...query, limit: 200, cursor }, { signal });
+    found.push(...more.items);
     cursor = more.next_cursor ?? "";
-    if (!cursor || timeOf(runs[runs.length - 1]) < first) break;
+    if (!cursor) break;
   }
-  return runs;
+  return found;
 }
 
 /** @param {Run} run */
@@ -75,23 +92,23 @@ function timeOf(run) {
   return Date.parse(run.started_at ?? run.scheduled_for ?? run.queued_at ?? "");
 }
 
-/** @param {AbortSignal} signal @returns {Promise<Hour[]>} */
-async function readHours(signal) {
-  const first = Math.floor(now() / HOUR_MS) * HOUR_MS - (SPAN - 1) * HOUR_MS;
-  const [ran, coming] = await Promise.all([
-    readRuns(first, signal),
-    api.get("/api/cron/upcoming", { hours: SPAN }, { signal }),
-  ]);
+/** @param {Known} known @param {AbortSignal} signal @returns {Promise<Hour[]>} */
+async function readHours(known, signal) {
+  const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
+  const first = hour - (SPAN - 1) * HOUR_MS;
+  const due = known.hour === hour ? known.due : pagesOf("/api/cron/upcoming", { hours: SPAN }, signal);
+  await readRuns(known, first, signal);
+  Object.assign(known, { due: await due, hour });
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0 }));
-  for (const run of ran) {
-    const hour = hours[Math.floor((timeOf(run) - first) / HOUR_MS)];
+  for (const run of known.runs.values()) {
+    const place = hours[Math.floor((timeOf(run) - first) / HOUR_MS)];
     const tone = toneOf(run.status);
-    if (hour && tone === "ok") hour.good += 1;
-    else if (hour && (tone === "bad" || tone === "warn")) hour.bad += 1;
+    if (place && tone === "ok") place.good += 1;
+    else if (place && (tone === "bad" || tone === "warn")) place.bad += 1;
   }
-  for (const run of coming.items) {
-    const hour = hours[Math.floor((Date.parse(run.at) - first) / HOUR_MS)];
-    if (hour) hour.due += 1;
+  for (const run of known.due) {
+    const place = hours[Math.floor((Date.parse(run.at) - first) / HOUR_MS)];
+    if (place && Date.parse(run.at) > now()) place.due += 1;
   }
   return hours;
 }

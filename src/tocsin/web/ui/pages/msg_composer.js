@@ -12,7 +12,7 @@ import { MSG } from "../strings/msg.js";
 /** @typedef {import("../types/records.js").Profile} Profile */
 /** @typedef {import("../types/records.js").SendResult} SendResult */
 /** @typedef {{to: string, target: string, text: string, queue: boolean}} Draft  `to` is `channel:<kind>` or `profile:<name>`. */
-/** @typedef {{parts: {text: string, length: number}[], warnings: string[]} | {error: string}} Preview */
+/** @typedef {{label: string} & ({parts: {text: string, length: number}[], warnings: string[]} | {error: string})} Preview */
 
 const DRAFT = "message";
 const PAUSE_MS = 350;
@@ -30,7 +30,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
     keepDraft(DRAFT, next);
   };
   useEffect(() => void (chosen && change({ to: chosen })), [chosen]);
-  const preview = usePreview(draft);
+  const previews = usePreviews(draft, channels, profiles);
   if (!usable.length) return html`<p class="all-well composer__none"><${Shape} tone="warn" size=${16} />${MSG.needChannel}</p>`;
   const [kind, name] = split(draft.to);
   const ready = draft.text.trim() && (kind === "profile" || draft.target.trim());
@@ -62,7 +62,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
         <${ActionButton} kind="primary" icon="msg" run=${send} disabled=${!ready}>${draft.queue && kind === "channel" ? MSG.queue : MSG.send}<//>
       </div>
     </div>
-    <${PreviewBox} preview=${preview} />
+    <${PreviewBox} previews=${previews} hint=${draft.text.trim() && kind === "channel" && !draft.target.trim() ? MSG.previewTarget : MSG.previewNone} />
     <${Results} results=${results} />
   </section>`;
 }
@@ -91,33 +91,52 @@ async function toProfile(profile, message) {
   return answer.results;
 }
 
-/** What a dry run says, shortly after the last key. @param {Draft} draft @returns {Preview | null} */
-function usePreview({ to, target, text }) {
-  const [preview, setPreview] = useState(/** @type {Preview | null} */ (null));
+/**
+ * Where a draft would go: one target of each channel.
+ * @param {Draft} draft
+ * @param {Channel[]} channels
+ * @param {Profile[]} profiles
+ */
+function targetsOf({ to, target }, channels, profiles) {
+  const [kind, name] = split(to);
+  const label = (/** @type {string} */ one) => channels.find(({ channel }) => channel === one)?.label ?? one;
+  if (kind === "channel") return target.trim() ? [{ channel: name, target, label: label(name) }] : [];
+  const entries = profiles.find((profile) => profile.name === name)?.entries ?? [];
+  const first = new Map(entries.filter(({ usable }) => usable).reverse().map((entry) => [entry.channel, entry]));
+  return [...first.values()].reverse().map((entry) => ({ ...entry, label: label(entry.channel) }));
+}
+
+/** What a dry run says on each channel, shortly after the last key. @param {Draft} draft @param {Channel[]} channels @param {Profile[]} profiles @returns {Preview[]} */
+function usePreviews(draft, channels, profiles) {
+  const [previews, setPreviews] = useState(/** @type {Preview[]} */ ([]));
+  const { text } = draft;
+  const targets = targetsOf(draft, channels, profiles);
   useEffect(() => {
-    const [kind, channel] = split(to);
-    if (kind !== "channel" || !target.trim() || !text.trim()) return setPreview(null);
+    if (!targets.length || !text.trim()) return setPreviews([]);
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      api.post("/api/msg/send", { channel, target, message: text, dry_run: true }, { signal: stop.signal })
-        .then((answer) => setPreview("parts" in answer ? answer : { error: answer.error }), (error) => error?.name !== "AbortError" && setPreview({ error: error.message }));
+      const asked = targets.map(({ channel, target, label }) =>
+        api.post("/api/msg/send", { channel, target, message: text, dry_run: true }, { signal: stop.signal })
+          .then((answer) => ({ label, ...("parts" in answer && answer.parts ? answer : { error: answer.error }) }), (error) => ({ label, error: error.message })));
+      void Promise.all(asked).then((found) => stop.signal.aborted || setPreviews(found));
     }, PAUSE_MS);
     return () => {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [to, target, text]);
-  return preview;
+  }, [draft.to, draft.target, text]);
+  return previews;
 }
 
-/** @param {{preview: Preview | null}} props */
-function PreviewBox({ preview }) {
-  if (!preview) return html`<p class="muted composer__preview">${MSG.previewNone}</p>`;
-  if ("error" in preview) return html`<p class="composer__preview"><${Shape} tone="bad" /> <span dir="auto">${preview.error}</span></p>`;
-  return html`<div class="composer__preview" aria-label=${MSG.preview}>
-    ${preview.warnings.map((warning) => html`<p><${Shape} tone="warn" /> ${warning}</p>`)}
-    ${preview.parts.map((part, index) => html`<figure class="bubble"><figcaption class="muted">${MSG.part(index + 1, preview.parts.length, part.length)}</figcaption>
-      <pre dir="auto" tabindex="0">${part.text}</pre></figure>`)}</div>`;
+/** @param {{previews: Preview[], hint: string}} props */
+function PreviewBox({ previews, hint }) {
+  if (!previews.length) return html`<p class="muted composer__preview">${hint}</p>`;
+  return html`<div class="composer__preview" aria-label=${MSG.preview} role="group">${previews.map((preview) => html`<section class="composer__channel" key=${preview.label}>
+    <h3>${preview.label}</h3>
+    ${"error" in preview ? html`<p><${Shape} tone="bad" /> <span dir="auto">${preview.error}</span></p>` : html`
+      ${preview.warnings.map((warning) => html`<p><${Shape} tone="warn" /> ${warning}</p>`)}
+      ${preview.parts.map((part, index) => html`<figure class="bubble"><figcaption class="muted">${MSG.part(index + 1, preview.parts.length, part.length)}</figcaption>
+        <pre dir="auto" tabindex="0">${part.text}</pre></figure>`)}`}</section>`)}</div>`;
 }
 
 /** @param {{results: SendResult[]}} props */

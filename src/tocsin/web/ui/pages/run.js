@@ -81,7 +81,7 @@ function Reason({ run }) {
 /** @param {{run: Run}} props */
 function Facts({ run }) {
   const time = (/** @type {string | null} */ at) => at && html`<time class="time" datetime=${at}>${absolute(at)}</time>`;
-  const params = Object.entries(run.params ?? {});
+  const params = Object.entries(run.params ?? {}).filter(([, value]) => value !== "" && value !== null);
   /** @type {[string, unknown][]} */
   const facts = [
     [RUN.because, [RUNS.causes[run.trigger] ?? run.trigger, run.actor && run.trigger !== "schedule" && `${RUN.by} ${run.actor}`].filter(Boolean).join(" ")],
@@ -96,7 +96,7 @@ function Facts({ run }) {
     [RUN.retryOf, run.retry_of && html`<a href=${link("runs", run.retry_of)}>${run.retry_of.slice(0, 8)}</a>`],
     [RUN.parent, run.parent_run_id && html`<a href=${link("runs", run.parent_run_id)}>${run.parent_run_id.slice(0, 8)}</a>`],
     [RUN.dry, run.dry_run ? RUN.yes : null],
-    [RUN.params, params.length ? html`<code dir="auto">${params.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(" ")}</code>` : null],
+    [RUN.params, params.length ? html`<code class="wraps" dir="auto">${params.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n")}</code>` : null],
     [RUN.env, run.env_keys.join(", ")],
     [RUN.id, html`<code>${run.id}</code> <${CopyButton} text=${run.id} />`],
   ];
@@ -107,6 +107,6 @@ function Facts({ run }) {
 /** @param {{run: Run}} props */
 function Output({ run }) {
   const log = useRunLog(run.id, { lines: run.output.lines, failed: (error) => toast.problem(error) });
-  return html`<div><${LogView} log=${log} name=${`${run.subject_name}-${run.id}.log`} running=${!run.finished_at} height=${run.finished_at && run.output.lines <= FEW_LINES ? "short" : "page"} />
+  return html`<div><${LogView} log=${log} name=${`${run.subject_name}-${run.id}.log`} running=${!run.finished_at} height=${(run.finished_at || run.status === "waiting") && run.output.lines <= FEW_LINES ? "short" : "page"} />
     <pre class="run__print">${run.output.tail}</pre></div>`;
 }

@@ -11,6 +11,7 @@ import { Tabs } from "../parts/tabs.js";
 import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
 import { ThisBrowser } from "../pages/settings_look.js";
 import { Tokens } from "../pages/settings_tokens.js";
+import { Said } from "../parts/said.js";
 import { SETTINGS } from "../strings/settings.js";
 
 /** @typedef {import("../types/records.js").Setting} Setting */
@@ -85,7 +86,7 @@ const VALUES = [
   { name: "key", title: SETTINGS.key, primary: true, value: (setting) => setting.key, cell: (setting) => html`<code>${setting.key}</code>` },
   { name: "value", title: SETTINGS.value, value: (setting) => setting.value, cell: (setting) => (setting.value ? html`<code class="wraps">${setting.value}</code>` : "–") },
   { name: "source", title: SETTINGS.source, value: (setting) => SETTINGS.sources[setting.source] ?? setting.source },
-  { name: "about", title: SETTINGS.about, value: (setting) => setting.description, cell: (setting) => html`<span class="muted">${setting.description}</span>`, hideSmall: true },
+  { name: "about", title: SETTINGS.about, value: (setting) => setting.description, cell: (setting) => html`<span class="muted"><${Said} text=${setting.description} /></span>`, hideSmall: true },
 ];
 
 /** @param {{items: Integration[], recheck: () => Promise<void>}} props */

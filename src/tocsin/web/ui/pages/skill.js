@@ -96,8 +96,8 @@ function Facts({ skill }) {
     ${skill.priority && fact(SKILL.priority, skill.priority)}
     ${skill.model && fact(SKILL.model, skill.model)}
     ${skill.tools.length > 0 && fact(SKILL.tools, skill.tools.join(", "))}
-    ${skill.file_patterns.length > 0 && fact(SKILL.patterns, html`<code class="wraps">${skill.file_patterns.join("\n")}</code>`)}
-    ${skill.exclude_patterns.length > 0 && fact(SKILL.excluded, html`<code class="wraps">${skill.exclude_patterns.join("\n")}</code>`)}
+    ${skill.file_patterns.length > 0 && fact(SKILL.patterns, patternsOf(skill.file_patterns))}
+    ${skill.exclude_patterns.length > 0 && fact(SKILL.excluded, patternsOf(skill.exclude_patterns))}
     ${skill.trigger_keywords.length > 0 && fact(SKILL.words, skill.trigger_keywords.join(", "))}
     ${fact(SKILL.path, html`<code class="wraps">${skill.path}</code>`)}</dl>`;
 }
@@ -123,4 +123,9 @@ const COLUMNS = [
 /** @param {string} name @param {import("../vendor/preact.js").Child} value */
 function fact(name, value) {
   return html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`;
+}
+
+/** @param {string[]} patterns */
+function patternsOf(patterns) {
+  return html`<span class="skill__patterns">${patterns.map((one) => html`<code key=${one}>${one}</code>`)}</span>`;
 }

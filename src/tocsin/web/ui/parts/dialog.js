@@ -18,7 +18,9 @@ export function Dialog({ title, close, children, foot, wide = false }) {
     shown?.showModal();
     const first = /** @type {HTMLElement | null} */ (dialog.current?.querySelector("[autofocus]") ?? null);
     first?.focus();
+    addEventListener("hashchange", close); // its page is gone
     return () => {
+      removeEventListener("hashchange", close);
       shown?.close(); // while it is open, nothing behind it takes the focus
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };

@@ -47,6 +47,8 @@ const STEP = 160;
 /** @type {Map<string, import("../lib/store.js").Signal<Order>>} */
 const orders = new Map();
 const NONE = { name: "", down: false };
+/** Words that no column has to hold in one line. */
+const LONG = /\S{25}/;
 
 /**
  * @template T
@@ -111,7 +113,7 @@ function Row({ row, props }) {
   const further = below?.(row);
   const cells = columns.map((column) => {
     const inner = column.cell ? column.cell(row) : text(column.value?.(row));
-    const names = ["table__cell", column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare"];
+    const names = ["table__cell", column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", isLong(column.value?.(row)) && "table__long"];
     const name = names.filter(Boolean).join(" ");
     if (!column.primary) return html`<td class=${name} data-title=${column.title}>${inner}</td>`;
     const linked = target ? html`<a class="table__link" href=${target} dir="auto">${inner}</a>` : html`<span dir="auto">${inner}</span>`;
@@ -167,6 +169,11 @@ function orderOf(name, first = NONE) {
   const known = orders.get(name) ?? remembered(`order.${name}`, first);
   orders.set(name, known);
   return known;
+}
+
+/** @param {unknown} value */
+function isLong(value) {
+  return typeof value === "string" && LONG.test(value);
 }
 
 /** @param {unknown} value */

@@ -35,6 +35,7 @@ export const MSG = {
   queue: "Queue",
   queueHint: "Keep trying until it has arrived",
   preview: "How it will be sent",
+  previewTarget: "Name a target to see how the message will be split.",
   previewNone: "Type a message to see how it will be split.",
   /** @param {number} number @param {number} all @param {number} length */
   part: (number, all, length) => (all > 1 ? `Part ${number} of ${all}, ${length.toLocaleString("en")} characters` : `${length.toLocaleString("en")} characters`),
