@@ -8,6 +8,7 @@ import { HOME } from "../strings/home.js";
 const HOUR_MS = 3_600_000;
 const SPAN = 24;
 const MOST_PAGES = 10;
+const PAGE = 200;
 const WIDTH = 20;
 const HEIGHT = 44;
 /** A bar grows with each run, and stops where more of them could not be told apart. */
@@ -28,7 +29,7 @@ export function Strip({ seen }) {
   const all = (/** @type {"good" | "bad" | "due"} */ what) => hours.reduce((sum, hour) => sum + hour[what], 0);
   const middle = ((now() - hours[0].at) / HOUR_MS) * WIDTH;
   return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip}</h2>
-      <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${HOME.stripDue}</span></div>
+      <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${known.current.due.length === MOST_PAGES * PAGE ? HOME.stripCut(MOST_PAGES * PAGE) : HOME.stripDue}</span></div>
     <svg viewBox=${`0 0 ${2 * SPAN * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${HOME.stripSummary(all("good"), all("bad"), all("due"))}>
       ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} />`)}
       <line class="strip__now" x1=${middle} x2=${middle} y1="0" y2=${HEIGHT} />
@@ -79,7 +80,7 @@ async function pagesOf(path, query, signal) {
   const found = [];
   let cursor = "";
   for (let count = 0; count < MOST_PAGES; count += 1) {
-    const more = await api.get(path, { ...query, limit: 200, cursor }, { signal });
+    const more = await api.get(path, { ...query, limit: PAGE, cursor }, { signal });
     found.push(...more.items);
     cursor = more.next_cursor ?? "";
     if (!cursor) break;

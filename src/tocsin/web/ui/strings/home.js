@@ -30,6 +30,8 @@ export const HOME = {
   stripOk: "ok",
   stripBad: "not ok",
   stripDue: "due",
+  /** @param {number} most */
+  stripCut: (most) => `due, of the next ${most.toLocaleString("en")} runs`,
   /** @param {number} active @param {number} queued */
   active: (active, queued) => `${active} running${queued ? `, ${queued} queued` : ""}`,
   stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "in 24 h" },
