@@ -59,6 +59,10 @@ HOLD = load_script(_LUA, "hold", "queue")
 FINISH = load_script(_LUA, "finish", "queue")
 RELEASE = load_script(_LUA, "release", "queue")
 
+# On the way from and to another store
+TAKE_IN = load_script(_LUA, "take_in", "queue")
+REMOVE = load_script(_LUA, "remove", "queue")
+
 # By people
 REPLAY = load_script(_LUA, "replay", "queue")
 RETRY = load_script(_LUA, "retry", "queue")

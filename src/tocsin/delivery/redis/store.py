@@ -81,11 +81,7 @@ class RedisStore:
         self._clock = clock
         self._identity = identity
         self._prefix = plain(f"{{{prefix}:delivery}}:")  # one slot of a cluster
-        former = f"{prefix}:delivery:"
-        self.former = FormerNames(
-            *(client, "delivery", f"{former}*", lambda name: f"{{{prefix}:delivery}}:{name.removeprefix(former)}"),
-            sign=f"{former}seq",
-        )
+        self.former = former_names(client, prefix)
         self._ahead: int | None = None  # of the queue's time over this process's monotonic clock, in microseconds
         self._lost_claims: list[str] = []
 
@@ -308,6 +304,13 @@ class RedisStore:
 
     def _monotonic(self) -> int:
         return micro(self._clock.monotonic())
+
+
+def former_names(client: RedisClient, prefix: str = "tocsin") -> FormerNames:
+    """Return the names that the keys of the queue had before."""
+    former, present = f"{prefix}:delivery:", f"{{{prefix}:delivery}}:"
+    names = (f"{former}*", lambda name: present + name.removeprefix(former))
+    return FormerNames(client, "delivery", *names, sign=f"{former}seq")
 
 
 class _SearchPosition(NamedTuple):

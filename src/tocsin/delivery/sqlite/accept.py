@@ -84,3 +84,19 @@ def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3
         connection.execute("UPDATE deliveries SET idempotency_key = NULL WHERE seq = ?", [known["seq"]])
         return None
     return known
+
+
+def keep_open(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
+    """Insert an open delivery of another store behind those that are here, unless its ID is known."""
+    values = _values(delivery)
+    values[_KEY] = None if _known(connection, delivery.idempotency_key, now) else delivery.idempotency_key
+    kept = [storable(value) if isinstance(value, str) else value for value in values]
+    if not connection.execute(_INSERT + _ROW, kept).rowcount:
+        return
+    waits_s = 0.0 if delivery.next_attempt_at is None else max(0.0, delivery.next_attempt_at - now.wall)
+    asleep = delivery.not_before is not None and delivery.not_before > now.wall
+    sql = "UPDATE deliveries SET asleep = ?, due_mono = ? WHERE id = ?"
+    connection.execute(sql, [asleep, now.mono + waits_s if waits_s else 0.0, delivery.id])
+    if not asleep:
+        lanes.open_lane(connection, delivery.channel, delivery.target, now)
+        lanes.free_lane(connection, delivery.channel, delivery.target, now)

@@ -20,7 +20,7 @@ class RedisKeys:
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
-        self._former = FormerNames(client, "idempotency", "tocsin:idempotency*", _renamed)
+        self._former = former_keys(client)
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
         await self._former.take_over()
@@ -48,6 +48,11 @@ def key_names(key: str) -> list[str]:
     """Return the names of the record and of the lease of a request."""
     name = f"{{tocsin:idempotency:{key}}}"
     return [name, f"{name}:lease"]
+
+
+def former_keys(client: RedisClient) -> FormerNames:
+    """Return the names that keys had before."""
+    return FormerNames(client, "idempotency", "tocsin:idempotency*", _renamed)
 
 
 def _renamed(former: str) -> str:

@@ -1,0 +1,171 @@
+"""Move everything that STORE decides about from one store into the other, while no service works."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
+from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.storage.moving import Move
+from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.delivery.model import LEASE_S, DeliveryStatus
+
+if TYPE_CHECKING:
+    from tocsin.bot.storage.stores import BotStores
+    from tocsin.core.storage.database import Database
+    from tocsin.core.storage.redis_client import RedisClient
+    from tocsin.delivery.store import DeliveryStore
+    from tocsin.features.contract import Feature
+
+SQLITE, REDIS = "sqlite", "redis"
+LOOK_S = 0.5
+# How long the lease of the process that listens to PUBLISH, and those of deliveries, outlive a process that was killed.
+LISTENER_S, WORKER_S = 3.0, LEASE_S + 2
+
+_TO = AuditField("to", "the store that the records are in now")
+_MOVED = AuditField("moved", "how many records of each kind were moved")
+STORE_MIGRATE = AuditAction("store.migrate", "All records of messages were moved into the other store.", (_TO, _MOVED))
+
+Told = Callable[[str, int, int], None]  # what, how many were moved, of how many
+
+
+def _tell(told: Told, what: str, total: int, moved: int) -> None:
+    told(what, moved, max(moved, total))
+
+
+class ServicesRunError(TocsinError):
+    """A service works with one of the stores."""
+
+    code = "services-run"
+
+
+class StoreMigration:
+    """One way between the two stores; running it again continues it."""
+
+    def __init__(self, settings: Settings, database: "Database", client: "RedisClient", clock: Clock, to: str) -> None:
+        self._database = database
+        self._client = client
+        self._clock = clock
+        self._to = to
+        self._directory = settings.data_dir
+        self._moves = _moves(database, client, clock, to)
+
+    async def counts(self) -> dict[str, int]:
+        """Return how many records of each kind are to be moved; the bot's are copied."""
+        source, _ = self._bots()
+        found = {move.what: await move.count() for move in self._moves}
+        return {**found, "access decisions": len(await source.access.records())}
+
+    async def run(self, told: Told) -> dict[str, int]:
+        """Move all; raise ServicesRunError if something is being sent, before anything is moved."""
+        await self._wait_until_nothing_is_sent()
+        totals = await self.counts()
+        done = {}
+        for move in self._moves:
+            done[move.what] = await move.run(partial(_tell, told, move.what, totals[move.what]))
+        source, target = self._bots()
+        done["access decisions"] = await _move_decisions(source, target, own=self._to == SQLITE)
+        return done
+
+    async def _wait_until_nothing_is_sent(self) -> None:
+        """Let the leases of workers that were killed end, which decides by the policy of each delivery."""
+        queue, until = self._queue(), self._clock.monotonic() + WORKER_S
+        while True:
+            await queue.claim_due("migration", 0, {})
+            if not (sending := (await queue.counts())[DeliveryStatus.SENDING]):
+                return
+            if self._clock.monotonic() > until:
+                raise ServicesRunError(f"{sending} messages are being sent", hint=_STOP)
+            await self._clock.sleep(LOOK_S)
+
+    def _queue(self) -> "DeliveryStore":
+        from tocsin.delivery.redis.store import RedisStore
+        from tocsin.delivery.sqlite.store import SqliteStore
+
+        if self._to == SQLITE:
+            return RedisStore(self._client, self._clock)
+        return SqliteStore(self._database, self._clock)
+
+    def _bots(self) -> "tuple[BotStores, BotStores]":
+        from tocsin.bot.storage.stores import redis_bot_stores, sqlite_bot_stores
+
+        here, there = sqlite_bot_stores(self._database, self._clock), redis_bot_stores(self._client)
+        return (there, here) if self._to == SQLITE else (here, there)
+
+
+_STOP = "stop every service of Tocsin, on all hosts, then repeat the command: it goes on where it ended"
+
+
+@asynccontextmanager
+async def open_migration(
+    settings: Settings, features: "Sequence[Feature]", to: str, clock: Clock | None = None
+) -> AsyncIterator[StoreMigration]:
+    """Open both stores; raise ServicesRunError while a service works with one of them."""
+    from tocsin.core.storage.database import Database
+    from tocsin.core.storage.database_use import is_in_use
+
+    if not settings[REDIS_URL]:
+        raise ConfigError("there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL")
+    clock = clock or SystemClock()
+    file = settings.data_dir / DATABASE_FILE
+    if await asyncio.to_thread(is_in_use, file):
+        raise ServicesRunError(f"a process of Tocsin uses {file}", hint=_STOP)
+    redis = lazy_redis(settings)
+    database = Database(file, lambda: schemas(features))
+    try:
+        await _refuse_listeners(redis(), clock)
+        yield StoreMigration(settings, database, redis(), clock, to)
+    finally:
+        await database.aclose()
+        await redis.aclose()
+
+
+async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
+    """Raise if a service is connected to Redis: one of them always holds the lease for listening to PUBLISH."""
+    from tocsin.delivery.bus.bus import BRIDGE
+
+    until = clock.monotonic() + LISTENER_S
+    while await client.command("EXISTS", BRIDGE):
+        if clock.monotonic() > until:
+            raise ServicesRunError(f"a process of Tocsin uses Redis at {client.where}", hint=_STOP)
+        await clock.sleep(LOOK_S)
+
+
+def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str) -> list[Move[Any]]:
+    from tocsin.delivery.redis.moving import RedisDeliveries
+    from tocsin.delivery.redis.store import former_names
+    from tocsin.delivery.sqlite.moving import SqliteDeliveries
+    from tocsin.messaging.inbound.redis import moving as inbox_there
+    from tocsin.messaging.inbound.sqlite_moving import SqliteCursors, SqliteDedupeKeys, SqliteEvents
+    from tocsin.messaging.outbound.key_moving import RedisKeyRecords, SqliteKeyRecords
+
+    ways: list[tuple[str, Any, Any]] = [
+        # First what recognises repeats: a kill between two kinds must not let one pass.
+        ("keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
+        ("keys of events", SqliteDedupeKeys(database, clock), inbox_there.RedisDedupeKeys(client, clock)),
+        ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
+        ("cursors", SqliteCursors(database), inbox_there.RedisCursors(client)),
+        ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),
+    ]
+    return [Move(what, there, here) if to == SQLITE else Move(what, here, there) for what, here, there in ways]
+
+
+async def _move_decisions(source: "BotStores", target: "BotStores", *, own: bool) -> int:
+    """Copy the bot's records: the later decision about a chat holds; return how many decisions there are.
+
+    With `own`, the target is this host's alone, and chats that are not in the source are forgotten there.
+    """
+    from tocsin.bot.storage.stores import copy_bot_records
+
+    records = {record.chat_id: record for record in await source.access.records()}
+    for known in await target.access.records():
+        here = records.get(known.chat_id)
+        if (here is None and own) or (here is not None and here.changed_at > known.changed_at):
+            await target.access.forget(known.chat_id)
+    await copy_bot_records(source, target)
+    return len(records)

@@ -1,0 +1,71 @@
+"""store: move everything that STORE decides about into the other store."""
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tocsin.cli.opening import open_settings
+from tocsin.core.audit.actions import CLI
+from tocsin.core.config.variables import STORE
+from tocsin.terminal.options import Options, add_subcommands
+from tocsin.terminal.output import DONE, Console
+
+if TYPE_CHECKING:
+    from tocsin.assembly.migration import Told
+    from tocsin.assembly.program import Installed
+    from tocsin.core.config.settings import Settings
+
+
+def configure_store(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `tocsin store`."""
+    commands = add_subcommands(parser, {"migrate": "move all messages, events, keys and decisions to the other store"})
+    parser.epilog = "example: tocsin store migrate --to redis --dry-run"
+    migrate = commands["migrate"]
+    migrate.description = "Stop every service first. A command that was interrupted goes on where it ended."
+    migrate.epilog = "example: tocsin store migrate --to redis"
+    migrate.add_argument("--to", required=True, choices=("redis", "sqlite"), help="the store to move everything into")
+    migrate.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    migrate.set_defaults(run=_migrate)
+
+
+def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    from tocsin.terminal.signals import run_until_signal
+
+    settings, installed = open_settings(options, out)
+    work = _run(settings, installed, arguments, out)
+    found = run_until_signal(out.while_waiting(f"Moving everything to {arguments.to}", work))
+    _show(found, arguments, settings, out)
+    return DONE
+
+
+async def _run(
+    settings: "Settings", installed: "Installed", arguments: argparse.Namespace, out: Console
+) -> Mapping[str, int]:
+    from tocsin.assembly.migration import STORE_MIGRATE, open_migration
+    from tocsin.assembly.program import audit_trail
+
+    async with open_migration(settings, installed.features, arguments.to) as migration:
+        if arguments.dry_run:
+            return await migration.counts()
+        moved = await migration.run(_progress(out))
+    audit = audit_trail(settings)
+    detail = f"{sum(moved.values())} records moved to {arguments.to}"
+    audit.record(STORE_MIGRATE, detail, source=CLI.name, metadata={"to": arguments.to, "moved": dict(moved)})
+    audit.log.close()
+    return moved
+
+
+def _progress(out: Console) -> "Told":
+    def told(what: str, moved: int, total: int) -> None:
+        out.note(f"{what}: {moved:,} of {total:,}")
+
+    return told
+
+
+def _show(found: Mapping[str, int], arguments: argparse.Namespace, settings: "Settings", out: Console) -> None:
+    if out.as_json:
+        out.document({"to": arguments.to, "dry_run": arguments.dry_run, "moved": dict(found)})
+        return
+    out.table(("Records", "To move" if arguments.dry_run else "Moved"), [(what, str(n)) for what, n in found.items()])
+    if not arguments.dry_run and settings[STORE] != arguments.to:
+        out.line(f"Set STORE={arguments.to} on every host, then start the services.")

@@ -1,0 +1,200 @@
+"""Everything moves between the two stores, once, whatever ends the move."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.cli.conftest import Cli
+from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.delivery.store_contract import RULES, SENT, TwoClocks, new, retry
+from tests.messaging.inbound.inbox_hall import message
+
+from tocsin.assembly.migration import REDIS, SQLITE, ServicesRunError, open_migration
+from tocsin.assembly.storage import DATABASE_FILE, schemas
+from tocsin.bot.door.access_store import AccessState
+from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import REDIS_URL
+from tocsin.core.storage.database import Database
+from tocsin.core.storage.redis_client import open_redis
+from tocsin.delivery.model import Delivery, DeliveryStatus, Policy
+from tocsin.delivery.redis.moving import RedisDeliveries
+from tocsin.delivery.redis.store import RedisStore, former_names
+from tocsin.delivery.sqlite.moving import SqliteDeliveries
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.delivery.store import DeliveryFilter, DeliveryStore
+from tocsin.messaging.inbound.redis.store import RedisInbox
+from tocsin.messaging.inbound.sqlite_store import SqliteInbox
+from tocsin.messaging.inbound.store import InboxStore
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, SqliteKeys, StoredResponse
+from tocsin.messaging.outbound.redis_idempotency import RedisKeys
+
+
+class Side(NamedTuple):
+    """All that one of the two keeps."""
+
+    queue: DeliveryStore
+    keys: IdempotencyKeys
+    inbox: InboxStore
+    bots: BotStores
+
+
+@pytest.fixture
+def settings(tmp_path: Path, private_redis: RedisServer) -> Settings:  # noqa: F811
+    environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": private_redis.url}
+    return Settings.load(environ=environ, env_file=Path("/dev/null"))
+
+
+@asynccontextmanager
+async def opened(settings: Settings, where: str, clock: TwoClocks) -> AsyncIterator[Side]:
+    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(()))
+    client = open_redis(settings[REDIS_URL])
+    try:
+        if where == SQLITE:
+            records = sqlite_bot_stores(database, clock)
+            yield Side(SqliteStore(database, clock), SqliteKeys(database, clock), SqliteInbox(database, clock), records)
+        else:
+            yield Side(
+                RedisStore(client, clock), RedisKeys(client), RedisInbox(client, clock), redis_bot_stores(client)
+            )
+    finally:
+        await database.aclose()
+        await client.aclose()
+
+
+async def migrate(settings: Settings, to: str, clock: TwoClocks) -> dict[str, int]:
+    async with open_migration(settings, (), to, clock) as migration:
+        counts = await migration.counts()
+        assert await migration.run(lambda *_: None) == counts
+        return counts
+
+
+async def fill(side: Side, clock: TwoClocks) -> None:
+    """Have a delivery in every state that moves, answered and open requests, events, and decisions."""
+    accepted = await side.queue.enqueue_many(
+        [
+            *(new("sent", "a", idempotency_key="k1"), new("second", "a"), new("third", "a")),
+            *(new("waits", "b", policy=Policy.AT_MOST_ONCE), new("later", "c", not_before=clock.now() + 500)),
+            new("held up", "d"),
+        ]
+    )
+    assert len(accepted) == 6
+    for delivery in await side.queue.claim_due("w1", 9, RULES):
+        if delivery.message in {"sent", "waits"}:
+            await side.queue.finish("w1", delivery.id, SENT if delivery.message == "sent" else retry(60))
+        else:  # its worker is killed
+            assert delivery.message == "held up"
+    await side.keys.begin("answered", "digest")
+    await side.keys.finish("answered", 202, "body")
+    await side.keys.begin("interrupted", "digest")
+    await side.inbox.accept([message("one", "x", "e1"), message("two", "x", "e2")], "dead", ("bell", 17))
+    await side.bots.access.request("7", {"name": "Ann"})
+    await side.bots.access.decide("7", AccessState.ALLOWED)
+
+
+async def records(side: Side) -> dict[str, Delivery]:
+    return {one.message: one for one in (await side.queue.search(DeliveryFilter())).items}
+
+
+@pytest.mark.parametrize(("source", "target"), [(SQLITE, REDIS), (REDIS, SQLITE)], ids=["to redis", "to sqlite"])
+async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settings, source: str, target: str):
+    clock = TwoClocks()
+    async with opened(settings, source, clock) as side:
+        await fill(side, clock)
+        before = await records(side)
+    counts = await migrate(settings, target, clock)
+    assert counts == {
+        "keys of requests": 2,
+        "keys of events": 2,
+        "received events": 2,
+        "cursors": 1,
+        "deliveries": 6,
+        "access decisions": 1,
+    }
+    async with opened(settings, source, clock) as side:
+        assert await records(side) == {}, "no service that still has the old setting sends anything"
+        assert (await side.inbox.backlog()).counts == {}
+    async with opened(settings, target, clock) as side:
+        after = await records(side)
+        assert after["waits"].policy is Policy.AT_MOST_ONCE
+        assert after["waits"].status is DeliveryStatus.RETRY_WAIT
+        assert after["held up"].failures == 1, "its worker died, by its policy it is sent again"
+        for name in ("sent", "second", "third", "later"):
+            assert (after[name].id, after[name].status) == (before[name].id, before[name].status)
+        assert (await side.queue.enqueue_many([new("again", "a", idempotency_key="k1")]))[0].message == "sent"
+        assert {one.message for one in await side.queue.claim_due("w2", 9, RULES)} == {"second", "held up"}
+        clock.advance(90)
+        claimed = {one.message for one in await side.queue.claim_due("w2", 9, RULES)}
+        assert "waits" in claimed
+        assert not claimed & {"third", "later"}, "the lane of the third is taken, and the last has its time"
+        assert await side.keys.begin("answered", "digest") == StoredResponse(202, "body")
+        assert await side.keys.begin("interrupted", "digest") == StoredResponse()
+        assert await side.inbox.accept([message("one", "x", "e1")], "w2") == [None], "it is known"
+        assert await side.inbox.cursor("bell") == 17
+        events = await side.inbox.adopt("", "w2")
+        claim = await side.inbox.claim([event.seq for event in events], "w2")
+        assert [event.message.text for event in claim.events if event.message] == ["one", "two"]
+        assert [record.state for record in await side.bots.access.records()] == [AccessState.ALLOWED]
+
+
+async def test_a_move_that_was_killed_goes_on_and_doubles_nothing(settings: Settings):
+    clock = TwoClocks()
+    async with opened(settings, SQLITE, clock) as side:
+        await fill(side, clock)
+    database = Database(settings.data_dir / DATABASE_FILE, lambda: schemas(()))
+    client = open_redis(settings[REDIS_URL])
+    here = SqliteDeliveries(database, clock)
+    await RedisDeliveries(client, clock, former_names(client)).take_in(await here.oldest(2))  # killed before `remove`
+    await database.aclose()
+    await client.aclose()
+    await migrate(settings, REDIS, clock)
+    async with opened(settings, REDIS, clock) as side:
+        assert sum((await side.queue.counts()).values()) == 6
+    assert set((await migrate(settings, REDIS, clock)).values()) == {0, 1}, "decisions are copied"
+
+
+async def test_a_later_decision_about_a_chat_wins(settings: Settings):
+    clock = TwoClocks()
+    async with opened(settings, SQLITE, clock) as side:
+        await side.bots.access.decide("7", AccessState.ALLOWED)
+        await side.bots.access.decide("8", AccessState.ALLOWED)
+    await migrate(settings, REDIS, clock)
+    async with opened(settings, REDIS, clock) as side:
+        await side.bots.access.decide("7", AccessState.DENIED)
+        await side.bots.access.forget("8")
+    await migrate(settings, SQLITE, clock)
+    async with opened(settings, SQLITE, clock) as side:
+        assert [(one.chat_id, one.state) for one in await side.bots.access.records()] == [("7", AccessState.DENIED)]
+
+
+async def test_nothing_moves_while_a_service_works(settings: Settings):
+    clock = TwoClocks()
+    async with opened(settings, SQLITE, clock) as side:
+        await fill(side, clock)
+        with pytest.raises(ServicesRunError, match=r"a process of Tocsin uses .*tocsin\.db"):
+            await migrate(settings, REDIS, clock)
+    client = open_redis(settings[REDIS_URL])
+    await client.command("SET", "tocsin:bridge", "a gateway")
+    with pytest.raises(ServicesRunError, match="a process of Tocsin uses Redis at"):
+        await migrate(settings, REDIS, clock)
+    await client.command("DEL", "tocsin:bridge")
+    await client.aclose()
+    assert (await migrate(settings, REDIS, clock))["deliveries"] == 6
+
+
+def test_the_command_moves_and_tells_what_to_set(tmp_path: Path, private_redis: RedisServer):  # noqa: F811
+    cli = Cli(tmp_path, {"REDIS_URL": private_redis.url})
+    assert cli("send", "botchat", "7", "hello", "--queue", env={"BOTCHAT_BOT_TOKEN": "1:made-up"}).code == 0
+    dry = cli("store", "migrate", "--to", "redis", "--dry-run", "--json")
+    assert dry.json()["moved"]["deliveries"] == 1
+    done = cli("store", "migrate", "--to", "redis")
+    assert (done.code, "Set STORE=redis on every host" in done.out) == (0, True)
+    assert "deliveries: 1 of 1" in done.err
+    (counted,) = cli("deliveries", "list", "--json", env={"STORE": "redis"}).json()
+    assert counted["status"] == "queued"
+    assert '"to": "redis"' in cli("audit", "search", "store.migrate", "--json").out
+    assert cli("store", "migrate", "--to", "redis", env={"REDIS_URL": "off"}).err.startswith(
+        "tocsin: there is no Redis"
+    )
