@@ -11,7 +11,7 @@ from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
 from tests.delivery.store_contract import RULES, SENT, TwoClocks, new, retry
 from tests.messaging.inbound.inbox_hall import message
 
-from tocsin.assembly.migration import REDIS, SQLITE, ServicesRunError, open_migration
+from tocsin.assembly.migration.moves import REDIS, SQLITE, ServicesRunError, open_migration
 from tocsin.assembly.storage import DATABASE_FILE, schemas
 from tocsin.bot.door.access_store import AccessState
 from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores

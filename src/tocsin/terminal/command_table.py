@@ -13,7 +13,7 @@ COMMANDS = {
     "notify": ("commands.messaging", "send a message to every target of a profile"),
     "deliveries": ("commands.deliveries", "list, show, replay, retry and cancel queued messages"),
     "publish": ("commands.deliveries", "put a message on the bus"),
-    "store": ("commands.store", "move everything into the other store, SQLite or Redis"),
+    "store": ("store.command", "move everything into the other store, SQLite or Redis"),
     "runs": ("commands.runs", "list, show, follow, cancel, retry and approve what ran or runs"),
     "bot": ("commands.bot", "run the bot, and decide who may talk to it"),
     "voice": ("commands.voice", "install the speech model for voice messages"),

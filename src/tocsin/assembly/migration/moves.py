@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tocsin.assembly.migration.movable import Move
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
 from tocsin.core.audit.actions import AuditAction, AuditField
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.core.storage.moving import Move
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus
 
@@ -106,8 +106,8 @@ async def open_migration(
     settings: Settings, features: "Sequence[Feature]", to: str, clock: Clock | None = None
 ) -> AsyncIterator[StoreMigration]:
     """Open both stores; raise ServicesRunError while a service works with one of them."""
+    from tocsin.assembly.migration.database_use import is_in_use
     from tocsin.core.storage.database import Database
-    from tocsin.core.storage.database_use import is_in_use
 
     if not settings[REDIS_URL]:
         raise ConfigError("there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL")

@@ -11,7 +11,7 @@ from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 
 if TYPE_CHECKING:
-    from tocsin.assembly.migration import Told
+    from tocsin.assembly.migration.moves import Told
     from tocsin.assembly.program import Installed
     from tocsin.core.config.settings import Settings
 
@@ -41,7 +41,7 @@ def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> i
 async def _run(
     settings: "Settings", installed: "Installed", arguments: argparse.Namespace, out: Console
 ) -> Mapping[str, int]:
-    from tocsin.assembly.migration import STORE_MIGRATE, open_migration
+    from tocsin.assembly.migration.moves import STORE_MIGRATE, open_migration
     from tocsin.assembly.program import audit_trail
 
     async with open_migration(settings, installed.features, arguments.to) as migration:

@@ -1,0 +1,1 @@
+"""Move everything that STORE decides about from one store into the other."""

@@ -1,0 +1,1 @@
+"""store: move everything into the other store."""
