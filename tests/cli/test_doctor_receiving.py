@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
 
 from tocsin.assembly.bot import build_access
 from tocsin.assembly.program import direct_transport, load_settings, open_app
@@ -356,6 +357,19 @@ async def test_received_messages_that_wait_for_a_moment_are_fine(tmp_path: Path)
     assert await doctor(tmp_path, "inbox") == []
     await keep(tmp_path, 1)
     assert await one(tmp_path, "inbox") == ("ok", "1 received message: 1 open, 0 failed", "")
+
+
+async def test_messages_left_in_the_database_when_redis_became_the_store_are_told(
+    tmp_path: Path,
+    private_redis: RedisServer,  # noqa: F811
+):
+    await keep(tmp_path, 1)
+    env = {"STORE": "redis", "REDIS_URL": private_redis.url}
+    (state, detail, fix) = await one(tmp_path, "inbox", **env)
+    assert (state, fix) == ("warning", "run `tocsin worker` with STORE=sqlite until they are done")
+    assert detail == f"{tmp_path / DATABASE_FILE} holds received messages that nobody works on, as STORE is redis: 1"
+    private_redis.kill()
+    assert "cannot be reached" in (await doctor(tmp_path, "inbox", **env))[-1].detail
 
 
 def test_it_says_whether_daemons_end_with_the_command_that_started_them():

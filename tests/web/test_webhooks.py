@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
 from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
@@ -333,6 +334,38 @@ async def test_an_event_that_cannot_be_stored_is_not_acknowledged_and_is_taken_w
     await door.database.write(lambda c: c.execute("ALTER TABLE gone RENAME TO inbox").fetchall())
     assert (await door.call({"text": "hello"}, SIGNED, once)).status == 200
     assert await door.texts() == ["hello"]
+
+
+BREAKS = {
+    "away": lambda redis: redis.kill(),
+    "full": lambda redis: redis.ask("CONFIG", "SET", "maxmemory", "1"),
+    "read-only": lambda redis: redis.ask("REPLICAOF", "127.0.0.1", "1"),
+}
+MENDS = {
+    "away": lambda redis: redis.start(),
+    "full": lambda redis: redis.ask("CONFIG", "SET", "maxmemory", "0"),
+    "read-only": lambda redis: redis.ask("REPLICAOF", "NO", "ONE"),
+}
+
+
+async def test_what_redis_does_not_take_is_not_acknowledged_and_taken_when_it_comes_again(
+    make_door: MakeDoor,
+    private_redis: RedisServer,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
+):
+    door = make_door(STORE="redis", REDIS_URL=private_redis.url)
+    for trouble, do_harm in BREAKS.items():
+        do_harm(private_redis)
+        once = ("X-Bell-Once", trouble)
+        check_problem(await door.call({"text": trouble}, SIGNED, once), 503, "not-ready")
+        MENDS[trouble](private_redis)
+        assert [(await door.call({"text": trouble}, SIGNED, once)).status for _ in range(2)] == [200, 200], trouble
+    assert await door.texts() == list(BREAKS)
+    assert not door.database.exists()
+    reasons = [record.reason for record in caplog.records if "taken in" in record.message]
+    for reason, said in zip(reasons, ("cannot be reached", "reached its maxmemory", "read-only replica"), strict=True):
+        assert said in reason
+    await door.app.redis.aclose()
 
 
 async def test_a_bug_of_a_channel_is_no_acknowledgement(door: Door, caplog: pytest.LogCaptureFixture):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.program import App, Monitoring, publisher_of
+from tocsin.assembly.storage import LEFT_FIX, left_in_database
 from tocsin.core.config.security import check_gateway_bind
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
@@ -15,6 +16,7 @@ from tocsin.core.config.variables import (
     GATEWAY_HOST,
     GATEWAY_PORT,
     REDIS_URL,
+    STORE,
     TRUSTED_PROXIES,
 )
 from tocsin.core.errors import ConfigError, TocsinError
@@ -211,6 +213,8 @@ async def _tell_queue_problems(app: App) -> None:
 
     for problem in (await app.outbox.store.health()).problems:
         getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
+    if app.settings[STORE] == "redis" and app.database.exists() and (left := await left_in_database(app.database)):
+        getLogger(__name__).warning("messages are left behind", extra={"reason": left, "fix": LEFT_FIX})
 
 
 def _dispatcher(app: App) -> "Dispatcher | None":

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 
 DATABASE_FILE = "tocsin.db"
+LEFT_FIX = "run `tocsin worker` with STORE=sqlite until they are done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -173,6 +174,14 @@ def _redis_inbox(client: "RedisClient", clock: Clock) -> "InboxStore":
     from tocsin.messaging.inbound.redis.store import RedisInbox
 
     return RedisInbox(client, clock)
+
+
+async def left_in_database(database: "Database") -> str:
+    """Return a sentence about messages that were open in the database when Redis became the store, or an empty one."""
+    from tocsin.messaging.inbound.sqlite_store import SqliteInbox
+
+    left = sum((await SqliteInbox(database, SystemClock()).owners()).values())
+    return f"{database.path} holds received messages that nobody works on, as STORE is redis: {left}" if left else ""
 
 
 def sqlite_beats(database: "Database") -> "Beats":

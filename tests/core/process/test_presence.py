@@ -4,38 +4,45 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.delivery.conftest import RedisServer, redis_server  # noqa: F401
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.process.beats import MIGRATIONS, SqliteBeats
+from tocsin.core.ids import new_id
+from tocsin.core.process.beats import MIGRATIONS, Beats, RedisBeats, SqliteBeats
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.redis_client import open_redis
 from tocsin.testing.fakes import FakeClock
 
 SCHEMA = {"presence": MIGRATIONS}
 
 
 class Hosts:
-    """Processes on several hosts that share one database; `dead` and `alive` are what can be proved."""
+    """Processes on several hosts that share a store; `dead` and `alive` are what can be proved."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, shared: Beats) -> None:
+        self.shared = shared
         self.clock = FakeClock()
         self.dead: set[str] = set()
         self.alive: set[str] = set()
 
     def process(self, identity: str) -> Presence:
         proofs = {"is_dead": self.dead.__contains__, "is_alive": self.alive.__contains__}
-        return Presence(SqliteBeats(self.database), self.clock, identity, **proofs)
+        return Presence(self.shared, self.clock, identity, **proofs)
 
     async def beats(self) -> dict[str, int]:
-        sql = "SELECT * FROM processes"
-        return await self.database.read(lambda c: {row["identity"]: row["beat"] for row in c.execute(sql)})
+        return await self.shared.all()
 
 
-@pytest.fixture
-async def hosts(tmp_path: Path) -> AsyncIterator[Hosts]:
+@pytest.fixture(params=["sqlite", "redis"])
+async def hosts(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Hosts]:  # noqa: F811
+    if request.param == "redis":
+        client = open_redis(redis_server.url)
+        yield Hosts(RedisBeats(client, prefix=f"test-{new_id()}"))
+        await client.aclose()
+        return
     database = Database(tmp_path / "tocsin.db", SCHEMA)
-    yield Hosts(database)
+    yield Hosts(SqliteBeats(database))
     await database.aclose()
 
 

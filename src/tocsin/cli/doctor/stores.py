@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 from tocsin.assembly.program import App
-from tocsin.assembly.storage import DATABASE_FILE
-from tocsin.core.config.variables import REDIS_URL
+from tocsin.assembly.storage import DATABASE_FILE, LEFT_FIX, left_in_database
+from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
 from tocsin.delivery.model import DeliveryStatus
@@ -72,10 +72,17 @@ async def check_bus(app: App) -> AsyncIterator[Finding]:
 
 async def check_inbox(app: App) -> AsyncIterator[Finding]:
     """Check that a process handles the received messages."""
-    if not has_database(app):
+    shared = app.settings[STORE] == "redis"
+    if has_database(app) and shared and (left := await left_in_database(app.database)):
+        yield Finding("warning", "inbox", left, LEFT_FIX)
+    if not has_database(app) and not shared:
         return
     store = app.stores.inbox()
-    backlog, counts = await store.backlog(), await store.counts()
+    try:
+        backlog, counts = await store.backlog(), await store.counts()
+    except TocsinError as error:
+        yield failure("inbox", error)
+        return
     failed = sum(count for status, count in counts.items() if status == "failed")
     told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"
     age_s = app.clock.now() - backlog.oldest_at if backlog.oldest_at is not None else 0.0
