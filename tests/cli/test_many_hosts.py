@@ -32,7 +32,7 @@ def hosts(tmp_path: Path, town: StandinCluster, private_redis: RedisServer) -> l
         "BOTCHAT_WEBHOOK_SECRET": SECRET,
         "BOTCHAT_STREAMING": "false",
         "BOTCHAT_MODE": "webhook",
-        "GATEWAY_AUTH_TOKEN": "t" * 40,
+        "GATEWAY_TOKEN": "t" * 40,
     }
     places = [tmp_path / name for name in ("one", "two")]
     for place in places:

@@ -361,7 +361,15 @@ async def test_what_redis_does_not_take_is_not_acknowledged_and_taken_when_it_co
         MENDS[trouble](private_redis)
         assert [(await door.call({"text": trouble}, SIGNED, once)).status for _ in range(2)] == [200, 200], trouble
     assert await door.texts() == list(BREAKS)
-    assert not door.database.exists()
+    key = ("Idempotency-Key", "k")
+    for prefer in ((), (("Prefer", "respond-async"),)):
+        assert (await door.client.send({"channel": "bell", "target": "x", "message": "hi"}, *prefer)).status in {
+            200,
+            202,
+        }
+    assert (await door.client.send({"channel": "bell", "target": "x", "message": "ho"}, key)).status == 200
+    assert (await door.client.request("GET", "/health")).json()["inbox"] == {"status": "ok", "open": 3}
+    assert not door.database.exists(), "it only carried messages"
     reasons = [record.reason for record in caplog.records if "taken in" in record.message]
     for reason, said in zip(reasons, ("cannot be reached", "reached its maxmemory", "read-only replica"), strict=True):
         assert said in reason

@@ -21,7 +21,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
-from tocsin.messaging.inbound.store import ADOPTED_AT_ONCE, Cursor, InboxStore
+from tocsin.messaging.inbound.store import Cursor, InboxStore
 from tocsin.messaging.inbound.work import InboxWork
 
 log = logging.getLogger(__name__)
@@ -209,7 +209,7 @@ class Inbox:
             known = self._lanes.known() if owner == self.owner else frozenset[int]()
             tickets = await self._store.adopt(owner, self.owner, known)
             self._lanes.add(tickets)
-            if len(tickets) < ADOPTED_AT_ONCE:
+            if not tickets:
                 return
 
     async def _failed(self, error: Exception, before: int) -> None:

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 # How long one look at the subscription takes, and how long it rests after Redis failed.
 LISTEN_S = 1.0
 BACK_OFF_S = 2.0
+# No other host waits longer than some milliseconds for one script.
+MOVED_AT_ONCE = 500
 _OPEN = (InboxStatus.NEW, InboxStatus.WORKING, InboxStatus.REPLYING)
 
 
@@ -102,14 +104,14 @@ class RedisInbox:
     async def adopt(
         self, owner: str, heir: str, known: Collection[int] = (), limit: int = ADOPTED_AT_ONCE
     ) -> list[QueuedEvent]:
-        (rows,) = await self._scripts.run(scripts.ADOPT, [owner, heir, limit, *known])
+        (rows,) = await self._scripts.run(scripts.ADOPT, [owner, heir, min(limit, MOVED_AT_ONCE), *known])
         return [
             QueuedEvent(int(seq), id_.decode(), (channel.decode(), chat.decode()), bool(urgent))
             for seq, id_, channel, chat, urgent in rows
         ]
 
     async def release(self, owner: str) -> None:
-        while len(await self.adopt(owner, "")) == ADOPTED_AT_ONCE:
+        while await self.adopt(owner, ""):
             pass
 
     async def listen(self, owner: str, wake: Callable[[], None]) -> None:
