@@ -292,5 +292,6 @@ def test_the_package_loads_without_asyncio_and_the_interface_when_it_is_used():
 
 def test_everything_that_is_announced_is_there():
     assert [name for name in tocsin.__all__ if not hasattr(tocsin, name)] == []
+    assert dir(tocsin) == sorted(tocsin.__all__)
     with pytest.raises(AttributeError, match="no attribute 'sned'"):
         _ = tocsin.sned

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tocsin.api import NotifyResult, SendResult, Tocsin, notify, open, send  # noqa: A004  # see api.py
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     # The interface loads when it is used: every command starts by importing this package.
     if name not in __all__:

@@ -21,6 +21,12 @@ def test_a_profile_needs_no_more_than_a_name(tmp_path: Path):
     assert problem_of(tmp_path, "# none\n") == "None"
 
 
+def test_a_plain_list_means_the_same(tmp_path: Path):
+    assert problem_of(tmp_path, "- name: office\n- {name: shop, browser: chrome}\n") == "None"
+    assert list(ProfilesFile(tmp_path / "browser_profiles.yaml", tmp_path / "browser").all()) == ["office", "shop"]
+    assert "browser_profiles.yaml:1:10: [0].name" in problem_of(tmp_path, "- {name: ../x}\n")
+
+
 @pytest.mark.parametrize(
     ("profile", "told"),
     [

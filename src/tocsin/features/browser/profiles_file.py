@@ -79,7 +79,8 @@ PROFILE = RecordType(
         Field("sandbox", BooleanType(), default=True, doc="Whether pages are confined by the browser's sandbox"),
     )
 )
-_FILE = RecordType((Field("profiles", ListType(PROFILE), default=(), doc="The profiles"),))
+_PROFILES = ListType(PROFILE)
+_FILE = RecordType((Field("profiles", _PROFILES, default=(), doc="The profiles"),))
 _MANAGED_ONLY = ("port", "headless", "proxy", "executable", "sandbox")
 
 
@@ -110,7 +111,8 @@ class ProfilesFile:
 def _read(root: Node, folder: Path) -> tuple[BrowserProfile, ...]:
     if root.absent or root.is_null:
         return ()
-    records = _FILE.read(root)["profiles"]
+    # A plain list, as in triggers.yaml and watchers.yaml, means the same.
+    records = _FILE.read(root)["profiles"] if root.as_items() is None else _PROFILES.read(root)
     for each in records:
         for reason in _mistakes(each):
             each.source.refuse(reason)
