@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof ops-proof house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof ops-proof ui-proof tour house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,12 @@ bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a
 
 ops-proof: dev-env ## Measure SSH, watchers, notifications, task jobs and the status, at full size; prints a table
 	@$(BIN)/python -m tools.ops_proof
+
+ui-proof: dev-env ## Measure and try every page of the dashboard, at full size; prints a table
+	@$(BIN)/python -m tools.ui_proof
+
+tour: dev-env ## Take the pictures of docs/tour.md anew, from the demo
+	@$(BIN)/python -m tools.tour
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

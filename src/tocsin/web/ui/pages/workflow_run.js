@@ -1,5 +1,5 @@
 // Run a workflow, or see what a run would do: its parameters as a form, the plan as a table.
-import { html, render, useState } from "../vendor/preact.js";
+import { html, render, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { go, link } from "../lib/router.js";
 import { Dialog } from "../parts/dialog.js";
@@ -47,11 +47,17 @@ function RunDialog({ workflow, dry, close }) {
     return close();
   };
   const first = { params: Object.fromEntries(params.map(([key, rule]) => [key, rule.default ?? (rule.type === "boolean" ? false : "")])), only: [], from_step: "", env: {}, dry_run: dry };
+  useEffect(() => {
+    // Telling changes nothing: with its defaults, the plan is there at once.
+    if (!dry || params.some(([, rule]) => rule.default === undefined && rule.type !== "boolean")) return;
+    api.post(url`/api/workflows/${name}/run`, { params: {}, dry_run: true }).then((found) => setPlan((now) => now ?? found), toast.problem);
+  }, []);
   return html`<${Dialog} title=${dry ? WORKFLOW.dryTitle(name) : WORKFLOW.runTitle(name)} close=${close} wide>
+    ${dry && plan && html`<${PlanTable} plan=${plan} />`}
     ${!params.length && html`<p class="muted">${WORKFLOW.noParams}</p>`}
     <${Form} label=${WORKFLOW.runTitle(name)} fields=${[...params.map(fieldOf), ...further(workflow)]} values=${first} submit=${submit}
       submitLabel=${dry ? WORKFLOW.show : WORKFLOW.runTitle(name)} cancel=${close} />
-    ${plan && html`<${PlanTable} plan=${plan} />`}
+    ${!dry && plan && html`<${PlanTable} plan=${plan} />`}
   <//>`;
 }
 

@@ -14,7 +14,7 @@ export const MEMORY = {
   tags: "Tags",
   strength: "Strength",
   /** @param {number} percent */
-  percent: (percent) => `${percent} %`,
+  percent: (percent) => `${percent}\u00a0%`,
   pinned: "pinned",
   updated: "Changed",
   used: "Last used",
