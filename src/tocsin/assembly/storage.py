@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 
 DATABASE_FILE = "tocsin.db"
-LEFT_FIX = "run `tocsin worker` with STORE=sqlite until they are done"
+LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
