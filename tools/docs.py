@@ -14,6 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.web.dashboard.contract.curl import PREAMBLE, curl_of
 from tools.operations import DescribedOperation, dashboard_api, described_operations
 from tools.ui_types import types_file
 from tools.ui_workflow_keys import workflow_keys_file
@@ -551,13 +552,21 @@ def operations_page(operations: Sequence[DescribedOperation]) -> str:
         "what a [token](../dashboard.md#tokens) needs; people who sign in may do everything. `tocsin openapi` prints "
         "the whole description, with the fields of requests and answers; there, extensions have "
         "`x-extension`.",
+        "Below each table stands an example of each of its operations. They all begin with this; `$TOKEN` is a token, "
+        "and other names stand for an ID or a name from the list of what they name, such as `$CRON_JOB`:",
+        f"```sh\n{PREAMBLE}\n```",
     ]
     for area, found in areas.items():
         rows = (
             [f"`{each.method} {each.path}`", each.scope or "none", each.summary, "yes" if each.is_extension else ""]
             for each in found
         )
-        parts += [f"## {area}", table(("Operation", "Scope", "What it does", "Extension"), rows)]
+        lines = "\n".join(curl_of(each.method, each.path) for each in found)
+        parts += [
+            f"## {area}",
+            table(("Operation", "Scope", "What it does", "Extension"), rows),
+            f"```sh\n{lines}\n```",
+        ]
     return document(parts)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 
 from tocsin.assembly.dashboard import dashboard_document
 from tocsin.rest.problems import PROBLEMS
@@ -46,6 +47,18 @@ def test_a_problem_answer_is_shared_and_names_the_codes_of_its_status(document):
     sent = document["paths"]["/api/msg/send"]["post"]["responses"]["422"]
     assert [*sent["content"]] == ["application/problem+json", "application/json"]
     assert sent["x-problems"] == ["idempotency-key-reused", "validation-failed"]
+
+
+def test_each_default_is_a_value_that_its_schema_takes(document):
+    wrong = []
+    for name, schema in document["components"]["schemas"].items():
+        for field, says in schema.get("properties", {}).items():
+            if "default" in says and "$ref" not in str(says):
+                wrong += [
+                    f"{name}.{field}: {error.message}"
+                    for error in Draft202012Validator(says).iter_errors(json.loads(json.dumps(says["default"])))
+                ]
+    assert wrong == []
 
 
 def test_a_field_called_title_is_kept(document):

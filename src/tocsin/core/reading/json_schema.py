@@ -71,7 +71,7 @@ def field_schema(field: Field) -> dict[str, Any]:
     if field.nullable:
         schema = _nullable(schema)
     if field.default is not None:
-        schema = {**schema, "default": field.default}
+        schema = {"default": field.default, **schema}  # a type that parses says the text of its default itself
     return {**schema, "description": field.doc} if field.doc else schema
 
 

@@ -296,6 +296,7 @@ def _output_on(text: str) -> tuple[str, ...]:
     return words
 
 
+_OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
 _RETRY = RecordType(
     (
         Field("max_attempts", IntegerType(1, 100), default=1, doc="How often a run is tried in all"),
@@ -328,7 +329,7 @@ JOB = RecordType(
         Field("working_dir", TextType(blank=True), default="", doc="Where a command runs; empty: the data directory"),
         Field("enabled", BooleanType(), default=True, doc="Whether it runs at its times"),
         Field("output", TextType(), nullable=True, doc="`<channel>:<target>` or a profile"),
-        Field("output_on", TextType(parse=_output_on), default=("always",), doc="After which runs"),
+        Field("output_on", _OUTPUT_ON, default=("always",), doc="After which runs"),
         Field("timeout_seconds", IntegerType(0, 86_400), default=3600, doc="0 is no limit"),
         Field("overlap", ChoiceType(tuple(Overlap)), default="skip", doc="When the previous run still runs"),
         Field("max_queued", IntegerType(1, 1000), default=1, doc="Runs that wait with `overlap: queue`"),

@@ -16,8 +16,21 @@ def share_parts(document: dict[str, Any]) -> None:
     operations = [says for methods in document["paths"].values() for says in methods.values()]
     _shorten(document)
     components = document["components"]
+    for says in operations:
+        _name_bodies(says, components["schemas"])
     components["responses"] = _share_problems(operations)
     components["parameters"] = _share_parameters(operations)
+
+
+def _name_bodies(says: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Give the schemas of bodies what generated clients need of them: a name, and no null for one that is left out."""
+    for content in says.get("requestBody", {}).get("content", {}).values():
+        given = [each for each in content["schema"].get("anyOf", ()) if each != {"type": "null"}]
+        schema = content["schema"] = given[0] if len(given) == 1 else content["schema"]
+        if "properties" in schema:
+            name = f"{says['operationId'].title().replace('_', '')}Body"
+            schemas[name] = {**schema, "title": name}
+            content["schema"] = {"$ref": f"#/components/schemas/{name}"}
 
 
 def _share_problems(operations: list[dict[str, Any]]) -> dict[str, Any]:

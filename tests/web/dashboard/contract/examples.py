@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tests.web.dashboard.contract.world import MESSAGE, PASSWORD
+PASSWORD = "a made-up password"
+MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/access/{chat_id}/remove": Example("chat"),
     "GET /api/tokens": Example(),
     "POST /api/tokens": Example(body={"name": "backup", "scopes": ["send"]}, status=201),
-    "DELETE /api/tokens/{name}": Example("token", status=204),
+    "DELETE /api/tokens/{name}": Example("spare token", status=204),
     "GET /api/jobs/stream/updates": Example(query="topics=runs,status", streams=True),
     "GET /api/browser/profiles": Example(),
     "POST /api/browser/profiles/{name}/start": Example("browser"),

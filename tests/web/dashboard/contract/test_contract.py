@@ -1,19 +1,29 @@
 """What holds for every operation that the OpenAPI document names."""
 
+import asyncio
 import json
+import os
 import re
+import socket
+import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import pytest_asyncio
+import uvicorn
 from tests.audit_entries import check_audit_log
+from tests.docs.pages import ROOT
 from tests.waiting import eventually
+from tests.web.dashboard.contract.curl import PREAMBLE, curl_of, variable_of
 from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
 from tests.web.dashboard.contract.world import ContractWorld, open_world
 
 from tocsin.testing.dashboard import DashboardAnswer
+from tocsin.web.http.protocol import BoundedProtocol
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -31,6 +41,8 @@ NOT_404 = {
 MAKES_OR_READS = {"PUT /api/workflows/{name}", "POST /api/workflows/{name}/validate"}
 # Its body is a file.
 OF_FILES = {"POST /api/chat/attachments"}
+# What examples create under a name.
+CREATED = ("/api/tokens/backup", "/api/cron/jobs/nightly", "/api/memory/colour")
 # Its answer is a send result, not a problem.
 SEND_RESULTS = {"POST /api/msg/test/{channel}"}
 
@@ -153,6 +165,48 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
         if len(entries := world.entries_of(id_)) != number:
             wrong.append(f"{name}: {entries}")
     assert not wrong, "\n".join(wrong)
+
+
+async def test_curl_makes_each_request_of_the_reference_as_it_stands_there(world: ContractWorld, tmp_path: Path):
+    page = (ROOT / "docs" / "reference" / "operations.md").read_text()
+    assert PREAMBLE in page
+    token = (await world.token("admin"))["authorization"].partition(" ")[2]
+    for path in CREATED:  # by another test
+        await world.client.call("DELETE", path)
+    async with served(world) as address:
+        wrong = []
+        for operation in operations(world):
+            line = curl_of(operation.method, operation.path)
+            if f"\n{line}\n" not in page:
+                wrong.append(f"{operation.name} has no example")
+            made = await world.made(operation.example.made) if operation.example.made else ""
+            names = {"TOCSIN": address, "TOKEN": token, variable_of(operation.example.made): made}
+            status = await typed(f"{PREAMBLE}\n{line}", names, tmp_path, ends=not operation.example.streams)
+            if status != operation.example.status:
+                wrong.append(f"{line}: {status}")
+    assert not wrong, "\n".join(wrong)
+
+
+@asynccontextmanager
+async def served(world: ContractWorld) -> AsyncIterator[str]:
+    """Serve the dashboard on a socket, and return its address."""
+    server = uvicorn.Server(uvicorn.Config(world.client.app, http=BoundedProtocol, lifespan="off", log_config=None))
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001 - without its signal handlers
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+        server.should_exit = True
+        await task
+
+
+async def typed(script: str, names: dict[str, str], home: Path, *, ends: bool) -> int:
+    """Run a script in which curl tells the status of the answer, and return that; a stream is left soon."""
+    limit = "" if ends else "max-time = 0.3\n"
+    (home / ".curlrc").write_text(f"write-out = %{{http_code}}\noutput = /dev/null\n{limit}")
+    env, pipe = {"PATH": os.environ["PATH"], "CURL_HOME": str(home), **names}, subprocess.PIPE
+    shell = await asyncio.create_subprocess_exec("sh", "-c", script, env=env, stdout=pipe, stderr=pipe)
+    out, said = await shell.communicate()
+    assert shell.returncode == 0 or not ends, (script, said)
+    return int(out)
 
 
 async def test_nobody_gets_in_without_credentials(world: ContractWorld):

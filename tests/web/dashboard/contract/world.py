@@ -14,6 +14,7 @@ from tests.features.jobs.conftest import make_repository
 from tests.waiting import eventually
 from tests.web.access.accounts import CHEAP
 from tests.web.conftest import SCHEMAS, TEAMCHAT, make_app
+from tests.web.dashboard.contract.examples import MESSAGE, PASSWORD
 
 from tocsin.assembly.access import sign_in_link, tokens_of
 from tocsin.assembly.dashboard import dashboard_of
@@ -31,9 +32,7 @@ from tocsin.testing.dashboard import DashboardAnswer, DashboardClient
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.access.passwords import hash_password
 
-PASSWORD = "a made-up password"
 ACTIVE = "status=queued&status=running&status=waiting&status=cancelling"
-MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 _ACCEPTED = HttpResponse(
     200, {}, b'{"ok": true, "ts": "1503435956.000247", "user": "bot", "team": "Ops", "url": "https://ops.example/"}'
 )
@@ -223,8 +222,8 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "proposal": _proposal,
     "read notification": _read_notification,
     "skill": _fixed("greeter"),
+    "spare token": _token,
     "started job": _started_job,
-    "token": _token,
     "unknown chat": _fixed("77"),
     "waiting run": _waiting_run,
     "watcher": _fixed("sort"),

@@ -160,6 +160,37 @@ export interface ChainVerification {
   last: number;
   last_hash: string;
 }
+export interface ChangeCronJobBody {
+  name?: string;
+  description?: string;
+  schedule?: string;
+  timezone?: unknown;
+  type?: "shell" | "workflow" | "skill" | "prompt" | "message";
+  command?: string;
+  params?: Record<string, string>;
+  env?: Record<string, string>;
+  working_dir?: string;
+  enabled?: boolean;
+  output?: unknown;
+  output_on?: string;
+  timeout_seconds?: number;
+  overlap?: "skip" | "queue" | "parallel" | "replace";
+  max_queued?: number;
+  max_parallel?: number;
+  catchup?: "none" | "latest" | "all" | null;
+  catchup_window_seconds?: number;
+  jitter_seconds?: number;
+  retry?: { max_attempts?: number; delay_seconds?: number; backoff?: number; max_delay_seconds?: number; on_exit_codes?: number[]; };
+  success_exit_codes?: number[];
+  history_limit?: number;
+  history_days?: number;
+  log_max_bytes?: number;
+  start_at?: unknown;
+  end_at?: unknown;
+  paused_until?: unknown;
+  auto_disable_after?: number;
+  tags?: string[];
+}
 /** All channels. */
 export interface ChannelList {
   items: ChannelRecord[];
@@ -219,6 +250,37 @@ export interface ConversationRecord {
   status: "idle" | "generating";
   last_message: LastMessage | null;
   usage: UsageRecord;
+}
+export interface CreateCronJobBody {
+  name: string;
+  description?: string;
+  schedule: string;
+  timezone?: unknown;
+  type?: "shell" | "workflow" | "skill" | "prompt" | "message";
+  command: string;
+  params?: Record<string, string>;
+  env?: Record<string, string>;
+  working_dir?: string;
+  enabled?: boolean;
+  output?: unknown;
+  output_on?: string;
+  timeout_seconds?: number;
+  overlap?: "skip" | "queue" | "parallel" | "replace";
+  max_queued?: number;
+  max_parallel?: number;
+  catchup?: "none" | "latest" | "all" | null;
+  catchup_window_seconds?: number;
+  jitter_seconds?: number;
+  retry?: { max_attempts?: number; delay_seconds?: number; backoff?: number; max_delay_seconds?: number; on_exit_codes?: number[]; };
+  success_exit_codes?: number[];
+  history_limit?: number;
+  history_days?: number;
+  log_max_bytes?: number;
+  start_at?: unknown;
+  end_at?: unknown;
+  paused_until?: unknown;
+  auto_disable_after?: number;
+  tags?: string[];
 }
 /** A token that was made just now. */
 export interface CreatedToken {
@@ -1272,6 +1334,12 @@ export interface SettingsOverview {
   limits: Record<string, number>;
   storage: StorageRecord;
   values: SettingRecord[];
+}
+/** Name and password. */
+export interface SignInBody {
+  username: string;
+  password: string;
+  remember?: boolean;
 }
 /** The session that began; its cookie is in the head. */
 export interface SignedIn {

@@ -1,0 +1,135 @@
+"""Use the REST API with clients that nobody here wrote: `python -m tools.api_clients`.
+
+Generates a Python client from the OpenAPI document with openapi-python-client, imports all of it, and drives a real
+dashboard with it; then asks the same dashboard with HTTPie. Both come from the package registry into an environment of
+their own (`.cache/api-clients`). Ends with 1 where something does not work; takes about a minute the first time.
+"""
+
+import argparse
+import json
+import os
+import secrets
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.ports import free_port
+from tests.waiting import until
+
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / ".cache" / "api-clients"
+PACKAGES = ("openapi-python-client==0.29.1", "httpie==3.2.4", "ruff")
+USER, PASSWORD = "anna", secrets.token_urlsafe(16)
+TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
+
+# What docs/dashboard.md shows, and more; run by the interpreter of the other environment.
+USE = """
+import importlib, io, os, pathlib, sys
+
+folder = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(folder.parent))
+modules = [".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in folder.rglob("*.py")]
+for module in modules:
+    importlib.import_module(module)
+
+from tocsin_client import AuthenticatedClient, Client
+from tocsin_client.api.chat import create_chat_attachment
+from tocsin_client.api.cron import change_cron_job, create_cron_job, list_cron_jobs, run_cron_job
+from tocsin_client.api.login import sign_in
+from tocsin_client.api.tokens import create_token
+from tocsin_client.models import CreateCronJobBody, NewToken, NewTokenScopesItem, Problem, SignInBody
+from tocsin_client.types import File
+
+address, user, password = sys.argv[2], os.environ["API_USER"], os.environ["API_PASSWORD"]
+signed_in = sign_in.sync(client=Client(address), body=SignInBody(username=user, password=password))
+assert signed_in.user == user, signed_in
+import base64
+basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+admin = AuthenticatedClient(address, token=basic, prefix="Basic")
+made = create_token.sync(client=admin, body=NewToken(name="client", scopes=[NewTokenScopesItem.ADMIN]))
+client = AuthenticatedClient(address, token=made.token)
+
+job = create_cron_job.sync(client=client, body=CreateCronJobBody(name="hello", schedule="@daily", command="echo hello"))
+assert [each.name for each in list_cron_jobs.sync(client=client).items] == ["hello"]
+run = run_cron_job.sync(job.id, client=client, prefer="wait=20", idempotency_key="once")
+assert (run.status, run.output.tail) == ("succeeded", "hello"), run
+problem = create_cron_job.sync(client=client, body=CreateCronJobBody(name="x", schedule="61 * * * *", command="df"))
+assert isinstance(problem, Problem) and problem.errors[0].pointer == "#/schedule", problem
+file = create_chat_attachment.sync(client=client, body=File(io.BytesIO(b"hello")), name="a.txt")
+assert (file.name, file.bytes_) == ("a.txt", 5), file
+print(f"{len(modules)} modules imported; signed in, made a token, made and ran a job, was refused, sent a file")
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Generate, use, and tell what was done; return the exit code."""
+    argparse.ArgumentParser(prog="python -m tools.api_clients", description=__doc__).parse_args(words)
+    binaries = _environment()
+    with tempfile.TemporaryDirectory() as folder, _dashboard(Path(folder)) as address:
+        client = _generate(binaries, Path(folder))
+        env = {**os.environ, "API_USER": USER, "API_PASSWORD": PASSWORD}
+        used = subprocess.run([binaries / "python", "-c", USE, client, address], env=env, check=False)
+        asked = subprocess.run(
+            [binaries / "http", "--check-status", "--ignore-stdin", "--body", "-a", f"{USER}:{PASSWORD}",
+             f"{address}/api/notifications", "title=from HTTPie"],
+            check=False, capture_output=True,
+        )  # fmt: skip
+    print("HTTPie:", json.loads(asked.stdout)["title"] if not asked.returncode else asked.stderr.decode())
+    return 1 if used.returncode or asked.returncode else 0
+
+
+def _environment() -> Path:
+    """Return the `bin` directory of an environment with the other programs."""
+    if not (HOME / "complete").exists():
+        print(f"installing {', '.join(PACKAGES)} …", flush=True)
+        venv.create(HOME, clear=True, with_pip=True)
+        subprocess.run([HOME / "bin" / "python", "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        (HOME / "complete").touch()
+    return HOME / "bin"
+
+
+def _generate(binaries: Path, folder: Path) -> Path:
+    """Return the package that is generated from the document which the command prints."""
+    document, made = folder / "openapi.json", folder / "tocsin_client"
+    with document.open("w") as out:
+        env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder / "empty")}
+        subprocess.run([TOCSIN, "openapi"], stdout=out, env=env, check=True)
+    argv: list[str | Path] = [binaries / "openapi-python-client", "generate", "--meta", "none"]
+    argv += ["--path", document, "--output-path", made]
+    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"  # it formats what it makes
+    done = subprocess.run(argv, env={**os.environ, "PATH": path}, check=True, capture_output=True, text=True)
+    # Of bodies with several media types it leaves out those that it does not know, and says so.
+    for line in sorted({line for line in done.stdout.splitlines() if line.startswith(("WARNING", "ERROR"))}):
+        print(line)
+    return made
+
+
+@contextmanager
+def _dashboard(folder: Path) -> Iterator[str]:
+    port = free_port()
+    env = {
+        "PATH": os.environ["PATH"],
+        "TOCSIN_DATA_DIR": str(folder / "data"),
+        "REDIS_URL": "off",
+        "DASHBOARD_USER": USER,
+        "DASHBOARD_PASS": PASSWORD,
+        "DASHBOARD_PORT": str(port),
+    }
+    log = folder / "dashboard.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([TOCSIN, "dashboard"], env=env, cwd=folder, stderr=out, stdout=out)
+    try:
+        until(lambda: b'"listening"' in log.read_bytes() or process.poll() is not None, "the dashboard listens")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
