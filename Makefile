@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof ops-proof ui-proof tour house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ ui-proof: dev-env ## Measure and try every page of the dashboard, at full size; 
 
 tour: dev-env ## Take the pictures of docs/tour.md anew, from the demo
 	@$(BIN)/python -m tools.tour
+
+api-proof: dev-env ## Measure the REST API: lists, status, sending, a thousand streams, wrong passwords
+	@$(BIN)/python benchmarks/run.py rest streams logins
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

@@ -55,11 +55,20 @@ class _Client(asyncio.Protocol):
         self._transport.write(self._request)  # type: ignore[attr-defined]
 
 
-async def run(port: int, body: dict[str, str], *, requests: int, connections: int = 64) -> Load:
-    """Send `requests` POSTs of `body` to `/send` over `connections` connections; bounded to 120 s."""
+async def run(
+    port: int,
+    body: dict[str, str],
+    *,
+    requests: int,
+    connections: int = 64,
+    path: str = "/send",
+    authorization: str = "",
+) -> Load:
+    """Send `requests` POSTs of `body` over `connections` connections; bounded to 120 s."""
     payload = json.dumps(body).encode()
+    login = f"Authorization: {authorization}\r\n" if authorization else ""
     head = (
-        f"POST /send HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{login}"
         f"Content-Type: application/json\r\nContent-Length: {len(payload)}\r\n\r\n"
     )
     loop = asyncio.get_running_loop()

@@ -19,6 +19,7 @@ PARTS = (
     "memory",
     "watching",
     "watchers",
+    "rest",
     "streams",
     "logins",
 )

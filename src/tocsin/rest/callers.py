@@ -28,7 +28,8 @@ def facts_of(scope: Scope) -> dict[str, object]:
     return {**({"actor": scope["tocsin.user"]} if scope.get("tocsin.user") else {}), **facts}
 
 
-def _caller(request: Request) -> Caller:
+# Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.
+async def _caller(request: Request) -> Caller:
     return Caller(DASHBOARD.name, facts_of(request.scope))
 
 

@@ -50,7 +50,7 @@ class Paging:
         return page, key(page[-1]) if len(rest) > self.limit else None
 
 
-def _paging(
+async def _paging(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="At most that many items.")] = USUAL_LIMIT,
     cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",

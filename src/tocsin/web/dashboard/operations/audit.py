@@ -95,7 +95,7 @@ class _Wanted:
     after: int | None = None
 
 
-def _asked(
+async def _asked(
     query: Annotated[str, Query(max_length=500, description="A text; letter case does not matter.")] = "",
     action: Annotated[str, Query(max_length=100, description="An action, or a family such as `vault.*`.")] = "",
     source: Annotated[str, Query(max_length=100, description="Only entries of this source.")] = "",
