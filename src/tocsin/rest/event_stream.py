@@ -180,6 +180,7 @@ class EventStreamResponse(Response):
 
     async def _send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._ask_at = asyncio.get_running_loop().time() + self._ask_every_s
+        send = scope.get("tocsin.send_body", send)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(self._until_gone(receive))
             while events := await self._stream.next():

@@ -122,7 +122,8 @@ class HeadAndOptions:
                 arrives.cancel()
                 ends.cancel()
 
-        await self._app({**scope, "method": "GET"}, until_answered, without_body)
+        asked = {**scope, "method": "GET", "tocsin.send_body": without_body}
+        await self._app(asked, until_answered, without_body)
 
 
 def allow(methods: frozenset[str]) -> str:

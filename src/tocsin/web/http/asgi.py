@@ -56,6 +56,8 @@ class RequestScope:
         scope["tocsin.request_id"] = request_id
         scope["tocsin.client"] = self._client(scope)
         scope["tocsin.large_bodies"] = self._large_bodies
+        # Straight to the server, for streams: the layers between have nothing to do with the pieces of a body.
+        scope["tocsin.send_body"] = send
         header = (b"x-request-id", request_id.encode())
         started = False
 
