@@ -1,10 +1,12 @@
 """The status of a real program: what is checked, and what needs a person."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from tocsin.assembly.notices import CoreNotices
+from tocsin.assembly.notices import CoreNotices, dead_delivery
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.status import status_lines, status_report
 from tocsin.bot.door.audit_actions import BOT_REQUEST
@@ -113,3 +115,20 @@ async def test_a_changed_audit_log_becomes_an_error(tmp_path: Path):
         path.write_text(path.read_text().replace("asks 7", "asks 9"))
         await notices.check_audit_log()
         assert await titles(app) == [("error", "The audit log was changed")]
+
+
+async def test_what_other_hosts_have_left_is_told_here_and_then_forgotten(tmp_path: Path):
+    left = [json.dumps(asdict(dead_delivery({"channel": "email", "target": "ops", "status": "dead"})))]
+
+    class Left:
+        async def oldest(self) -> str | None:
+            return left[0] if left else None
+
+        async def drop(self, text: str) -> None:
+            left.remove(text)
+
+    async with program(tmp_path) as app:
+        shared = replace(app, stores=replace(app.stores, notices=Left))
+        await CoreNotices(shared).step()
+        assert await titles(app) == [("error", "A message on email was not delivered")]
+    assert left == []

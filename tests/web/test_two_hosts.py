@@ -13,6 +13,7 @@ from tests.web.asgi_client import Client
 from tests.web.conftest import SCHEMAS, TEAMCHAT, accepted, make_app, parts_of
 
 from tocsin.assembly.bot import open_access
+from tocsin.assembly.notices import CoreNotices, notice_of
 from tocsin.assembly.program import App
 from tocsin.bot.door.access import Access
 from tocsin.bot.door.access_store import AccessState
@@ -22,6 +23,7 @@ from tocsin.core.storage.shared_limits import SharedBuckets, SharedLimiter
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.inbound.redis.shared_loop_guard import SharedLoopGuard
+from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
@@ -111,3 +113,18 @@ async def test_an_address_has_the_requests_of_one_gateway_at_two(apps: list[App]
 
 def test_loops_are_counted_over_both(apps: list[App]):
     assert all(isinstance(app.stores.loop_guard(60), SharedLoopGuard) for app in apps)
+
+
+async def test_what_a_host_without_a_database_has_to_tell_waits_for_one_that_keeps_notices(apps: list[App]):
+    carries = CoreNotices(apps[0], keeps=False)
+    facts = {"channel": "email", "target": "ops@example.org", "ok": False, "status": "dead", "attempts": 9}
+    apps[0].audit.record(MSG_SEND, "dead", source="queue", metadata={**facts, "delivery": "d1"})
+    await carries.step()
+    waiting = apps[1].stores.notices()
+    assert waiting is not None
+    left = await waiting.oldest()
+    assert left is not None
+    assert notice_of(left).title == "A message on email was not delivered"
+    assert notice_of(left).dedupe_key == "undelivered:email:ops@example.org"
+    await waiting.drop(left)
+    assert await waiting.oldest() is None

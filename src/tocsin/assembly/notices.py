@@ -1,9 +1,11 @@
 """What the core tells the operator: dead deliveries, access requests, weak settings, a changed audit log."""
 
 import asyncio
+import json
 import logging
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import asdict
 from hashlib import sha256
 from time import gmtime, strftime
 from typing import TYPE_CHECKING
@@ -34,21 +36,38 @@ _UNSENT = {DeliveryStatus.DEAD, DeliveryStatus.EXPIRED, DeliveryStatus.UNCERTAIN
 class CoreNotices:
     """Tells the operator of what no feature does, while services run."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: "App", *, keeps: bool = True) -> None:
+        """Where hosts share a Redis and this one `keeps` no notices, they are left for one that does."""
         self.loop = ServiceLoop("telling of what happened", self.step, app.clock)
         self._app = app
+        self._keeps = keeps
+        self._shared = app.stores.notices()
         self._waiting: deque[Notice] = deque(weak_settings(app.settings), maxlen=_WAITING)
         self._check_at = app.clock.monotonic() + FIRST_CHECK_S
         app.audit.observe(self._observe)
 
     async def step(self) -> float:
         """Tell of what waits; return when to look again."""
-        while self._waiting:
-            await self._app.features.can.notify(self._waiting.popleft())
+        await self._tell()
         if self._app.clock.monotonic() >= self._check_at:
             self._check_at = self._app.clock.monotonic() + CHECK_EVERY_S
             await self.check_audit_log()
         return STEP_S
+
+    async def _tell(self) -> None:
+        """Tell of what waits here, and where notices are kept, of what other hosts have left."""
+        while self._waiting:
+            await self._tell_one(self._waiting[0])
+            self._waiting.popleft()
+        while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
+            await self._app.features.can.notify(notice_of(left))
+            await self._shared.drop(left)
+
+    async def _tell_one(self, notice: Notice) -> None:
+        if self._shared and not self._keeps:
+            await self._shared.add(json.dumps(asdict(notice)))
+        else:
+            await self._app.features.can.notify(notice)
 
     async def check_audit_log(self) -> None:
         """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""
@@ -63,7 +82,7 @@ class CoreNotices:
         if not found.ok:
             first = found.problems[0]
             body = f"{first.file}, line {first.line}: {first.reason}\n\n`tocsin audit verify` shows all places."
-            await self._app.features.can.notify(
+            await self._tell_one(
                 Notice(
                     "The audit log was changed",
                     body,
@@ -80,6 +99,12 @@ class CoreNotices:
             self._waiting.append(dead_delivery(metadata))
         elif action.name == BOT_REQUEST.name:
             self._waiting.append(access_request(metadata))
+
+
+def notice_of(text: str) -> Notice:
+    """Return the notice that another host has left."""
+    fields = json.loads(text)
+    return Notice(**{**fields, "level": NoticeLevel(fields["level"])})
 
 
 def dead_delivery(facts: Mapping[str, object]) -> Notice:

@@ -86,7 +86,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
             beside = [
                 group.create_task(_run_maintenance(app)),
-                group.create_task(CoreNotices(app).loop.run()),
+                group.create_task(CoreNotices(app, keeps=bool(parts & DASHBOARD_ALONE)).loop.run()),
                 group.create_task(_anchor_audit_log(app)),
                 group.create_task(receiving.introduce()),
                 group.create_task(app.features.start()),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.core.storage.shared_limits import SharedBuckets
+    from tocsin.core.storage.shared_list import SharedList
     from tocsin.core.time.ratelimit import Limiter, MakeLimiter
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
@@ -40,6 +41,7 @@ class Stores:
     keys: "IdempotencyKeys"
     inbox: "Callable[[], InboxStore]"
     bot: "Callable[[], BotStores]"
+    notices: "Callable[[], SharedList | None]"  # what hosts without a database have to tell
     limiter: "MakeLimiter"
     loop_guard: "Callable[[int], LoopGuard]"  # with so many replies a minute in one chat
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
@@ -85,6 +87,7 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         keys=SqliteKeys(database, clock),
         inbox=cache(lambda: _sqlite_inbox(database, clock)),
         bot=cache(lambda: _sqlite_bot(database, clock)),
+        notices=lambda: None,
         limiter=partial(_own_limiter, clock),
         loop_guard=partial(_own_loop_guard, clock),
         buckets=_buckets(redis, clock),
@@ -104,6 +107,7 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
         queue=RedisStore(redis(), clock, identity=RedisIdentity(redis(), settings.data_dir / FILE_NAME)),
         keys=RedisKeys(redis()),
         bot=cache(lambda: _redis_bot(settings, redis, clock)),
+        notices=lambda: _shared_notices(redis()),
         limiter=partial(_shared_limiter, buckets, clock),
         loop_guard=partial(_shared_loop_guard, redis, clock),
         buckets=buckets,
@@ -136,6 +140,12 @@ def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per
     from tocsin.core.time.ratelimit import RateLimiter
 
     return SharedLimiter(name, RateLimiter(per_minute, clock.monotonic), buckets())
+
+
+def _shared_notices(redis: "RedisClient") -> "SharedList":
+    from tocsin.core.storage.shared_list import SharedList
+
+    return SharedList(redis, "{tocsin:notices}:waiting")
 
 
 def _own_loop_guard(clock: Clock, limit: int) -> "OwnLoopGuard":

@@ -32,7 +32,7 @@ Argument = str | bytes | int | float
 _READS = frozenset(
     {"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "TYPE", "EXISTS", "TTL", "PTTL"}
     | {"GET", "HGET", "HMGET", "HGETALL", "LRANGE", "LLEN", "XLEN", "XRANGE", "XREVRANGE", "XINFO", "ZCARD", "ZRANGE"}
-    | {"SMEMBERS", "SISMEMBER"}
+    | {"SMEMBERS", "SISMEMBER", "LINDEX"}
     | {"PUBLISH", "PEXPIRE", "XREADGROUP"}  # what these change may be lost with the master
 )
 _KEYLESS = frozenset({"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "PUBLISH", "CLIENT", "ACL", "KEYS"})

@@ -1,0 +1,27 @@
+"""A list in Redis that any host adds to and one takes from, the oldest first."""
+
+from tocsin.core.storage.redis_client import RedisClient
+
+KEPT = 1_000
+
+
+class SharedList:
+    """Texts that are left for another host, the latest thousand."""
+
+    def __init__(self, client: RedisClient, key: str) -> None:
+        self._client = client
+        self._key = key
+
+    async def add(self, text: str) -> None:
+        """Leave a text."""
+        await self._client.command("RPUSH", self._key, text)
+        await self._client.command("LTRIM", self._key, -KEPT, -1)
+
+    async def oldest(self) -> str | None:
+        """Return the text that was left first; it stays until `drop`, so that none is lost with whoever has it."""
+        found = await self._client.command("LINDEX", self._key, 0)
+        return bytes(found).decode() if found is not None else None
+
+    async def drop(self, text: str) -> None:
+        """Forget a text that was taken up."""
+        await self._client.command("LREM", self._key, 1, text)
