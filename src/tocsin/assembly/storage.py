@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.core.storage.shared_limits import SharedBuckets
-    from tocsin.core.storage.shared_list import SharedList
     from tocsin.core.time.ratelimit import Limiter, MakeLimiter
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
     from tocsin.messaging.inbound.loop_guard import LoopGuard, OwnLoopGuard
     from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
+    from tocsin.status.shared_notices import SharedNotices
 
 DATABASE_FILE = "tocsin.db"
 LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
@@ -41,7 +41,7 @@ class Stores:
     keys: "IdempotencyKeys"
     inbox: "Callable[[], InboxStore]"
     bot: "Callable[[], BotStores]"
-    notices: "Callable[[], SharedList | None]"  # what hosts without a database have to tell
+    notices: "Callable[[], SharedNotices | None]"  # what hosts without a database have to tell
     limiter: "MakeLimiter"
     loop_guard: "Callable[[int], LoopGuard]"  # with so many replies a minute in one chat
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
@@ -142,10 +142,10 @@ def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per
     return SharedLimiter(name, RateLimiter(per_minute, clock.monotonic), buckets())
 
 
-def _shared_notices(redis: "RedisClient") -> "SharedList":
-    from tocsin.core.storage.shared_list import SharedList
+def _shared_notices(redis: "RedisClient") -> "SharedNotices":
+    from tocsin.status.shared_notices import SharedNotices
 
-    return SharedList(redis, "{tocsin:notices}:waiting")
+    return SharedNotices(redis, "{tocsin:notices}:waiting")
 
 
 def _own_loop_guard(clock: Clock, limit: int) -> "OwnLoopGuard":

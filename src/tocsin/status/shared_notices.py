@@ -1,12 +1,12 @@
-"""A list in Redis that any host adds to and one takes from, the oldest first."""
+"""Notices of hosts that keep none: a list in Redis that any host adds to and one takes from, the oldest first."""
 
 from tocsin.core.storage.redis_client import RedisClient
 
 KEPT = 1_000
 
 
-class SharedList:
-    """Texts that are left for another host, the latest thousand."""
+class SharedNotices:
+    """What is left for another host, the latest thousand."""
 
     def __init__(self, client: RedisClient, key: str) -> None:
         self._client = client
