@@ -98,8 +98,8 @@ async function readHours(known, signal) {
   const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
   const first = hour - (SPAN - 1) * HOUR_MS;
   const due = known.hour === hour ? known.due : pagesOf("/api/cron/upcoming", { hours: SPAN }, signal);
-  await readRuns(known, first, signal);
-  Object.assign(known, { due: await due, hour });
+  const [coming] = await Promise.all([due, readRuns(known, first, signal)]);
+  Object.assign(known, { due: coming, hour });
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0 }));
   for (const run of known.runs.values()) {
     const place = hours[Math.floor((timeOf(run) - first) / HOUR_MS)];

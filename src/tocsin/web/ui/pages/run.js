@@ -40,7 +40,7 @@ function RunPage({ data: run, change }) {
   useKeys([ended ? { keys: "r", label: RUN.retry, run: () => void retryRun(run).catch((error) => toast.problem(error)) } : { keys: "c", label: RUN.cancel, run: () => void cancelRun(run, take) }]);
   const waiting = (run.steps ?? []).filter((step) => step.status === "waiting");
   const actions = html`${!ended && html`<button type="button" class="button button--danger" onClick=${() => cancelRun(run, take)} disabled=${run.status === "cancelling"}><${Icon} name="stop" size=${15} />${RUN.cancel}</button>`}
-    ${ended && html`<${ActionButton} icon="retry" run=${() => retryRun(run)}>${RUN.retry}<//>`}
+    ${ended && html`<${ActionButton} icon="retry" run=${() => retryRun(run)}>${run.status === "succeeded" ? RUN.again : RUN.retry}<//>`}
     <button type="button" class="button" onClick=${() => print()}>${RUN.print}</button>`;
   const note = html`<span class="row"><${Status} state=${run.status} /><span>${RUNS.kinds[run.kind] ?? run.kind}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
     <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span>`;

@@ -1,5 +1,5 @@
 // Go anywhere and run anything by typing a few letters.
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { go, link } from "../lib/router.js";
 import { remembered } from "../lib/store.js";
@@ -31,8 +31,9 @@ export function Palette({ close }) {
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
   const [entries, setEntries] = useState(() => [...fixedEntries(), ...known.entries]);
+  // Before the next key: what is typed at once belongs here.
+  useLayoutEffect(() => void dialog.current?.showModal(), []);
   useEffect(() => {
-    dialog.current?.showModal();
     if (Date.now() - known.at < KEEP_MS) return;
     void readEntries().then((found) => {
       known = { at: Date.now(), entries: found };

@@ -37,6 +37,7 @@ export const RUN = {
   cancelled: "The run was asked to end.",
   retry: "Retry",
   retried: "Started again.",
+  again: "Run again",
   retryFrom: "Retry from here",
   /** @param {string} step */
   retryFromTitle: (step) => `Retry from ${step}?`,
