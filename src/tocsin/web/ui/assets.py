@@ -23,6 +23,7 @@ COMMON: Final = (
     "parts/history_bar.js",
     "parts/log_view.js",
     "parts/page_head.js",
+    "parts/said.js",
     "parts/table.js",
     "parts/tabs.js",
     "parts/toolbar.js",
