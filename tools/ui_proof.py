@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from playwright.sync_api import Error
 from tests.chaos.figures import Figure
 from tests.e2e.dashboard.proof import amounts, loading, states, tabs, tasks
 from tests.e2e.dashboard.proof.stage import Stage, open_stage
@@ -41,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
             begun = time.monotonic()
             try:
                 found[name] = RUNS[name](stage)
-            except (AssertionError, OSError) as error:
+            except (AssertionError, OSError, Error) as error:
                 found[name] = [Figure("ended early", 1, "=", 0, detail=str(error))]
             print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print("| what | figure | value | must be | met |\n|---|---|---|---|---|")

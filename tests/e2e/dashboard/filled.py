@@ -18,7 +18,6 @@ from tests.waiting import PATIENCE_S, until
 from tests.web.ui.xss_strings import PLAIN, STRINGS
 
 from tocsin.assembly.program import App
-from tocsin.bot.storage.sqlite_access import SqliteAccessStore
 from tocsin.features.chat.answer_store import AnswerEnd, AnswerStore
 from tocsin.features.chat.model import MessageStatus
 from tocsin.features.chat.store import ChatStore, MessageDraft
@@ -194,7 +193,7 @@ async def _converse(app: App) -> None:
     content = "\n\n".join(STRINGS) + "\n\n" + " ".join(PLAIN)
     end = AnswerEnd(MessageStatus.COMPLETE, content, model=PLAIN[0], provider="openai")
     await answers.finish(begun.answer.id, "test", end, app.clock.now())
-    access = SqliteAccessStore(app.database, app.clock)
+    access = app.stores.bot().access
     for number, text in enumerate(PLAIN[:5]):
         await access.request(str(number), {"name": text, "username": text})
 
