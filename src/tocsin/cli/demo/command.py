@@ -19,12 +19,13 @@ from tocsin.assembly.access import sign_in_link
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
-from tocsin.cli.demo.files import GREET, INBOX, PROFILE, RELEASE, REPORT, TEXTS, write_files
+from tocsin.cli.demo.files import GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import read_env_file
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
-from tocsin.core.process.starting import running
+from tocsin.core.process.forking import forked_reapers
+from tocsin.core.process.starting import run, running
 from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
@@ -58,10 +59,12 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
             for wanted in (USUAL_PORTS, (0, 0)):
                 gateway, dashboard = (_free_port(port) for port in wanted)
                 env_file = write_files(directory, town, gateway, dashboard, redis_url)
+                await _commit(directory / SITE)
                 settings, installed = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
-                    async with open_app(settings, installed, direct_transport, monitor(PARTS)) as app:
+                    opened = open_app(settings, installed, direct_transport, monitor(PARTS))
+                    async with forked_reapers(), opened as app:
                         app.audit.observe(partial(_tell_rule, town))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
                         await _start_release(app)
@@ -105,6 +108,15 @@ def _free_port(wanted: int) -> int:
         except OSError:
             continue
     raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
+
+
+async def _commit(site: Path) -> None:
+    """Make a repository of the sample site, for task jobs, where git is installed."""
+    if which("git") is None or (site / ".git").exists():
+        return
+    own = ["-c", "user.name=Demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgSign=false"]
+    for words in (["-c", "init.defaultBranch=main", "init", "--quiet"], ["add", "."], [*own, "commit", "-qm", "Begin"]):
+        await run(["git", *words], timeout_s=30, cwd=site)
 
 
 async def _start_release(app: App) -> None:
@@ -173,6 +185,14 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
         f"{tocsin} skills run {GREET} Alice",
         f"{tocsin} workflows run {REPORT}",
         f"date > {shlex.quote(str(env_file.parent / INBOX))}/today; {tocsin} watchers show {INBOX}",
+        f"{tocsin} skills run secret-scanner {shlex.quote(str(env_file.parent / SITE / 'settings.py'))}",
+        *(
+            [f'{tocsin} jobs create "Greet in the readme" --repo {SITE.name} --command "echo Hello >> README.md"']
+            if which("git")
+            else []
+        ),
+        f'{tocsin} memory set greeting "Say hello in the morning"',
+        f"{tocsin} browser profiles",
         *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
         f"{tocsin} vault init",
         f"head -c 18 /dev/urandom | base64 | {tocsin} vault set DEMO_TOKEN",

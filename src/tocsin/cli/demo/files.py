@@ -1,4 +1,4 @@
-"""The files in the demo's data directory: settings, a profile, triggers, skills, a workflow and a watcher to try."""
+"""The files in the demo's data directory: settings, and samples of what Tocsin reads, to try."""
 
 import json
 import secrets
@@ -114,6 +114,15 @@ WATCHERS = """\
 """
 
 
+# A repository for task jobs; what it holds is looked through by the skills for assistants that need no model.
+SITE = Path("repositories", "site")
+SITE_FILES = {
+    "README.md": "# A site\n",
+    "settings.py": 'DEBUG = False\nAPI_KEY = "q7Zk2mVx9Lr4Tn8Wd3Hs6Bf1"\n',
+}
+BROWSERS = "profiles:\n  - {name: demo, default: true}\n"
+
+
 def write_files(
     directory: Path, town: "StandinCluster", gateway_port: int, dashboard_port: int, redis_url: str
 ) -> Path:
@@ -127,6 +136,8 @@ def write_files(
         REDIS_URL.name: redis_url,
         LOG_LEVEL.name: "warning",
         LOG_FORMAT.name: "text",
+        "JOB_REPOSITORIES": str(directory / SITE.parent),
+        "SKILLS_WATCH": str(directory / SITE),
         **town.environment(),
         **town.access(),
     }
@@ -144,6 +155,10 @@ def write_files(
     make_directory(directory / "cron.d")
     for name, job in JOBS.items():
         write_atomically(directory / "cron.d" / f"{name}.yaml", job)
+    make_directory(directory / SITE)
+    for name, text in SITE_FILES.items():
+        write_atomically(directory / SITE / name, text)
+    write_atomically(directory / "browser_profiles.yaml", BROWSERS)
     make_directory(directory / INBOX)
     watchers = WATCHERS.format(name=INBOX, folder=json.dumps(str(directory / INBOX)), profile=PROFILE)
     write_atomically(directory / "watchers.yaml", watchers)
