@@ -18,6 +18,7 @@ ALLOWED = {
     "--channel email": "an example in a help text is a command that a person can type",
     "- channel: email": "an example of profiles.yaml shows a whole entry",
     "aiosmtpd": "the name of a package",
+    "user.email": "a setting of git",
     "tocsin test email": "an example in a help text is a command that a person can type",
 }
 

@@ -114,7 +114,7 @@ async def _commit(site: Path) -> None:
     """Make a repository of the sample site, for task jobs, where git is installed."""
     if which("git") is None or (site / ".git").exists():
         return
-    own = ["-c", "user.name=Demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgSign=false"]
+    own = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false"]
     for words in (["-c", "init.defaultBranch=main", "init", "--quiet"], ["add", "."], [*own, "commit", "-qm", "Begin"]):
         await run(["git", *words], timeout_s=30, cwd=site)
 
