@@ -26,6 +26,9 @@ bench: dev-env ## Measure start-up, sending, throughput and the queue
 chaos: dev-env ## Kill, pause, fill and disturb everything, at full size; prints a table
 	@$(BIN)/python -m tools.chaos
 
+many-hosts: dev-env ## Run many hosts over one Redis, kill parts at random and print the ledger (ARGS=--full)
+	@$(BIN)/python -m tools.many_hosts $(ARGS)
+
 bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a table
 	@$(BIN)/python -m tools.bot_proof
 

@@ -196,6 +196,10 @@ class Town:
         """Start something else that ends with this town."""
         return self._start(argv, name, pipes=pipes)
 
+    def start_host(self, argv: Sequence[str | Path], name: str, settings: Mapping[str, str]) -> Child:
+        """Start a process with settings of its own, such as another data directory; it ends with this town."""
+        return self._start(argv, name, settings)
+
     def ask(
         self, method: str, path: str, document: object = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:

@@ -81,12 +81,17 @@ class Product:
                 due = begun + number / RATE
                 await asyncio.sleep(due - loop.time())
                 self.log.late = max(self.log.late, loop.time() - due)
-                group.create_task(self._insist(number))
+                group.create_task(self.insist(number))
         self.log.seconds = loop.time() - begun
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
         for _, writer in self._idle:
             writer.close()
 
-    async def _insist(self, number: int) -> None:
+    async def insist(self, number: int) -> None:
+        """Call with one event until it is acknowledged."""
         name = name_of(number)
         body = event(number, channel=channel(number % self._channels), text=f"burst {name}", event_id=f"Ev{name}")
         with suppress(TimeoutError):
@@ -150,7 +155,7 @@ def survive_burst(directory: Path, *, seconds: float, channels: int) -> list[Fig
         worked_off_s = time.monotonic() - ended
         p99 = percentile(log.acknowledged.values(), 0.99)
         return [
-            *_figures(town, _received(url), log, in_flight, channels),
+            *_figures(town, received_from(url), log, in_flight, channels),
             Figure("acknowledged, p99", p99, "≤", 1.0, "s"),
             Figure("until all were answered, after the last call", worked_off_s, unit="s"),
         ]
@@ -188,7 +193,7 @@ def _settle(town: Town) -> None:
     wait_for("every event is answered", look, every_s=0.1)
 
 
-def _received(url: str) -> list[tuple[str, str]]:
+def received_from(url: str) -> list[tuple[str, str]]:
     """Return the name of the event and the channel of every answer that people saw."""
     _, document = ask(urlsplit(url).port or 0, "GET", "/_standin/received?kind=message", None, {})
     return [(_name_in(item["text"]), item["target"]) for item in document["received"]]
