@@ -8,7 +8,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format lint types imports timing unit coverage bench chaos bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing unit coverage bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile

@@ -26,7 +26,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=getattr(SMALL, field.name))
     parser.add_argument("--full", action="store_true", help="3 gateways, 4 workers, 200 kills, 100,000 messages")
     parser.add_argument(
-        "--scale", type=int, default=1_000, metavar="N", help="messages for each worker; 0: no measuring"
+        "--scale", type=int, default=1_000, metavar="N", help="messages for each worker measured; 0: none"
     )
     given = vars(parser.parse_args(words))
     full, scale = given.pop("full"), given.pop("scale")

@@ -128,15 +128,14 @@ def survive_kills(directory: Path, sizes: Sizes) -> list[Figure]:
         own = {id_: entry for id_, entry in everything.entries.items() if entry.channel == "chaoschat"}
         answers = [entry for entry in everything.entries.values() if entry.channel == "teamchat"]
         ledger = Ledger(ids, own, everything.received)
+        queued = Counter(answer.message_id for answer in answers)
         return [
             Figure("hosts", len(hosts)),
             Figure("kills", sum(killed.values()), detail=", ".join(f"{n} {kind}" for kind, n in killed.items())),
             Figure("seconds", time.monotonic() - begun, unit="s"),
             *ledger.figures(),
             *_duplicates(ledger),
-            *_event_figures(
-                hosts, products, redis, Counter(received_from(url)), Counter(a.message_id for a in answers)
-            ),
+            *_event_figures(hosts, products, redis, Counter(received_from(url)), queued),
         ]
 
 
