@@ -1,8 +1,8 @@
 """Many hosts on this machine: `make many-hosts`, or `python -m tools.many_hosts --help` for other sizes.
 
 Starts Redis, gateways, a bot and workers as processes with data directories of their own, sends messages and webhook
-calls through all of them, kills parts at random, and prints the ledger; then measures how throughput grows with the
-workers. Ends with 1 when a figure is not what it must be.
+calls through all of them, kills parts at random, and prints the ledger. With `--scale 1000` it then measures how
+throughput grows with the workers. Ends with 1 when a figure is not what it must be.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=getattr(SMALL, field.name))
     parser.add_argument("--full", action="store_true", help="3 gateways, 4 workers, 200 kills, 100,000 messages")
     parser.add_argument(
-        "--scale", type=int, default=1_000, metavar="N", help="messages for each worker measured; 0: none"
+        "--scale", type=int, default=0, metavar="N", help="measure throughput, with so many messages for each worker"
     )
     given = vars(parser.parse_args(words))
     full, scale = given.pop("full"), given.pop("scale")
