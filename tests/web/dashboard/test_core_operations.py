@@ -151,6 +151,15 @@ async def test_the_audit_log_is_tailed_searched_verified_and_exported(whole, tra
     assert (await whole.get("/api/audit/search?since=yesterday")).status == 422
 
 
+async def test_a_conversation_that_has_changed_since_it_was_read_is_not_deleted(whole):
+    made = await whole.post("/api/chat/conversations", {"title": "a"})
+    path = made.headers["location"]
+    assert made.headers["etag"] == (await whole.get(path)).headers["etag"]
+    stale = await whole.call("DELETE", path, headers={"If-Match": '"another"'})
+    assert (stale.status, stale.json()["code"]) == (412, "precondition-failed")
+    assert (await whole.call("DELETE", path, headers={"If-Match": made.headers["etag"]})).status == 204
+
+
 async def test_runs_are_listed_by_when_they_were_queued(whole, program):
     async def done(handle):
         return RunResult(RunStatus.SUCCEEDED)

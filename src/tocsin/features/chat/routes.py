@@ -13,6 +13,7 @@ from tocsin.features.chat.store import MessageDraft
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
@@ -216,7 +217,7 @@ class ChatRoutes:
             DASHBOARD.name, title=wish.title, system_prompt=wish.system_prompt, model=wish.model
         )
         response.headers["Location"] = f"/api/chat/conversations/{made.id}"
-        return made.as_document()
+        return tag(response, made.as_document(), _version(made))
 
     @operation(
         "GET",
@@ -226,29 +227,33 @@ class ChatRoutes:
     )
     async def get_conversation(
         self,
+        response: Response,
         cid: str,
         limit: Annotated[int, Query(ge=1, le=200, description="How many messages.")] = 100,
         before: Annotated[str, Query(max_length=200, description="Only messages before this one.")] = "",
     ) -> Any:
         """Return a conversation with its last messages, the oldest first."""
         found = await self._chats.transcript(cid, limit=limit, before=before)
-        return {
+        record = {
             **found.conversation.as_document(),
             "messages": [message.as_document() for message in found.messages],
             "has_earlier": found.has_earlier,
             "last_event_id": f"{cid}:{found.conversation.seq}",
         }
+        return tag(response, record, _version(found.conversation))
 
     @operation(
         "DELETE",
         "/api/chat/conversations/{cid}",
         scope="run",
-        problems=("not-found", "conflict"),
+        problems=("not-found", "conflict", "precondition-failed"),
         status=204,
         answer=None,
     )
-    async def delete_conversation(self, cid: str) -> Response:
-        """Delete a conversation; an answer that is being written is stopped."""
+    async def delete_conversation(self, request: Request, cid: str) -> Response:
+        """Delete a conversation; an answer that is being written is stopped. `If-Match` is honoured."""
+        if "if-match" in request.headers:
+            check_unchanged(request, _version((await self._chats.transcript(cid, limit=1)).conversation))
         await self._chats.delete(cid, DASHBOARD.name)
         return Response(status_code=204)
 
@@ -356,6 +361,11 @@ class ChatRoutes:
         """
         media_type = request.headers.get("content-type", "")
         return (await self._chats.attach(name, media_type, await request.body(), DASHBOARD.name)).as_document()
+
+
+def _version(conversation: Any) -> object:
+    """Return what changes with a conversation: the number of its last event."""
+    return [conversation.id, conversation.seq]
 
 
 def chat_operations(chats: Chats) -> Operations:
