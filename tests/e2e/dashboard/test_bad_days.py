@@ -85,20 +85,19 @@ def test_a_page_that_an_update_took_away_says_what_to_do(visit: Visit):
 def test_too_many_requests_are_waited_out(visit: Visit):
     visitor = visit()
     visitor.expected += ("429",)
-    page = visitor.open()
-    refused: list[str] = []
+    visitor.page.clock.install()
+    page = visitor.open("#/settings")
+    expect(page.get_by_text("Data directory")).to_be_visible()  # this page asks for nothing more
+    problem = {"title": "Too many requests", "status": 429, "code": "rate-limited"}
 
-    def refuse_once(route: Route) -> None:
-        if refused:
-            route.continue_()
-            return
-        refused.append(route.request.url)
-        problem = {"title": "Too many requests", "status": 429, "code": "rate-limited"}
-        route.fulfill(status=429, headers={"Retry-After": "1"}, json=problem, content_type="application/problem+json")
+    def refuse(route: Route) -> None:
+        route.fulfill(status=429, headers={"Retry-After": "60"}, json=problem, content_type="application/problem+json")
 
-    page.route(re.compile("/api/runs[?]"), refuse_once)
+    page.route(re.compile("/api/runs[?]"), refuse)
     page.goto(f"{visitor.address}#/runs")
     expect(page.get_by_text(re.compile("Too many requests: going on"))).to_be_visible()
+    page.unroute_all()
+    page.clock.fast_forward(60_000)
     expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
     expect(page.get_by_text("Too many requests")).to_have_count(0)
 

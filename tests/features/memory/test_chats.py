@@ -163,4 +163,4 @@ async def test_the_entries_of_a_group_follow_it_to_its_new_id_and_are_found_ther
     assert await say(kept, "/forget 2", chat="-1005") == "Forgotten: chat:-1005:2."
     assert await recalled(kept, "dog", chat="-1005") == []
     moved = [facts for action, _, facts in kept.audited() if action == "memory.move"]
-    assert moved == [{"scope": "chat:-1005", "previous": "chat:-5", "entries": 3}]
+    assert moved == [{"scope": "chat:-1005", "previous_scope": "chat:-5", "entries": 3}]

@@ -118,7 +118,7 @@ async def test_output_is_sent_where_a_rule_says_and_a_success_without_a_word_is_
         assert {name: str(each.status) for name, each in delivered.items()} == {
             "says": "failed", "quiet": "none", "fails": "failed",
         }  # fmt: skip
-        assert "nowhere" in delivered["says"].results[0].error
+        assert "nowhere" in delivered["says"].results[0].result.error
         [finding] = [f for f in await site.bench.findings() if "output of says" in f.detail]
         assert finding.state == "warning"
 

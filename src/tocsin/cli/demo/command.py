@@ -191,7 +191,7 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
             if which("git")
             else []
         ),
-        f'{tocsin} memory set greeting "Say hello in the morning"',
+        f'{tocsin} memory set maintenance-window "Sundays from 02:00 to 04:00 UTC"',
         f"{tocsin} browser profiles",
         *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
         f"{tocsin} vault init",

@@ -37,7 +37,7 @@ MEMORY_MOVE = AuditAction(
     "A group became another chat, and its entries followed.",
     (
         SCOPE,
-        AuditField("previous", "the scope before"),
+        AuditField("previous_scope", "the scope before"),
         AuditField("entries", "how many entries, removed ones included"),
     ),
 )

@@ -145,7 +145,7 @@ class Memories:
         """Give the entries of a chat that became another one to that, under keys of its own."""
         if not self._store.is_kept or not (moved := await self._store.move_scope(old_scope, new_scope)):
             return
-        facts = {"scope": new_scope, "previous": old_scope, "entries": moved}
+        facts = {"scope": new_scope, "previous_scope": old_scope, "entries": moved}
         detail = f"moved {moved} entries of {old_scope} to {new_scope}"
         self._audit.record(MEMORY_MOVE, detail, source=EntrySource.BOT, metadata=facts)
 

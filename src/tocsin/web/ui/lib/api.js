@@ -106,7 +106,7 @@ export async function call(method, path, body, options = {}) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const answer = await once(method, path, body, { ...options, key });
-      reach.set({ state: "ok" });
+      reached();
       return answer;
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
@@ -114,6 +114,12 @@ export async function call(method, path, body, options = {}) {
       if (!(await mayRepeat(error, method, attempt, options.signal))) throw error;
     }
   }
+}
+
+/** An answer to another call does not end the wait that the server asked for. */
+function reached() {
+  const { state, until } = reach.get();
+  if (state !== "waiting" || Date.now() >= (until ?? 0)) reach.set({ state: "ok" });
 }
 
 /**
