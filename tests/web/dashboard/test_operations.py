@@ -8,10 +8,12 @@ from tocsin.features.notifications.feature import FEATURE
 from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.features import open_feature
 
+LIMITS = {"RATE_LIMIT_PER_IP": "60", "RATE_LIMIT_PER_USER": "120"}
+
 
 @pytest.fixture
 async def bench(tmp_path):
-    async with open_feature(FEATURE, tmp_path) as bench:
+    async with open_feature(FEATURE, tmp_path, LIMITS) as bench:
         yield bench
 
 
