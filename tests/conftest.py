@@ -5,12 +5,17 @@ import logging
 import os
 import random
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.delivery.conftest import RedisServer
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
 MANY_FILES = 200
@@ -22,6 +27,19 @@ pytest.register_assert_rewrite(*(f"tocsin.testing.{module}" for module in SUITE)
 # How long an example takes, or to make one, says something about the machine alone.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module")
+def unsaved_redis() -> "Iterator[RedisServer]":
+    """Return a Redis that writes nothing to the disk; the tests of a module share it."""
+    from tests.delivery.conftest import RedisServer  # most modules need none
+
+    # Not below pytest's directory: the path of a socket has at most 107 characters.
+    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
+        server = RedisServer(Path(directory), appendonly="no")
+        server.start()
+        yield server
+        server.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,7 @@
 """Two programs with data directories of their own share one Redis, and behave as one."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -34,20 +33,11 @@ STRANGER = "198.51.100.7"
 PATIENT_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory), appendonly="no")
-        made.start()
-        yield made
-        made.stop()
-
-
 @pytest.fixture
-async def apps(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[App]]:
+async def apps(unsaved_redis: RedisServer, tmp_path: Path) -> AsyncIterator[list[App]]:
     """Two hosts whose clocks are five minutes apart."""
-    server.ask("FLUSHALL")
-    env = {**TEAMCHAT, **BOT, "STORE": "redis", "REDIS_URL": server.url, "RATE_LIMIT_PER_IP": "3"}
+    unsaved_redis.ask("FLUSHALL")
+    env = {**TEAMCHAT, **BOT, "STORE": "redis", "REDIS_URL": unsaved_redis.url, "RATE_LIMIT_PER_IP": "3"}
     async with AsyncExitStack() as stack:
         made = []
         for number in range(2):

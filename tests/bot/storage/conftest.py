@@ -1,14 +1,12 @@
 """Places where the bot keeps its records; a place opens them for as many hosts as a test likes."""
 
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.delivery.conftest import RedisServer
 
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
@@ -77,21 +75,12 @@ class RedisBotPlace(BotPlace):
             await client.aclose()
 
 
-@pytest.fixture(scope="session")
-def bot_redis() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory), appendonly="no")
-        server.start()
-        yield server
-        server.stop()
-
-
 @pytest.fixture(params=["sqlite", "redis"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BotPlace]:
     made: BotPlace
     if request.param == "sqlite":
         made = SqliteBotPlace(tmp_path / "tocsin.db")
     else:
-        made = RedisBotPlace(request.getfixturevalue("bot_redis").url)
+        made = RedisBotPlace(request.getfixturevalue("unsaved_redis").url)
     yield made
     await made.aclose()

@@ -231,8 +231,8 @@ async def filled(stores: BotStores) -> Plan:
     return plan
 
 
-async def test_all_records_are_copied_to_the_other_store_and_back(tmp_path: Path, bot_redis: RedisServer):
-    places = [SqliteBotPlace(tmp_path / "1.db"), RedisBotPlace(bot_redis.url), SqliteBotPlace(tmp_path / "2.db")]
+async def test_all_records_are_copied_to_the_other_store_and_back(tmp_path: Path, unsaved_redis: RedisServer):
+    places = [SqliteBotPlace(tmp_path / "1.db"), RedisBotPlace(unsaved_redis.url), SqliteBotPlace(tmp_path / "2.db")]
     source, shared, back = (place.open() for place in places)
     plan = await filled(source)
     assert await copy_bot_records(source, shared) == 6
@@ -248,8 +248,10 @@ async def test_all_records_are_copied_to_the_other_store_and_back(tmp_path: Path
         await place.aclose()
 
 
-async def test_decisions_of_before_are_taken_over_once_before_anybody_is_judged(tmp_path: Path, bot_redis: RedisServer):
-    before, redis = SqliteBotPlace(tmp_path / "tocsin.db"), RedisBotPlace(bot_redis.url)
+async def test_decisions_of_before_are_taken_over_once_before_anybody_is_judged(
+    tmp_path: Path, unsaved_redis: RedisServer
+):
+    before, redis = SqliteBotPlace(tmp_path / "tocsin.db"), RedisBotPlace(unsaved_redis.url)
     await filled(before.open())
     redis.open()
 
@@ -265,8 +267,8 @@ async def test_decisions_of_before_are_taken_over_once_before_anybody_is_judged(
     await redis.aclose()
 
 
-async def test_a_host_without_a_database_gets_none(tmp_path: Path, bot_redis: RedisServer):
-    redis = RedisBotPlace(bot_redis.url)
+async def test_a_host_without_a_database_gets_none(tmp_path: Path, unsaved_redis: RedisServer):
+    redis = RedisBotPlace(unsaved_redis.url)
     redis.open()
     path = tmp_path / "tocsin.db"
     stores = shared_bot_stores(redis.opened[0], path, "directory-1", SqliteBotPlace(path).clock, prefix=redis.prefix)

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -22,15 +20,6 @@ from tocsin.testing import FakeClock
 PATIENT_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory), appendonly="no")
-        made.start()
-        yield made
-        made.stop()
-
-
 class Host:
     """The limits of one host; its clock is its own."""
 
@@ -45,9 +34,9 @@ class Host:
 
 
 @pytest.fixture
-async def hosts(server: RedisServer) -> AsyncIterator[list[Host]]:
+async def hosts(unsaved_redis: RedisServer) -> AsyncIterator[list[Host]]:
     """Two hosts whose clocks are five minutes apart."""
-    clients = [open_redis(server.url), open_redis(server.url)]
+    clients = [open_redis(unsaved_redis.url), open_redis(unsaved_redis.url)]
     prefix = f"test{uuid4().hex}"
     clocks = [FakeClock(), FakeClock(1_700_000_300.0)]
     yield [Host(client, prefix, clock) for client, clock in zip(clients, clocks, strict=True)]
@@ -148,15 +137,15 @@ async def test_a_redis_that_does_not_answer_in_time_keeps_nobody_waiting():
     calls.hold.set()
 
 
-async def test_a_server_that_is_paused_is_waited_for_once(server: RedisServer):
-    client, clock = open_redis(server.url, answer_timeout_s=0.5), FakeClock()
+async def test_a_server_that_is_paused_is_waited_for_once(unsaved_redis: RedisServer):
+    client, clock = open_redis(unsaved_redis.url, answer_timeout_s=0.5), FakeClock()
     buckets = SharedBuckets(client, clock, prefix=f"test{uuid4().hex}", wait_s=0.01)
     limiter = SharedLimiter("user", RateLimiter(3, clock.monotonic), buckets)
-    server.pause()
+    unsaved_redis.pause()
     try:
         answers = [await limiter.take("anna") for _ in range(4)]
     finally:
-        server.resume()
+        unsaved_redis.resume()
     assert [answer is not None for answer in answers] == [True] * 3 + [False]
     await buckets.aclose()
     await client.aclose()

@@ -1,9 +1,7 @@
 """A chat where a program answers a program is muted (docs/facts/webhooks.md), on all hosts where they share Redis."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -61,15 +59,6 @@ async def test_the_memory_of_chats_is_bounded():
 # Over all hosts
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory), appendonly="no")
-        made.start()
-        yield made
-        made.stop()
-
-
 class GuardHost:
     """The guard of one host, whose clock is its own."""
 
@@ -82,9 +71,9 @@ class GuardHost:
 
 
 @pytest.fixture
-async def hosts(server: RedisServer) -> AsyncIterator[list[GuardHost]]:
+async def hosts(unsaved_redis: RedisServer) -> AsyncIterator[list[GuardHost]]:
     """Two hosts whose clocks are five minutes apart."""
-    clients, prefix = [open_redis(server.url, answer_timeout_s=1.0) for _ in range(2)], f"test{uuid4().hex}"
+    clients, prefix = [open_redis(unsaved_redis.url, answer_timeout_s=1.0) for _ in range(2)], f"test{uuid4().hex}"
     yield [GuardHost(client, prefix, FakeClock(1e9 + 300.0 * number)) for number, client in enumerate(clients)]
     for client in clients:
         await client.aclose()
@@ -118,13 +107,13 @@ async def test_the_mute_ends_after_five_minutes_by_the_clock_of_the_server(hosts
     assert await guard.take(CHAT, 1) is PASSES
 
 
-async def test_while_redis_is_away_each_host_counts_for_itself(hosts: list[GuardHost], server: RedisServer):
+async def test_while_redis_is_away_each_host_counts_for_itself(hosts: list[GuardHost], unsaved_redis: RedisServer):
     guard = hosts[0].guard(2)
     assert await guard.take(CHAT, 1) is PASSES
-    server.kill()
+    unsaved_redis.kill()
     try:
         assert await guard.take(CHAT, 1) is PASSES
         assert await guard.take(CHAT, 1) is MUTES
         assert await guard.is_muted(CHAT)
     finally:
-        server.start()
+        unsaved_redis.start()

@@ -1,13 +1,11 @@
 """What a provider asks of a whole channel is known to every host, and kept to by direct sends as by the queue."""
 
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.delivery.conftest import RedisServer
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Receipt, SendResult, Tools
 from tocsin.channels.registry import Registry
@@ -67,15 +65,6 @@ class Host:
         return receipt.result.message or receipt.result.error
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory), appendonly="no")
-        made.start()
-        yield made
-        made.stop()
-
-
 @pytest.fixture(params=["sqlite", "redis"])
 async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Host]]:
     """Two openings of one store; on Redis, they are two hosts whose clocks are five minutes apart."""
@@ -84,7 +73,7 @@ async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
         def open_store(clock: FakeClock) -> DeliveryStore:
             if request.param == "redis":
-                client = open_redis(request.getfixturevalue("server").url)
+                client = open_redis(request.getfixturevalue("unsaved_redis").url)
                 stack.push_async_callback(client.aclose)
                 return RedisStore(client, clock, prefix=prefix)
             database = Database(tmp_path / "tocsin.db", {"delivery": MIGRATIONS})

@@ -5,10 +5,11 @@ from typing import Any
 
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
 from tocsin.core.storage.redis_names import FormerNames
+from tocsin.core.storage.redis_time import micro
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, Delivery, Policy
 from tocsin.delivery.redis import scripts
-from tocsin.delivery.redis.records import changing, fixed, micro, micro_or_none, plain, to_delivery
+from tocsin.delivery.redis.records import changing, fixed, micro_or_none, plain, to_delivery
 
 READ_AT_ONCE = 5_000
 

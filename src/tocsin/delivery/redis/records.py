@@ -4,16 +4,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tocsin.core.storage.redis_time import MICRO, micro
 from tocsin.core.text.strings import storable
 from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, Policy, pack_extra
 from tocsin.delivery.store import DeliveryHold
-
-MICRO = 1_000_000
-
-
-def micro(seconds: float) -> int:
-    """Return whole microseconds."""
-    return round(seconds * MICRO)
 
 
 def micro_or_none(seconds: float | None) -> int | str:

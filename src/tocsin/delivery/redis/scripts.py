@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tocsin.core.errors import FailureKind
 from tocsin.core.storage.redis_client import load_script
+from tocsin.core.storage.redis_time import TIME
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LONGEST_HOLD_S,
@@ -32,13 +33,14 @@ def _said(delivery: Delivery) -> str:
 
 
 # Coming in
-ENQUEUE = load_script(_LUA, "enqueue", "queue", IDEMPOTENCY_US=round(IDEMPOTENCY_S * 1_000_000))
-RECORD = load_script(_LUA, "record", "queue")
+ENQUEUE = load_script(_LUA, "enqueue", TIME, "queue", IDEMPOTENCY_US=round(IDEMPOTENCY_S * 1_000_000))
+RECORD = load_script(_LUA, "record", TIME, "queue")
 
 # Going out
 CLAIM = load_script(
     _LUA,
     "claim",
+    TIME,
     "queue",
     "rules",
     "recover",
@@ -51,27 +53,27 @@ CLAIM = load_script(
     AMBIGUOUS=str(FailureKind.AMBIGUOUS),
     LATE="not sent before it expired",
 )
-NEXT = load_script(_LUA, "next", "queue", "rules", LONGEST_HOLD_US=_LONGEST_HOLD_US)
-PACE = load_script(_LUA, "pace", "queue", "rules", LONGEST_HOLD_US=_LONGEST_HOLD_US)
-RENEW = load_script(_LUA, "renew", "queue")
-PROGRESS = load_script(_LUA, "progress", "queue")
-HOLD = load_script(_LUA, "hold", "queue")
-FINISH = load_script(_LUA, "finish", "queue")
-RELEASE = load_script(_LUA, "release", "queue")
+NEXT = load_script(_LUA, "next", TIME, "queue", "rules", LONGEST_HOLD_US=_LONGEST_HOLD_US)
+PACE = load_script(_LUA, "pace", TIME, "queue", "rules", LONGEST_HOLD_US=_LONGEST_HOLD_US)
+RENEW = load_script(_LUA, "renew", TIME, "queue")
+PROGRESS = load_script(_LUA, "progress", TIME, "queue")
+HOLD = load_script(_LUA, "hold", TIME, "queue")
+FINISH = load_script(_LUA, "finish", TIME, "queue")
+RELEASE = load_script(_LUA, "release", TIME, "queue")
 
 # On the way from and to another store
-TAKE_IN = load_script(_LUA, "take_in", "queue")
-REMOVE = load_script(_LUA, "remove", "queue")
+TAKE_IN = load_script(_LUA, "take_in", TIME, "queue")
+REMOVE = load_script(_LUA, "remove", TIME, "queue")
 
 # By people
-REPLAY = load_script(_LUA, "replay", "queue")
-RETRY = load_script(_LUA, "retry", "queue")
-CANCEL = load_script(_LUA, "cancel", "queue")
-PRUNE = load_script(_LUA, "prune", "queue")
+REPLAY = load_script(_LUA, "replay", TIME, "queue")
+RETRY = load_script(_LUA, "retry", TIME, "queue")
+CANCEL = load_script(_LUA, "cancel", TIME, "queue")
+PRUNE = load_script(_LUA, "prune", TIME, "queue")
 
 # Only reading
 GET = load_script(_LUA, "get")
 MATCHING = load_script(_LUA, "matching")
-WHY = load_script(_LUA, "why", "queue")
+WHY = load_script(_LUA, "why", TIME, "queue")
 SCAN = load_script(_LUA, "scan")
 COUNT = load_script(_LUA, "count")

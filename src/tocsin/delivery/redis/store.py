@@ -13,6 +13,7 @@ from tocsin.core.storage.change_stream import RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
 from tocsin.core.storage.redis_identity import RedisIdentity
 from tocsin.core.storage.redis_names import FormerNames
+from tocsin.core.storage.redis_time import MICRO, TimedScripts, micro
 from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
@@ -31,10 +32,8 @@ from tocsin.delivery.model import (
 from tocsin.delivery.redis import scripts
 from tocsin.delivery.redis.health import health_of
 from tocsin.delivery.redis.records import (
-    MICRO,
     changing,
     fixed,
-    micro,
     micro_or_none,
     outcome_fields,
     plain,
@@ -82,7 +81,7 @@ class RedisStore:
         self._identity = identity
         self._prefix = plain(f"{{{prefix}:delivery}}:")  # one slot of a cluster
         self.former = former_names(client, prefix)
-        self._ahead: int | None = None  # of the queue's time over this process's monotonic clock, in microseconds
+        self._timed = TimedScripts(client, self._prefix, clock)
         self._lost_claims: list[str] = []
 
     async def enqueue_many(self, new: Sequence[NewDelivery]) -> list[Delivery]:
@@ -291,19 +290,12 @@ class RedisStore:
     async def _run(self, script: Script, args: Sequence[Argument], *, now: float | None = None) -> Any:
         """Run a script whose first answer is the time; return the other answers."""
         wall = micro(self._clock.now() if now is None else now)
-        hint: Argument = "" if self._ahead is None else self._monotonic() + self._ahead
-        at, *answers = await self._ask(script, [hint, wall, *args])
-        # Measured after the answer, the offset is never too large, so the largest is the most accurate.
-        ahead = int(at) - self._monotonic()
-        self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
-        return answers
+        await self.former.take_over()
+        return await self._timed.run(script, [wall, *args])
 
     async def _ask(self, script: Script, args: Sequence[Argument]) -> Any:
         await self.former.take_over()
         return await self._client.run(script, [self._prefix], args)
-
-    def _monotonic(self) -> int:
-        return micro(self._clock.monotonic())
 
 
 def former_names(client: RedisClient, prefix: str = "tocsin") -> FormerNames:

@@ -1,8 +1,7 @@
 """What happens to messages on any host reaches open pages of the dashboard, on either store."""
 
 import json
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,15 +48,6 @@ class MessagesHost:
     clock: FakeClock
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory), appendonly="no")
-        made.start()
-        yield made
-        made.stop()
-
-
 @pytest.fixture(params=["sqlite", "redis"])
 async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[MessagesHost]]:
     """Two openings of one store; on Redis, they are two hosts whose clocks are five minutes apart."""
@@ -66,7 +56,7 @@ async def hosts(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
         def opened(clock: FakeClock) -> MessagesHost:
             if request.param == "redis":
-                client = open_redis(request.getfixturevalue("server").url)
+                client = open_redis(request.getfixturevalue("unsaved_redis").url)
                 stack.push_async_callback(client.aclose)
                 queue, inbox = RedisStore(client, clock, prefix=prefix), RedisInbox(client, clock, prefix=prefix)
                 return MessagesHost(queue, inbox, clock)
@@ -142,8 +132,8 @@ async def test_what_is_no_longer_kept_is_told_as_incomplete(tmp_path: Path):
     await database.aclose()
 
 
-async def test_a_position_of_another_store_is_incomplete_once(server: RedisServer):
-    client = open_redis(server.url)
+async def test_a_position_of_another_store_is_incomplete_once(unsaved_redis: RedisServer):
+    client = open_redis(unsaved_redis.url)
     stream = RedisStore(client, FakeClock(), prefix=f"test{uuid4().hex}").changes()
     page = await stream.after("1700000000000-3", at_most=10)
     assert (page.complete, page.end) == (False, "0-0")

@@ -20,22 +20,8 @@
 -- time is not the server's clock, which may jump: every client states the time by its own monotonic clock,
 -- and the latest wins (docs/decisions/0010-redis-store.md).
 
--- ARGV[1]: the time by the caller's monotonic clock, or empty; ARGV[2]: the caller's wall time.
-local P, call = KEYS[1], redis.call
-local hint, wall = tonumber(ARGV[1]), tonumber(ARGV[2])
-local known, time = call('HMGET', P .. 'clock', 'at', 'server'), call('TIME')
-local server, last = time[1] * 1000000 + time[2], tonumber(known[1])
-local at
-if not last then
-  at = hint or server
-elseif hint then
-  at = math.max(last, hint)
-else
-  at = last + math.max(0, server - known[2]) -- a client's first call states no time
-end
-local function keep_time()
-  call('HSET', P .. 'clock', 'at', at, 'server', server)
-end
+-- Behind core/storage/lua/time.lua, which gives `P`, `call`, `at` and `keep_time`. ARGV[2]: the caller's wall time.
+local wall = tonumber(ARGV[2])
 
 local function load(id)
   local v = call('HMGET', P .. 'd:' .. id, 'channel', 'target', 'status', 'seq', 'created', 'worker', 'attempts',
