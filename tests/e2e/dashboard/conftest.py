@@ -20,6 +20,13 @@ AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pract
 expect.set_options(timeout=PATIENCE_S * 1000)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give a browser one second try, which pytest lists as RERUN: a test of ours in one process gets none."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 # Of a module and not of the session: as long as Playwright is there, its loop runs in the thread of the tests, and
 # none of another module can have one. So no test beside these is asynchronous.
 @pytest.fixture(scope="module")
