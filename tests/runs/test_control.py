@@ -12,7 +12,7 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, RunControl, retried
+from tocsin.runs.control import NotRetriedError, Retry, RunControl, StartRequest, retried
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 
@@ -23,14 +23,15 @@ class Control:
     """The control of a house's runs, what it asked to start, and its audit entries."""
 
     def __init__(self, house: House, runs: Runs) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, StartRequest]] = []
         self._runs = runs
         self._path: Path = house.folder / "audit.log"
         self.of = RunControl(runs, AuditTrail(AuditLog(self._path)), house.clock, self._start)
 
-    async def _start(self, kind: RunKind, subject: str, **named: Any) -> ActiveRun:
-        self.asked.append({"kind": kind, "subject": subject, **named})
-        return await self._runs.start(retried(order(subject), named["retry"]), shell("echo again"))
+    async def _start(self, kind: RunKind, subject: str, request: StartRequest, /) -> ActiveRun:
+        assert kind is RunKind.SKILL
+        self.asked.append((subject, request))
+        return await self._runs.start(retried(order(subject), request.retry), shell("echo again"))
 
     def entries(self) -> list[dict[str, Any]]:
         lines = self._path.read_text().splitlines() if self._path.exists() else []
@@ -60,13 +61,9 @@ async def test_a_retry_is_started_by_its_kind_and_the_old_run_stays_as_it_was(ru
     again = await (await control.of.retry(first.id, ANA)).wait()
     assert (again.retry_of, again.attempt, again.trigger) == (first.id, 2, RunTrigger.RETRY)
     assert await runs.get(first.id) == first
-    (asked,) = control.asked
-    assert (asked["subject"], asked["params"], asked["actor"], asked["retry"].run) == (
-        "backup",
-        {"mode": "x"},
-        "ana",
-        first,
-    )
+    [(subject, request)] = control.asked
+    assert (subject, request.params, request.actor) == ("backup", {"mode": "x"}, "ana")
+    assert request.retry == Retry(first)
     assert control.entries() == []  # the feature that starts it writes the entry
 
 
@@ -80,5 +77,6 @@ async def test_what_is_at_work_and_steps_that_are_not_there_cannot_be_retried(ru
         await control.of.retry(running.run.id, ANA, "copy")
     assert refused.value.hint == "its steps are: deploy"
     await (await control.of.retry(running.run.id, ANA, "deploy")).wait()
-    assert control.asked[0]["retry"].from_step == "deploy"
+    [(_, request)] = control.asked
+    assert request.retry == Retry(await runs.get(running.run.id), "deploy")
     assert [entry["action"] for entry in control.entries()] == ["run.cancel"]

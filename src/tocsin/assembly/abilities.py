@@ -23,7 +23,7 @@ from tocsin.messaging.inbound.indicator import indicating
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import RunControl
+from tocsin.runs.control import RunControl, StartRequest
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ async def _no_schedules(_: RunKind, /) -> Mapping[str, Sequence[str]]:
     return {}
 
 
-async def _no_runs(kind: RunKind, subject: str, **_: Any) -> ActiveRun:
+async def _no_runs(kind: RunKind, subject: str, _: StartRequest, /) -> ActiveRun:
     raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tocsin.features.context import Abilities, FeatureContext, ListSubjects, ProfileUse, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
-    from tocsin.runs.control import StartRun
+    from tocsin.runs.control import StartRequest, StartRun
     from tocsin.runs.model import RunKind
     from tocsin.terminal.findings import Finding
 
@@ -203,12 +203,14 @@ class OpenFeatures:
     async def _call_provider(self, feature: str, name: str, /, *args: Any, **named: Any) -> Any:
         return await load(name)(self.opened(feature))(*args, **named)
 
-    async def _start_run(self, otherwise: "StartRun", kind: "RunKind", subject: str, **named: Any) -> "ActiveRun":
+    async def _start_run(
+        self, otherwise: "StartRun", kind: "RunKind", subject: str, request: "StartRequest", /
+    ) -> "ActiveRun":
         for feature in self.known.values():
             if name := feature.starts.get(kind):
-                started: ActiveRun = await load(name)(self.opened(feature.name))(subject, **named)
+                started: ActiveRun = await load(name)(self.opened(feature.name), subject, request)
                 return started
-        return await otherwise(kind, subject, **named)
+        return await otherwise(kind, subject, request)
 
     async def _list_subjects(self, otherwise: "ListSubjects", kind: "RunKind", /) -> "Sequence[str] | None":
         for feature in self.known.values():

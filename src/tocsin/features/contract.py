@@ -103,7 +103,7 @@ class Feature:
     dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
     live: tuple[LiveTopic, ...] = ()
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
-    starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns a `StartRun` without the kind
+    starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, starts it; see `StartRun`
     subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started
     profile_uses: Name = ""  # async: lists what sends to notification profiles, as `ProfileUse`s
 

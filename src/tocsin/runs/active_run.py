@@ -42,6 +42,14 @@ class ActiveRun:
         """Return the run once it has ended; cancelling this wait does not end the run."""
         return await asyncio.shield(self.task)
 
+    async def wait_or_stop(self) -> Run:
+        """Return the run once it has ended; cancelling this wait ends the run, too."""
+        try:
+            return await self.wait()
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
+
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """End the work because the program stops, and wait until that is recorded."""
         self._stopped = True
@@ -93,6 +101,12 @@ class ActiveRun:
         reason = None if ended.reason is None else self._redact(ended.reason)
         error = None if ended.error is None else {name: self._redact(text) for name, text in ended.error.items()}
         return replace(ended, reason=reason, error=error)
+
+
+def result_of_child(child: Run) -> RunResult:
+    """Return the result of a run that did its work in another one, which has ended."""
+    reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")
+    return RunResult(child.status, reason, child.exit_code, child.signal, child.error)
 
 
 def _failed(code: str, sentence: str) -> RunResult:

@@ -1,7 +1,7 @@
 """What people do to runs, with its audit entries: cancel, approve, reject, retry."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tocsin.core.audit.actions import ACTOR, REASON, RUN, STATUS, AuditAction, AuditField
@@ -39,25 +39,23 @@ class Retry:
     from_step: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartRequest:
+    """Who starts something that a feature owns, why, and with what. `source` is that of its audit entry."""
+
+    source: str
+    cause: RunTrigger
+    actor: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    parent_run_id: str | None = None
+    retry: Retry | None = None  # an earlier run, which is executed again as it was; see `retried`
+
+
 class StartRun(Protocol):
     """Starts something that a feature owns, such as a workflow, by kind and name."""
 
-    async def __call__(
-        self,
-        kind: RunKind,
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        """Return the run as soon as it is recorded; raises TocsinError where that fails.
-
-        With `retry`, an earlier run is executed again as it was; `retried` makes the order of it.
-        """
+    async def __call__(self, kind: RunKind, subject: str, request: StartRequest, /) -> ActiveRun:
+        """Return the run as soon as it is recorded; raises TocsinError where that fails."""
         ...
 
 
@@ -126,9 +124,7 @@ class RunControl:
             hint = f"its steps are: {named}" if named else "only a run with steps is retried from one of them"
             raise NotRetriedError(f"the run {run.id} has no step {from_step}", hint=hint)
         actor = caller.facts.get("actor")
-        return await self._start_run(
-            run.kind,
-            run.subject_id,
+        request = StartRequest(
             source=caller.source,
             cause=RunTrigger.RETRY,
             actor=None if actor is None else str(actor),
@@ -136,6 +132,7 @@ class RunControl:
             parent_run_id=run.parent_run_id,
             retry=Retry(run, from_step),
         )
+        return await self._start_run(run.kind, run.subject_id, request)
 
     def _record(self, action: AuditAction, run: Run, caller: Caller, detail: str, facts: Mapping[str, object]) -> None:
         told = {"run": run.id, "run_kind": str(run.kind), **facts, **caller.facts}

@@ -18,7 +18,7 @@ from tocsin.features.assistant_skills.model import UnknownAssistantError
 from tocsin.features.context import AssistantRequest
 from tocsin.features.skills.feature import FEATURE as RUNNABLE
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.control import NotRetriedError
+from tocsin.runs.control import NotRetriedError, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
@@ -196,8 +196,8 @@ async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, fol
 async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_path: Path, folder: Path):
     env = {"SKILLS_WATCH": str(folder)}
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
-        order = {"source": "scheduler", "cause": RunTrigger.SCHEDULE, "params": {"args": ["a.py"]}}
-        running = await bench.features.can.start_run(RunKind.SKILL, "secret-scanner", **order)
+        request = StartRequest(source="scheduler", cause=RunTrigger.SCHEDULE, params={"args": ["a.py"]})
+        running = await bench.features.can.start_run(RunKind.SKILL, "secret-scanner", request)
         run = await running.task
         assert (run.status, run.params["files"]) == ("succeeded", ["a.py"])
 

@@ -8,7 +8,7 @@ from tests.waiting import eventually
 
 from tocsin.features.cron.model import JobConflictError
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.control import NotRetriedError, RunControl
+from tocsin.runs.control import NotRetriedError, RunControl, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 
 
@@ -73,9 +73,8 @@ async def test_a_retry_keeps_to_the_policy_of_its_job(crontab: Crontab):
 async def test_a_run_that_is_left_at_the_end_of_the_process_is_ended_and_settled(tmp_path: Path):
     async with opened(tmp_path) as crontab:
         await crontab.add(command=crontab.gate("never").command)
-        running = await crontab.bench.features.can.start_run(
-            RunKind.CRON, "job", source="dashboard", cause=RunTrigger.API
-        )
+        request = StartRequest(source="dashboard", cause=RunTrigger.API)
+        running = await crontab.bench.features.can.start_run(RunKind.CRON, "job", request)
         assert running.run.status is RunStatus.RUNNING
     async with opened(tmp_path) as crontab:
         assert (await crontab.statuses(), await crontab.open_runs()) == (["interrupted"], 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ from tocsin.features.jobs.model import (
     UnknownTaskJobError,
     branch_name,
 )
-from tocsin.features.jobs.opening import start_job_of, startable_jobs, status_of
+from tocsin.features.jobs.opening import start_job, startable_jobs, status_of
 from tocsin.features.jobs.store import TaskJobFilter
-from tocsin.runs.control import NotRetriedError, Retry
+from tocsin.runs.control import NotRetriedError, Retry, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 
 FIELDS = [
@@ -193,13 +194,13 @@ async def test_a_program_that_stops_leaves_its_job_failed(tmp_path: Path):
 async def test_other_features_start_a_queued_job_by_its_id(workshop: Workshop):
     job, by_hand = await workshop.create(command="echo hi"), await workshop.create("Another")
     assert await startable_jobs(workshop.jobs) == [job.id]
-    start = start_job_of(workshop.jobs)
-    run = await (await start(job.id, source="cli", cause=RunTrigger.WORKFLOW, actor="ana")).wait()
+    start, request = partial(start_job, workshop.jobs), StartRequest(source="cli", cause=RunTrigger.WORKFLOW)
+    run = await (await start(job.id, replace(request, actor="ana"))).wait()
     assert (run.status, run.trigger) == (RunStatus.SUCCEEDED, RunTrigger.WORKFLOW)
     with pytest.raises(NotRetriedError):
-        await start(job.id, source="cli", cause=RunTrigger.RETRY, retry=Retry(run))
+        await start(job.id, replace(request, cause=RunTrigger.RETRY, retry=Retry(run)))
     with pytest.raises(TaskConflictError, match="no command and no skill"):
-        await start(by_hand.id, source="cli", cause=RunTrigger.WORKFLOW)
+        await start(by_hand.id, request)
     assert await status_of(workshop.jobs) == ["Task jobs: 1 queued"]
 
 

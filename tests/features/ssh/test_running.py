@@ -12,7 +12,8 @@ import pytest
 from tests.features.ssh.conftest import Machine, Site, open_site, peer
 
 from tocsin.features.ssh.model import CommandDeniedError, SshRequest
-from tocsin.features.ssh.opening import start_ssh_of
+from tocsin.features.ssh.opening import start_ssh
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import HostStatus, Line, RunKind, RunStatus, RunTrigger
 
 Describe = Callable[..., dict[str, object]]
@@ -245,9 +246,9 @@ async def test_a_key_of_the_vault_is_in_a_private_folder_while_it_is_used(
 
 async def test_a_dry_run_records_the_hosts_and_reaches_none(site: Site, described: Describe):
     site.write(described("a", 1), described("b", 1))
-    running = await start_ssh_of(site.ssh)(
-        "a", source="workflow", cause=RunTrigger.WORKFLOW, params={"command": "true", "hosts": ["b"], "dry_run": True}
-    )
+    params = {"command": "true", "hosts": ["b"], "dry_run": True}
+    request = StartRequest(source="workflow", cause=RunTrigger.WORKFLOW, params=params)
+    running = await start_ssh(site.ssh, "a", request)
     run = await running.wait()
     assert (run.status, run.dry_run, run.trigger) == (RunStatus.SUCCEEDED, True, RunTrigger.WORKFLOW)
     assert [(host.host, host.status) for host in run.hosts] == [("b", HostStatus.SKIPPED)]

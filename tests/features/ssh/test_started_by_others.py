@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tocsin.features.ssh.feature import FEATURE as SSH
 from tocsin.features.workflows.feature import FEATURE as WORKFLOWS
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.control import NotRetriedError, RunControl
+from tocsin.runs.control import NotRetriedError, RunControl, StartRequest
 from tocsin.runs.model import Run, RunKind, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
@@ -69,13 +70,14 @@ async def test_a_command_is_run_again_on_the_same_hosts(bench: FeatureBench):
     control = RunControl(app.runs(), app.audit, app.clock, bench.features.can.start_run)
     start = bench.features.can.start_run
     params = {"command": "test $(id -un) = nobody", "groups": ["web"], "user": getpass.getuser()}
-    failed = await (await start(RunKind.SSH, "", source="cli", cause=RunTrigger.MANUAL, params=params)).wait()
+    request = StartRequest(source="cli", cause=RunTrigger.MANUAL, params=params)
+    failed = await (await start(RunKind.SSH, "", request)).wait()
     assert failed.hosts[0].exit_code == 1
     again = await (await control.retry(failed.id, Caller("cli"))).wait()
     assert (again.retry_of, again.attempt, again.trigger) == (failed.id, 2, RunTrigger.RETRY)
     assert (again.params, again.subject_name, again.hosts[0].exit_code) == (failed.params, failed.subject_name, 1)
     assert len(bench.audit("ssh.run")) == 2
-    params["env"] = {"TOKEN": "x"}
-    with_env = await (await start(RunKind.SSH, "", source="cli", cause=RunTrigger.MANUAL, params=params)).wait()
+    request = replace(request, params={**params, "env": {"TOKEN": "x"}})
+    with_env = await (await start(RunKind.SSH, "", request)).wait()
     with pytest.raises(NotRetriedError, match="the variables of this run are not kept"):
         await control.retry(with_env.id, Caller("cli"))

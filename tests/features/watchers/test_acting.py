@@ -10,6 +10,7 @@ from tests.waiting import eventually
 from tocsin.core.process.identity import own_identity
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
+from tocsin.runs.control import Retry, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.testing.features import open_feature
 
@@ -70,10 +71,10 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
         asked.append((name, call["args"], call["input"], call["cause"], call["source"]))
         return await helper.run("child", WatchedChange(WatchEvent.CREATED, "/x"), source="cli")
 
-    async def start_run(kind: RunKind, subject: str, **call: Any) -> Any:
-        asked.append((kind, subject, dict(call["params"])))
+    async def start_run(kind: RunKind, subject: str, request: StartRequest, /) -> Any:
+        asked.append((kind, subject, dict(request.params)))
         change = WatchedChange(WatchEvent.CREATED, "/x")
-        return await helper.start("failing", change, source="cli", cause=RunTrigger.WATCHER)
+        return await helper.start("failing", change, StartRequest(source="cli", cause=RunTrigger.WATCHER))
 
     async with open_site(tmp_path, can={"run_skill": run_skill, "start_run": start_run}) as site:
         helper = site.watchers
@@ -233,16 +234,12 @@ async def test_runs_of_one_rule_follow_each_other_and_rules_do_not_wait_for_each
 
 
 async def test_an_earlier_run_can_be_started_again(site: Site):
-    from tocsin.runs.control import Retry
-
     site.write({"name": "one", "command": "exit 3"})
     path = str(site.folder / "a")
     first = await site.watchers.run("one", WatchedChange(WatchEvent.CREATED, path), source="cli")
     site.write({"name": "one", "command": "true"})
-    start = site.bench.features.can.start_run
-    again = await start(
-        RunKind.WATCHER, "one", source="cli", cause=RunTrigger.RETRY, params=first.params, retry=Retry(first)
-    )
+    request = StartRequest(source="cli", cause=RunTrigger.RETRY, params=first.params, retry=Retry(first))
+    again = await site.bench.features.can.start_run(RunKind.WATCHER, "one", request)
     ended = await again.wait()
     assert (ended.status, ended.retry_of, ended.params["path"]) == ("succeeded", first.id, path)
     assert await site.bench.features.can.list_subjects(RunKind.WATCHER) == ["one"]

@@ -13,6 +13,7 @@ from tests.waiting import eventually
 
 from tocsin.features.context import AbilityMissingError
 from tocsin.features.workflows.engine.http import PrivateAddressError, refuse_private
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 
 ALLOWED = {"HTTP_ALLOW_PRIVATE": "true"}
@@ -227,8 +228,8 @@ async def child_runs(flows: WorkflowBench):
 async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variables(opening: Opening):
     given: list[tuple[RunKind, str, Mapping[str, Any]]] = []
 
-    async def start_run(kind: RunKind, subject: str, **named: Any) -> Any:
-        given.append((kind, subject, named["params"]))
+    async def start_run(kind: RunKind, subject: str, request: StartRequest, /) -> Any:
+        given.append((kind, subject, request.params))
         raise AbilityMissingError("not in this test")
 
     async def list_subjects(kind: RunKind, /) -> list[str]:

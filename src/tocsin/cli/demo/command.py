@@ -26,6 +26,7 @@ from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.starting import run, running
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
@@ -121,7 +122,8 @@ async def _commit(site: Path) -> None:
 
 async def _start_release(app: App) -> None:
     """Start the workflow that waits for a person, so that there is something to decide."""
-    await app.features.can.start_run(RunKind.WORKFLOW, RELEASE, source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
+    request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
+    await app.features.can.start_run(RunKind.WORKFLOW, RELEASE, request)
 
 
 def _welcome(

@@ -12,6 +12,8 @@ from tocsin.delivery.document import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
 from tocsin.features.cron.model import JobDefinition, JobType
+from tocsin.runs.active_run import result_of_child
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -114,25 +116,23 @@ class JobExecution:
         )
         handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
         handle.write("stdout", f"\n{ended.output.tail}")
-        return _as_child_ended(ended)
+        return result_of_child(ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._parts.can.start_run(
             RunKind.WORKFLOW,
             self._definition.command,
-            source=CRON.name,
-            cause=self._run.trigger,
-            actor=self._run.actor,
-            params=self._run.params,
-            parent_run_id=self._run.id,
+            StartRequest(
+                source=CRON.name,
+                cause=self._run.trigger,
+                actor=self._run.actor,
+                params=self._run.params,
+                parent_run_id=self._run.id,
+            ),
         )
-        try:
-            ended = await child.wait()
-        except asyncio.CancelledError:
-            await child.stop()
-            raise
+        ended = await child.wait_or_stop()
         handle.write("stdout", ended.output.tail)
-        return _as_child_ended(ended)
+        return result_of_child(ended)
 
     async def _prompt(self, handle: RunHandle) -> RunResult:
         handle.write("stdout", await self._parts.can.ask(self._definition.command))
@@ -152,9 +152,3 @@ def judged(ended: RunResult, success: Collection[int]) -> RunResult:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     reason = _EXIT_CODES.get(code, f"it ended with exit code {code}")
     return replace(ended, status=RunStatus.FAILED, reason=reason, error={"code": "exit-code", "message": reason})
-
-
-def _as_child_ended(child: Run) -> RunResult:
-    """Return the result of a run that did its work in another one."""
-    reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")
-    return RunResult(child.status, reason, child.exit_code, child.signal, child.error)

@@ -19,8 +19,8 @@ from tocsin.features.cron.records import job_record
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry
-from tocsin.runs.model import RunKind, RunTrigger
+from tocsin.runs.control import StartRequest
+from tocsin.runs.model import RunKind
 from tocsin.terminal.findings import number_of
 
 NAMED = 3  # failing jobs that the status names
@@ -45,25 +45,14 @@ async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str
     return found
 
 
-def start_job_of(jobs: CronJobs) -> Any:
-    """Return what runs a job now, by name or ID, or as in an earlier run; its schedule does not change."""
-
-    async def start_job(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        who = Actor(source, actor)
-        if retry:
-            return (await jobs.begin_again(retry, who)).running
-        return (await jobs.begin(subject, who, params, trigger=cause, parent_run_id=parent_run_id)).running
-
-    return start_job
+async def start_job(jobs: CronJobs, name_or_id: str, asked: StartRequest) -> ActiveRun:
+    """Run a job now, or as in an earlier run; its schedule does not change."""
+    who = Actor(asked.source, asked.actor)
+    if asked.retry:
+        begun = await jobs.begin_again(asked.retry, who)
+    else:
+        begun = await jobs.begin(name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id)
+    return begun.running
 
 
 async def list_jobs(jobs: CronJobs) -> Sequence[str]:

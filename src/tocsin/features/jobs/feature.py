@@ -31,6 +31,6 @@ FEATURE = Feature(
         LiveTopic("jobs", "job", f"{_FOLDER}.opening:live_jobs", tells_new=True),
         LiveTopic("branches", "branch", f"{_FOLDER}.opening:live_branches"),
     ),
-    starts={"job": f"{_FOLDER}.opening:start_job_of"},
+    starts={"job": f"{_FOLDER}.opening:start_job"},
     subjects={"job": f"{_FOLDER}.opening:startable_jobs"},
 )

@@ -1,7 +1,7 @@
 """The task jobs of a data directory as the rest of the program uses them."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tocsin.core.errors import TocsinError
@@ -15,8 +15,7 @@ from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, Retry
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.control import NotRetriedError, StartRequest
 
 log = logging.getLogger(__name__)
 
@@ -33,32 +32,19 @@ def open_jobs(context: FeatureContext) -> TaskJobs:
     return TaskJobs(context, TaskJobStore(context.database), places)
 
 
-def start_job_of(jobs: TaskJobs) -> Any:
-    """Return what starts a queued job that has a command or a skill; the subject is its ID."""
-
-    async def start_job(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        if retry is not None:
-            raise NotRetriedError("a task job runs once", hint="create another one")
-        job = await jobs.get(subject)
-        if not job.has_work:
-            hint = "start it with `tocsin jobs start`"
-            raise TaskConflictError(f"the task job {job.id} has no command and no skill to run", hint=hint)
-        caller = Caller(source, {} if actor is None else {"actor": actor})
-        started = await jobs.start(job.id, caller, cause=cause, parent_run_id=parent_run_id)
-        if started.run is None:
-            raise AssertionError(job.id)
-        return started.run
-
-    return start_job
+async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveRun:
+    """Start a queued job that has a command or a skill."""
+    if asked.retry is not None:
+        raise NotRetriedError("a task job runs once", hint="create another one")
+    job = await jobs.get(job_id)
+    if not job.has_work:
+        hint = "start it with `tocsin jobs start`"
+        raise TaskConflictError(f"the task job {job.id} has no command and no skill to run", hint=hint)
+    caller = Caller(asked.source, {} if asked.actor is None else {"actor": asked.actor})
+    started = await jobs.start(job.id, caller, cause=asked.cause, parent_run_id=asked.parent_run_id)
+    if started.run is None:
+        raise AssertionError(job.id)
+    return started.run
 
 
 async def startable_jobs(jobs: TaskJobs) -> Sequence[str]:

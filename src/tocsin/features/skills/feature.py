@@ -22,5 +22,5 @@ FEATURE = Feature(
         "list_skills": "tocsin.features.skills.opening:list_skills_of",
         "run_skill": "tocsin.features.skills.opening:run_skill_of",
     },
-    starts={"skill": "tocsin.features.skills.opening:start_skill_of"},
+    starts={"skill": "tocsin.features.skills.opening:start_skill"},
 )

@@ -24,7 +24,7 @@ from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, Retry
+from tocsin.runs.control import NotRetriedError, Retry, StartRequest
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.terminal.findings import number_of
 
@@ -98,48 +98,35 @@ async def _at_hand(skills: Skills) -> Sequence[Mapping[str, Any]]:
     return [each for each in await skills.can.list_assistants() if each["at_hand"]]
 
 
-def start_skill_of(skills: Skills) -> Any:
-    """Return what starts a skill in the sandbox, or as in an earlier run; `params` may have `args` and `input`.
+async def start_skill(skills: Skills, name: str, asked: StartRequest) -> ActiveRun:
+    """Start a skill in the sandbox, or as in an earlier run; `asked.params` may have `args` and `input`.
 
     Of an assistant skill, `args` are files.
     """
-
-    async def start_skill(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        if await _is_assistant(skills, subject, retry):
-            asked = AssistantRequest(
-                source=source,
-                cause=cause,
-                actor=actor,
-                files=tuple((params or {}).get("args", ())),
-                input=str((params or {}).get("input", "")),
-                parent_run_id=parent_run_id,
-                retry=retry,
-            )
-            return await _start_assistant(skills, subject, asked)
-        given = _kept_of(retry) if retry else params or {}
-        request = SkillRequest(
-            ExecutionMode(given.get("mode", ExecutionMode.SANDBOXED)),
-            cause,
-            source,
-            actor,
-            args=tuple(given.get("args", ())),
-            input=str(given.get("input", "")),
-            timeout_s=given.get("timeout_s"),
-            parent_run_id=parent_run_id,
-            retry=retry,
+    if await _is_assistant(skills, name, asked.retry):
+        for_assistant = AssistantRequest(
+            source=asked.source,
+            cause=asked.cause,
+            actor=asked.actor,
+            files=tuple(asked.params.get("args", ())),
+            input=str(asked.params.get("input", "")),
+            parent_run_id=asked.parent_run_id,
+            retry=asked.retry,
         )
-        return await skills.start(subject, request)
-
-    return start_skill
+        return await _start_assistant(skills, name, for_assistant)
+    given = _kept_of(asked.retry) if asked.retry else asked.params
+    request = SkillRequest(
+        ExecutionMode(given.get("mode", ExecutionMode.SANDBOXED)),
+        asked.cause,
+        asked.source,
+        asked.actor,
+        args=tuple(given.get("args", ())),
+        input=str(given.get("input", "")),
+        timeout_s=given.get("timeout_s"),
+        parent_run_id=asked.parent_run_id,
+        retry=asked.retry,
+    )
+    return await skills.start(name, request)
 
 
 async def _is_assistant(skills: Skills, name: str, retry: Retry | None) -> bool:

@@ -34,6 +34,6 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.ssh.checks:check_ssh", at_start=True),),
     subsystems={"ssh": "tocsin.features.ssh.opening:subsystem_of"},
     dashboard_routes="tocsin.features.ssh.routes:ssh_operations",
-    starts={"ssh": "tocsin.features.ssh.opening:start_ssh_of"},
+    starts={"ssh": "tocsin.features.ssh.opening:start_ssh"},
     subjects={"ssh": "tocsin.features.ssh.opening:list_hosts"},
 )

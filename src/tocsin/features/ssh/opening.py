@@ -13,8 +13,8 @@ from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, KeyStatus, SshR
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, Retry
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.control import NotRetriedError, StartRequest
+from tocsin.runs.model import Run
 from tocsin.terminal.findings import number_of
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
@@ -40,29 +40,21 @@ def open_ssh(context: FeatureContext) -> Ssh:
     )
 
 
-def start_ssh_of(ssh: Ssh) -> Any:
-    """Return what starts a command on hosts.
+async def start_ssh(ssh: Ssh, subject: str, asked: StartRequest) -> ActiveRun:
+    """Start a command on hosts.
 
-    `params` has `command`, and may have the other fields of `tocsin ssh run`. Without `hosts` and `groups`, the
+    `asked.params` has `command`, and may have the other fields of `tocsin ssh run`. Without `hosts` and `groups`, the
     subject is a host, or a group where it begins with `group:`.
     """
-
-    async def start_ssh(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        request = request_of("", kept_of(retry.run)) if retry else request_of(subject, params or {})
-        return await ssh.start(
-            request, source=source, trigger=cause, actor=actor, parent_run_id=parent_run_id, retry=retry
-        )
-
-    return start_ssh
+    request = request_of("", kept_of(asked.retry.run)) if asked.retry else request_of(subject, asked.params)
+    return await ssh.start(
+        request,
+        source=asked.source,
+        trigger=asked.cause,
+        actor=asked.actor,
+        parent_run_id=asked.parent_run_id,
+        retry=asked.retry,
+    )
 
 
 async def list_hosts(ssh: Ssh) -> Sequence[str]:

@@ -11,6 +11,8 @@ from tocsin.core.storage.files import read_limited
 from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
+from tocsin.runs.active_run import result_of_child
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -70,25 +72,23 @@ class WatcherExecution:
         )
         handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
         handle.write("stdout", f"\n{ended.output.tail}")
-        return _as_child_ended(ended)
+        return result_of_child(ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._means.can.start_run(
             RunKind.WORKFLOW,
             self._rule.command,
-            source=WATCHERS.name,
-            cause=self._run.trigger,
-            actor=self._run.actor,
-            params={"path": shown(self._change.path), "event": str(self._change.type)},
-            parent_run_id=self._run.id,
+            StartRequest(
+                source=WATCHERS.name,
+                cause=self._run.trigger,
+                actor=self._run.actor,
+                params={"path": shown(self._change.path), "event": str(self._change.type)},
+                parent_run_id=self._run.id,
+            ),
         )
-        try:
-            ended = await child.wait()
-        except asyncio.CancelledError:
-            await child.stop()
-            raise
+        ended = await child.wait_or_stop()
         handle.write("stdout", ended.output.tail)
-        return _as_child_ended(ended)
+        return result_of_child(ended)
 
     async def _notify(self, handle: RunHandle) -> RunResult:
         said = f"{shown(self._change.path)} was {self._change.type}"
@@ -119,9 +119,3 @@ def _text_of(path: Path) -> str:
         return read_limited(path, MAX_INPUT_BYTES).decode()
     except (TocsinError, ValueError):
         return ""
-
-
-def _as_child_ended(child: Run) -> RunResult:
-    """Return the result of a run that did its work in another one."""
-    reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")
-    return RunResult(child.status, reason, child.exit_code, child.signal, child.error)

@@ -30,6 +30,6 @@ FEATURE = Feature(
     schedulers=("tocsin.features.watchers.opening:service_of",),
     dashboard_routes="tocsin.features.watchers.routes:watcher_operations",
     hourly="tocsin.features.watchers.opening:prune",
-    starts={"watcher": "tocsin.features.watchers.opening:start_watcher_of"},
+    starts={"watcher": "tocsin.features.watchers.opening:start_watcher"},
     subjects={"watcher": "tocsin.features.watchers.opening:list_watchers"},
 )

@@ -10,8 +10,7 @@ from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.control import StartRequest
 from tocsin.terminal.findings import number_of
 
 _LINK = "#/watchers"
@@ -33,30 +32,15 @@ async def prune(watchers: Watchers) -> None:
     await watchers.store.prune(watchers.context.clock.now())
 
 
-def start_watcher_of(watchers: Watchers) -> Any:
-    """Return what has a watcher act; `params` has `path` and `event`, as the record of a run."""
-
-    async def start_watcher(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        try:
-            change = change_of(params or {})
-        except (KeyError, ValueError):
-            raise ConfigError(
-                f"the watcher {subject} needs a path and an event", hint="give path and event: created, modified, …"
-            ) from None
-        return await watchers.start(
-            subject, change, source=source, cause=cause, actor=actor, parent_run_id=parent_run_id, retry=retry
-        )
-
-    return start_watcher
+async def start_watcher(watchers: Watchers, name: str, asked: StartRequest) -> ActiveRun:
+    """Have a watcher act; `asked.params` has `path` and `event`, as the record of a run."""
+    try:
+        change = change_of(asked.params)
+    except (KeyError, ValueError):
+        raise ConfigError(
+            f"the watcher {name} needs a path and an event", hint="give path and event: created, modified, …"
+        ) from None
+    return await watchers.start(name, change, asked)
 
 
 async def list_watchers(watchers: Watchers) -> Sequence[str]:

@@ -28,7 +28,7 @@ from tocsin.features.watchers.store import LEASE, WatcherStore
 from tocsin.features.watchers.watching.matching import matches
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry
+from tocsin.runs.control import StartRequest
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.scheduling.lease import Lease
@@ -107,22 +107,14 @@ class Watchers:
         await self._runner.carry_out(run, rule, change, source=source, watch=watch)
         return await self.context.runs().get(run.id)  # with what became of its output
 
-    async def start(
-        self,
-        name: str,
-        change: WatchedChange,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
+    async def start(self, name: str, change: WatchedChange, asked: StartRequest) -> ActiveRun:
         """Act on a file now, and return as soon as that is recorded."""
         rule = await self.get(name)
-        run = self._runner.new_run(rule, change, cause, actor=actor, parent_run_id=parent_run_id, retry=retry)
+        run = self._runner.new_run(
+            rule, change, asked.cause, actor=asked.actor, parent_run_id=asked.parent_run_id, retry=asked.retry
+        )
         await self._begin(rule, change, run)
-        return await self._runner.start(run, rule, change, source=source)
+        return await self._runner.start(run, rule, change, source=asked.source)
 
     async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
         """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""

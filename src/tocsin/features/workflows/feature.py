@@ -22,7 +22,7 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.workflows.checks:check_workflows", at_start=True),),
     handlers=("tocsin.features.workflows.opening:approval_buttons_of",),
     dashboard_routes="tocsin.features.workflows.routes:workflow_operations",
-    starts={"workflow": "tocsin.features.workflows.opening:start_workflow_of"},
+    starts={"workflow": "tocsin.features.workflows.opening:start_workflow"},
     subjects={"workflow": "tocsin.features.workflows.opening:list_workflows"},
     profile_uses="tocsin.features.workflows.opening:profile_uses",
 )

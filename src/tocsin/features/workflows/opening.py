@@ -1,6 +1,6 @@
 """The workflows of a data directory as the rest of the program uses them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
@@ -19,7 +19,7 @@ from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry
+from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
 
@@ -97,31 +97,18 @@ def approval_buttons_of(workflows: Workflows) -> "ApprovalButtons":
     return workflows.approval_buttons()
 
 
-def start_workflow_of(workflows: Workflows) -> Any:
-    """Return what starts a workflow; `params` are its parameters."""
-
-    async def start_workflow(
-        subject: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
-        request = WorkflowRequest(
-            cause,
-            source,
-            actor,
-            params=params or {},
-            from_step=retry.from_step if retry else "",
-            retry=retry,
-            parent_run_id=parent_run_id,
-        )
-        return await workflows.start(subject, request)
-
-    return start_workflow
+async def start_workflow(workflows: Workflows, name: str, asked: StartRequest) -> ActiveRun:
+    """Start a workflow; `asked.params` are its parameters."""
+    request = WorkflowRequest(
+        asked.cause,
+        asked.source,
+        asked.actor,
+        params=asked.params,
+        from_step=asked.retry.from_step if asked.retry else "",
+        retry=asked.retry,
+        parent_run_id=asked.parent_run_id,
+    )
+    return await workflows.start(name, request)
 
 
 async def list_workflows(workflows: Workflows) -> Sequence[str]:

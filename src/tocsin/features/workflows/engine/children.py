@@ -1,6 +1,5 @@
 """Steps that start a run of its own: of a skill, on other hosts, of another workflow."""
 
-import asyncio
 import json
 import shlex
 from collections.abc import Awaitable, Callable
@@ -11,7 +10,7 @@ from tocsin.features.workflows.engine.shell import script_of
 from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
 from tocsin.features.workflows.language.template import Template
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRun
+from tocsin.runs.control import StartRequest, StartRun
 from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 
@@ -68,15 +67,14 @@ class ChildSteps:
         return await self._followed(running, call, _handed_on)
 
     async def _start(self, kind: RunKind, subject: str, params: dict[str, Any], call: StepCall) -> ActiveRun:
-        return await self.start_run(
-            kind,
-            subject,
+        request = StartRequest(
             source=self.source,
             cause=RunTrigger.WORKFLOW,
             actor=self.actor,
             params=params,
             parent_run_id=call.log.run_id,
         )
+        return await self.start_run(kind, subject, request)
 
     async def _followed(
         self, running: ActiveRun, call: StepCall, text_of: Callable[[Run, StepCall], Awaitable[str]]
@@ -84,11 +82,7 @@ class ChildSteps:
         """Wait for a run and return how it ended; where the step is ended, the run is, too."""
         name = f"{running.run.kind} {running.run.subject_name}, run {running.run.id}"
         call.log.write("system", f"started: {name}")
-        try:
-            run = await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        run = await running.wait_or_stop()
         text = await text_of(run, call)
         ok = run.status in {RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED}
         call.log.write("system", f"{run.status}: {name}")
