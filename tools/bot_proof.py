@@ -5,13 +5,12 @@ counts what people see. Prints a table beside what three other programs did; end
 must be. Takes about 25 minutes.
 """
 
-import argparse
 import logging
 import sys
 from collections.abc import Mapping, Sequence
 
 from tests.chaos import bot_markup, bot_runs
-from tools.chaos import Scenario, met, run, verdict
+from tools.proof import Scenario, chosen, run, verdict
 
 RUNS: Mapping[str, Scenario] = {
     "cold-start": lambda place: bot_runs.answer_what_waited(place, chats_=5, messages_each=20),
@@ -42,35 +41,10 @@ PEER_FIGURES: Mapping[str, tuple[str, str, str]] = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the experiments and print the table; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bot_proof", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"one of: {', '.join(RUNS)}")
-    names = parser.parse_args(words).names or list(RUNS)
-    if unknown := sorted(set(names) - set(RUNS)):
-        parser.error(f"there is no experiment {unknown[0]}; there are: {', '.join(RUNS)}")
+    names = chosen("bot_proof", __doc__, RUNS, words)
     # A bot that is killed hangs up in the middle of its requests.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
-    found = {name: run(name, RUNS[name]) for name in names}
-    columns = ("experiment", "figure", "value", "must be", "met", *PEERS)
-    print(_row(columns), _row(["---"] * len(columns)), sep="\n")
-    for name, figures in found.items():
-        for figure in figures:
-            print(
-                _row(
-                    (
-                        name,
-                        figure.what,
-                        figure.shown,
-                        figure.required,
-                        met(figure),
-                        *PEER_FIGURES.get(figure.what, "   "),
-                    )
-                )
-            )
-    return verdict(found)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.strip() for cell in cells)} |"
+    return verdict({name: run(name, RUNS[name]) for name in names}, PEER_FIGURES, PEERS)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,15 @@ Starts real processes, kills them, breaks what they stand on, and checks the led
 table of all figures; ends with 1 when one of them is not what it must be. Takes about 30 minutes.
 """
 
-import argparse
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos import faults, floods, kills, limits, redis_faults, webhook_burst
 from tests.chaos.figures import Figure
 from tests.features.vault import writers
 from tests.web import webhook_fuzz
-
-Scenario = Callable[[Path], list[Figure]]
+from tools.proof import Scenario, chosen, run, verdict
 
 
 def _full_disk(directory: Path) -> list[Figure]:
@@ -51,43 +47,8 @@ SCENARIOS: dict[str, Scenario] = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the scenarios and print the table; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.chaos", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"one of: {', '.join(SCENARIOS)}")
-    names = parser.parse_args(words).names or list(SCENARIOS)
-    if unknown := sorted(set(names) - set(SCENARIOS)):
-        parser.error(f"there is no scenario {unknown[0]}; there are: {', '.join(SCENARIOS)}")
-    found = {name: run(name, SCENARIOS[name]) for name in names}
-    print("| scenario | figure | value | must be | met |\n|---|---|---|---|---|")
-    for name, figures in found.items():
-        for figure in figures:
-            print(f"| {name} | {figure.what} | {figure.shown} | {figure.required} | {met(figure)} |")
-    return verdict(found)
-
-
-def met(figure: Figure) -> str:
-    """Return what the table says of a figure that must be something."""
-    return "" if not figure.sign else "yes" if figure.met else "**no**"
-
-
-def verdict(found: Mapping[str, list[Figure]]) -> int:
-    """Tell every figure that is not what it must be; return the exit code."""
-    wrong = [f"{name}: {figure}" for name, figures in found.items() for figure in figures if not figure.met]
-    for line in wrong:
-        print(line, file=sys.stderr)
-    return 1 if wrong else 0
-
-
-def run(name: str, scenario: Scenario) -> list[Figure]:
-    """Run one scenario in a directory of its own; what keeps it from ending is a figure, too."""
-    print(f"{name} …", end=" ", file=sys.stderr, flush=True)
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tocsin-chaos-") as place:
-        try:
-            figures = scenario(Path(place))
-        except (AssertionError, OSError) as error:
-            figures = [Figure("ended early", 1, "=", 0, detail=str(error))]
-    print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    return figures
+    names = chosen("chaos", __doc__, SCENARIOS, words)
+    return verdict({name: run(name, SCENARIOS[name]) for name in names})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ times, kills processes with task jobs 200 times, and measures `tocsin status`. P
 figure is not what it must be. Takes about 15 minutes.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from tests.chaos import ops_runs
 from tests.chaos.figures import Figure
-from tools.chaos import Scenario, met, run, verdict
+from tools.proof import Scenario, chosen, run, verdict
 
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -45,17 +44,8 @@ PROOFS: Mapping[str, Scenario] = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the proofs and print the table; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.ops_proof", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"one of: {', '.join(PROOFS)}")
-    names = parser.parse_args(words).names or list(PROOFS)
-    if unknown := sorted(set(names) - set(PROOFS)):
-        parser.error(f"there is no proof {unknown[0]}; there are: {', '.join(PROOFS)}")
-    found = {name: run(name, PROOFS[name]) for name in names}
-    print("| proof | figure | value | must be | met |\n|---|---|---|---|---|")
-    for name, figures in found.items():
-        for figure in figures:
-            print(f"| {name} | {figure.what} | {figure.shown} | {figure.required} | {met(figure)} |")
-    return verdict(found)
+    names = chosen("ops_proof", __doc__, PROOFS, words)
+    return verdict({name: run(name, PROOFS[name]) for name in names})
 
 
 if __name__ == "__main__":
