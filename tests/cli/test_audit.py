@@ -5,6 +5,8 @@ import json
 import pytest
 from tests.cli.conftest import Cli
 
+from tocsin.web.dashboard.operations.audit import AuditRecord
+
 
 @pytest.fixture
 def used(cli: Cli) -> Cli:
@@ -33,10 +35,12 @@ def test_tail_shows_as_many_as_asked_for(used: Cli):
     assert len(used("audit", "tail", "--limit", "1", "--json").json()) == 1
 
 
-def test_tail_as_json_has_the_fields_of_an_entry_the_newest_first(used: Cli):
-    newest, *_ = used("audit", "tail", "--json").json()
-    assert list(newest) == ["ts", "action", "detail", "source", "metadata"]
+def test_tail_as_json_has_the_records_of_the_rest_api_the_newest_first(used: Cli):
+    newest, earlier = used("audit", "tail", "--json", "-n", "2").json()
+    assert set(newest) == set(AuditRecord.model_fields)
     assert (newest["action"], newest["source"], newest["metadata"]["channel"]) == ("msg.send", "cli", "third")
+    assert (newest["id"], newest["outcome"], newest["prev_hash"]) == ("3", "error", earlier["hash"])
+    assert earlier["prev_hash"] == used("audit", "search", "first", "--json").json()[0]["hash"]
 
 
 def test_search_finds_a_text_in_any_letter_case(used: Cli):

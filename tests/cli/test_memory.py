@@ -14,8 +14,7 @@ def cli(tmp_path: Path) -> Cli:
 
 def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     assert cli("memory", "set", "office.wifi", "The guest network is Lighthouse", "--tag", "office").code == 0
-    found = cli("memory", "search", "guest network", "--json").json()
-    (item,) = found["items"]
+    (item,) = cli("memory", "search", "guest network", "--json").json()
     assert item["entry"]["key"] == "office.wifi"
     assert item["snippet"]["matches"] == [[4, 9], [10, 17]]
     assert item["score"] == 1.0

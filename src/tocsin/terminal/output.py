@@ -12,7 +12,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.visible import coloured, one_line, visible
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ T = TypeVar("T")
 DONE, FAILED, MISUSED = 0, 1, 2
 # Before that a person does not feel that something takes time.
 _PATIENCE_S = 1.0
+# A pipe that nobody writes into must not hold up a script.
+_UNATTENDED_S = 5.0
 
 
 class OutputError(TocsinError):
@@ -136,6 +138,25 @@ class Console:
             await _readable(source)
             return source.readline().strip().lower() in {"y", "yes"}
 
+    async def agreed(self, question: str) -> bool:
+        """Ask before something is lost: a person at the terminal, or else standard input, such as `echo y |`.
+
+        Raise ConfigError where neither answers.
+        """
+        import asyncio
+
+        if is_terminal(sys.stderr) and is_terminal(sys.stdin):
+            return await self.confirmed(question)
+        self._write(sys.stderr, f"{question} [y/N]")
+        answer = ""
+        if sys.stdin is not None and not is_terminal(sys.stdin):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_readable(sys.stdin), _UNATTENDED_S)
+                answer = sys.stdin.readline().strip().lower()
+        if not answer:
+            raise ConfigError("this asks for a yes, and nobody answers", hint="add --yes")
+        return answer in {"y", "yes"}
+
     async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
         """Await `work`; on a terminal, show progress after one second."""
         if self.quiet or not is_terminal(sys.stderr):
@@ -200,7 +221,7 @@ async def _readable(source: TextIO) -> None:
     loop, there = asyncio.get_running_loop(), asyncio.Event()
     try:
         loop.add_reader(source, there.set)
-    except OSError:  # macOS cannot wait for /dev/tty
+    except (OSError, ValueError):  # a file, which is always readable; macOS cannot wait for /dev/tty
         return
     try:
         await there.wait()

@@ -73,7 +73,7 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> ApiToken | None:
         question = f"Revoke the token {arguments.name}? What uses it is refused at once."
-        if not arguments.yes and not await out.confirmed(question):
+        if not arguments.yes and not await out.agreed(question):
             return None
         return await _tokens(app).revoke(arguments.name, CALLER)
 

@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
@@ -50,11 +51,12 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _tail(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    return _show(_log(options, out).tail(arguments.limit), out)
+    entries = _log(options, out).tail(arguments.limit + 1)  # one more, which the last one's hash builds on
+    return _show([*zip_longest(entries, entries[1:])][: arguments.limit], out)
 
 
 def _search(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    return _show(_log(options, out).search(arguments.query, arguments.limit), out)
+    return _show([(entry, None) for entry in _log(options, out).search(arguments.query, arguments.limit)], out)
 
 
 def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -90,14 +92,16 @@ def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Co
     return asyncio.run(work())
 
 
-def _show(entries: Sequence[AuditEntry], out: Console) -> int:
+def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console) -> int:
     if out.as_json:
-        out.document([{**asdict(entry), "metadata": dict(entry.metadata)} for entry in entries])
+        from tocsin.core.audit.record import as_record
+
+        out.document([as_record(entry, before) for entry, before in entries])
     else:
         # Oldest first, as in every log on a terminal: the newest stands next to the prompt.
         out.table(
             ("time", "action", "source", "detail"),
-            [(e.ts, e.action, e.source, e.detail) for e in reversed(entries)],
+            [(e.ts, e.action, e.source, e.detail) for e, _ in reversed(entries)],
         )
     return DONE
 

@@ -56,7 +56,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
         _show(out, plan, steps)
         return FAILED
     detail = f"plan {plan} of {len(steps)} requirements"
-    if asks and not await out.confirmed("Shall this be done?"):
+    if asks and not await out.agreed("Shall this be done?"):
         _record(app, INTAKE_CANCELLED, detail, plan)
         out.note("tocsin: cancelled; no skill was run")
         _show(out, plan, steps)

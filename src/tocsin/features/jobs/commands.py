@@ -233,7 +233,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
     async def work(jobs: TaskJobs) -> TaskJob | None:
         job = await jobs.get(readable(arguments.id))
         branch = f" and the branch {job.branch}" if arguments.delete_branch and job.branch else ""
-        if not arguments.yes and not await out.confirmed(f"Delete the task job {job.title!r}{branch}?"):
+        if not arguments.yes and not await out.agreed(f"Delete the task job {job.title!r}{branch}?"):
             return None
         await jobs.delete(job.id, CALLER, delete_branch=arguments.delete_branch, force=arguments.force)
         return job

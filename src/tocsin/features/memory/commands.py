@@ -226,7 +226,7 @@ def _search(arguments: argparse.Namespace, out: Console, program: Program) -> in
     document = program.run(work)
     items = document["items"]
     if out.as_json:
-        out.document(document)
+        out.document(items)
     elif not items:
         out.note("nothing found; an entry must have all the words")
     else:
@@ -262,7 +262,7 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(memory: Memories) -> dict[str, Any] | None:
         entry = await memory.get(arguments.key)
-        if not arguments.yes and not await out.confirmed(f"Delete the entry {entry.key}?"):
+        if not arguments.yes and not await out.agreed(f"Delete the entry {entry.key}?"):
             return None
         return memory.document(await memory.delete(entry.key, CALLER))
 

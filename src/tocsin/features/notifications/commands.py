@@ -183,7 +183,7 @@ def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(opened: OpenNotifications) -> Notification | None:
         found = await opened.service.get(readable(arguments.id))
-        if not arguments.yes and not await out.confirmed(f"Delete the notification {found.title!r}?"):
+        if not arguments.yes and not await out.agreed(f"Delete the notification {found.title!r}?"):
             return None
         await opened.service.delete(found.id, source=CLI.name)
         return found

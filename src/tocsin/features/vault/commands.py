@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.core.errors import ConfigError
 from tocsin.features.vault.model import MAX_VALUE_BYTES, VaultError, checked_name, timestamp
 from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
@@ -83,17 +82,10 @@ def _opened(program: Program) -> tuple[Vault, "Settings"]:
 
 
 def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
-    """Return when a person agrees; raise ConfigError where nobody can be asked."""
+    """Return when a person agrees; raise ConfigError where nobody answers."""
     import asyncio
-    import sys
 
-    from tocsin.terminal.output import is_terminal
-
-    if arguments.yes:
-        return
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise ConfigError("this asks for a yes, and there is no terminal to ask at", hint="add --yes")
-    if not asyncio.run(out.confirmed(question)):
+    if not arguments.yes and not asyncio.run(out.agreed(question)):
         raise VaultError("nothing was changed")
 
 

@@ -162,7 +162,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(jobs: CronJobs) -> CronJob | None:
         job = await jobs.get(readable(arguments.job))
-        if not arguments.yes and not await out.confirmed(f"Remove the job {job.name}?"):
+        if not arguments.yes and not await out.agreed(f"Remove the job {job.name}?"):
             return None
         return await jobs.remove(job.id, CALLER, force=arguments.force)
 

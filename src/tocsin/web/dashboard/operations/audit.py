@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.reader import AuditEntry
+from tocsin.core.audit.record import as_record
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.delivery.document import seconds_of
 from tocsin.rest.models import ResponseModel, Time
@@ -23,7 +24,6 @@ from tocsin.rest.refusals import refuse_parameter, time_of
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
-_LIFTED = ("actor", "ip", "request_id")
 
 
 class AuditRecord(ResponseModel):
@@ -164,7 +164,7 @@ def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> O
 
 def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[dict[str, Any]]:
     for entry, before in _with_before(entries):
-        record = _record(entry, before)
+        record = as_record(entry, before)
         number = int(record["id"] or 0)
         if wanted.after is not None and number <= wanted.after:
             return
@@ -193,39 +193,9 @@ def _with_before(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, Au
             yield entry, before
 
 
-def _record(entry: AuditEntry, before: AuditEntry | None) -> dict[str, Any]:
-    link: Any = entry.metadata.get("chain") or {}
-    earlier: Any = (before.metadata.get("chain") if before else None) or {}
-    metadata = {name: value for name, value in entry.metadata.items() if name not in {"chain", "outcome", *_LIFTED}}
-    told = {name: _text_or_none(entry.metadata.get(name)) for name in _LIFTED}
-    return {
-        "id": str(link.get("seq", "")),
-        "ts": entry.ts,
-        "action": entry.action,
-        "detail": entry.detail,
-        "source": entry.source,
-        **told,
-        "outcome": _outcome(entry),
-        "prev_hash": link.get("prev") or earlier.get("hash"),
-        "hash": link.get("hash"),
-        "metadata": metadata,
-    }
-
-
-def _outcome(entry: AuditEntry) -> str:
-    told = entry.metadata.get("outcome")
-    if told in {"ok", "denied", "error"}:
-        return str(told)
-    return "error" if entry.metadata.get("ok") is False else "ok"
-
-
 def _text_of(record: dict[str, Any]) -> str:
     shown = {name: value for name, value in record.items() if name not in {"hash", "prev_hash"}}
     return json.dumps(shown, ensure_ascii=False)
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _number(name: str, text: str) -> int | None:
