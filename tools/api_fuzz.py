@@ -29,10 +29,11 @@ def main() -> int:
             spent = time.monotonic() - started
             print(f"{report.calls:,} calls, {len(report.findings)} findings, {spent:.0f} s", flush=True)
 
+    def tell(what: str, request: str) -> None:
+        print(f"{what}\n    {request}", flush=True)
+
     with TemporaryDirectory() as folder:
-        report = fuzz(Path(folder), arguments.calls, arguments.seed, progress=progress)
-    for what, request in sorted(report.findings.items()):
-        print(f"{what}\n    {request}")
+        report = fuzz(Path(folder), arguments.calls, arguments.seed, progress=progress, tell=tell)
     statuses = ", ".join(f"{number:,} × {status}" for status, number in sorted(report.statuses.items()))
     print(f"{report.calls:,} calls to {len(report.asked)} operations: {statuses}")
     print(f"{len(report.succeeded)} operations succeeded at least once, {len(report.findings)} findings")

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 
 from fastapi import Request, Response
@@ -26,9 +26,13 @@ def key_of(request: Request) -> str:
 
 
 async def answer_once(
-    request: Request, keys: IdempotencyKeys, key: str, answer: Callable[[], Awaitable[Response]]
+    request: Request,
+    keys: IdempotencyKeys,
+    key: str,
+    answer: Callable[[], Awaitable[Response]],
+    unkept: Sequence[str] = (),
 ) -> Response:
-    """Return the answer that the key has, or the new one, which the key then has."""
+    """Return the answer that the key has, or the new one, which the key then has; without the values of `unkept`."""
     body = await request.body()
     text = b"\0".join((request.method.encode(), str(request.url.path).encode(), request.url.query.encode(), body))
     mine = f"dashboard:{request.scope.get('tocsin.user', '')}:{key}"
@@ -52,20 +56,25 @@ async def answer_once(
         await _settle(keys, mine, None)
         raise
     # Whatever else ends it may have come after the effect: the key stays taken, and a repeated request is told so.
-    await _settle(keys, mine, response)
+    await _settle(keys, mine, response, unkept)
     return response
 
 
-async def _settle(keys: IdempotencyKeys, key: str, response: Response | None) -> None:
+async def _settle(keys: IdempotencyKeys, key: str, response: Response | None, unkept: Sequence[str] = ()) -> None:
     try:
         if response is not None and response.status_code in _KEPT_STATUSES:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
-            kept = json.dumps({"headers": headers, "body": bytes(response.body).decode()})
+            kept = json.dumps({"headers": headers, "body": _kept_body(response, unkept)})
             await keys.finish(key, response.status_code, kept)
         else:
             await keys.forget(key)
     except TocsinError as error:  # it does not undo what was done
         log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
+
+
+def _kept_body(response: Response, unkept: Sequence[str]) -> str:
+    body = bytes(response.body).decode()
+    return json.dumps({**json.loads(body), **dict.fromkeys(unkept)}) if unkept else body
 
 
 def _replayed(status: int, kept: str) -> Response:

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 
 from tocsin.core.errors import TocsinError
 from tocsin.rest.callers import require_scope
+from tocsin.rest.conditional import tag_as_answered
 from tocsin.rest.describing import answers_of, headers_of
 from tocsin.rest.models import Problem
 from tocsin.rest.once import answer_once, key_of
@@ -33,6 +34,8 @@ class Operation(APIRoute):
 
     needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
     once = False  # an Idempotency-Key is honoured
+    unkept: tuple[str, ...] = ()  # keys of the answer that a repeated request gets as null
+    is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
 
@@ -47,9 +50,11 @@ class Operation(APIRoute):
                 self._check_query(strict)
                 await self._check_body(strict)
                 key = key_of(strict) if self.once else ""
-                if not key:
-                    return await answer(strict)
-                return await answer_once(strict, request.app.state.keys, key, lambda: answer(strict))
+                if key:
+                    keys = request.app.state.keys
+                    return await answer_once(strict, keys, key, lambda: answer(strict), self.unkept)
+                response = await answer(strict)
+                return tag_as_answered(response) if self.is_record else response
             except RequestValidationError as error:
                 raise problem_of_validation(error, self._keys()) from None
             except TocsinError as error:
@@ -117,6 +122,7 @@ class OperationSpec(NamedTuple):
     answer: Any
     status: int
     once: bool
+    unkept: tuple[str, ...]
     extension: bool
     media: tuple[str, ...]
     further: Mapping[str, Any]
@@ -139,12 +145,15 @@ def operation(
     `scope` is what a token needs, empty for what everybody may call; only reading operations leave it out. `problems`
     are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
     Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
-    `responses`, but for `media`: the types that a body may have.
+    `responses`, but for `media`, the types that a body may have, and `unkept`, the keys of the answer that a repeated
+    request gets as null, because they are secret.
     """
 
     def mark(handler: Handler) -> Handler:
-        media = further.pop("media", (JSON,))
-        spec = OperationSpec(method, path, scope, tuple(problems), answer, status, once, extension, media, further)
+        media, unkept = further.pop("media", (JSON,)), further.pop("unkept", ())
+        spec = OperationSpec(
+            method, path, scope, tuple(problems), answer, status, once, unkept, extension, media, further
+        )
         setattr(handler, _MARK, spec)
         return handler
 
@@ -194,6 +203,8 @@ class Operations(APIRouter):
         route = self.routes[-1]
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
+            route.unkept = spec.unkept
+            route.is_record = spec.method == "GET" and spec.path.endswith("}")
 
 
 def problem_schema() -> dict[str, Any]:

@@ -8,28 +8,24 @@ from typing import Any, Protocol
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from tocsin.rest.problems import HttpProblemError
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Run
 
 MAX_WAIT_S = 30
-_WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,4})\"?", re.ASCII)
+_WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,9})\"?", re.ASCII)
 
 
 def wait_s_of(request: Request) -> int:
-    """Return how long the caller wants to wait; RFC 7240, section 4.3."""
+    """Return how long the caller is let wait: a preference is no demand (RFC 7240, sections 2 and 4.3)."""
     for value in request.headers.getlist("prefer"):
         for preference in value.split(","):
             if found := _WAIT.fullmatch(preference.partition(";")[0].strip().lower()):
-                seconds = int(found[1])
-                if seconds > MAX_WAIT_S:
-                    raise HttpProblemError("invalid-request", f"`Prefer: wait` is at most {MAX_WAIT_S} seconds.")
-                return seconds
+                return min(int(found[1]), MAX_WAIT_S)
     return 0
 
 
 class BegunRun(Protocol):
-    """A run that was started, and the task that returns it once it has ended."""
+    """A run that was started, and the task that returns it once it has ended and its audit entry is written."""
 
     @property
     def run(self) -> Run:

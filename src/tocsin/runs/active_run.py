@@ -33,6 +33,7 @@ class ActiveRun:
         self.capture = capture
         self.on_end = on_end
         self.task: asyncio.Task[Run]  # does the work and records its end
+        self.follow_up: asyncio.Task[Run] | None = None  # does what follows from the end, such as its audit entry
         self._handle = handle
         self._redact = redact
         self._body: asyncio.Future[RunResult] | None = None

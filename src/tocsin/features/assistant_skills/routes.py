@@ -39,6 +39,7 @@ class AssistantRoutes:
         "POST",
         "/api/runs/{run_id}/apply",
         scope="run",
+        once=True,
         extension=True,
         problems=("not-found", "conflict", "validation-failed"),
         answer=AppliedPatch,

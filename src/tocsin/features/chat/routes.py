@@ -267,7 +267,7 @@ class ChatRoutes:
         answer=SentRecord,
         responses=_STOPPED,
     )
-    async def send_chat_message(self, body: NewMessage) -> Any:
+    async def send_chat_message(self, body: NewMessage, response: Response) -> Any:
         """Put a message to the chat model, or stop its answer.
 
         The answer is written in the background: follow it where `stream` says, or read the conversation again.
@@ -286,6 +286,7 @@ class ChatRoutes:
             DASHBOARD.name,
         )
         conversation_id = begun.question.conversation_id
+        response.headers["Location"] = f"/api/chat/conversations/{conversation_id}"
         return {
             "conversation_id": conversation_id,
             "user_message": begun.question.as_document(),
@@ -343,6 +344,7 @@ class ChatRoutes:
         "POST",
         "/api/chat/attachments",
         scope="run",
+        once=True,
         extension=True,
         problems=("validation-failed",),
         status=201,
@@ -353,6 +355,7 @@ class ChatRoutes:
     async def create_chat_attachment(
         self,
         request: Request,
+        response: Response,
         name: Annotated[str, Query(max_length=200, description="The name of the file.", examples=["report.pdf"])] = "",
     ) -> Any:
         """Give a file for a message: a picture, a text, a PDF or an Office document, as the body, at most 1 MiB.
@@ -360,7 +363,14 @@ class ChatRoutes:
         Put its `id` into `attachments` of a message within a day.
         """
         media_type = request.headers.get("content-type", "")
-        return (await self._chats.attach(name, media_type, await request.body(), DASHBOARD.name)).as_document()
+        info = await self._chats.attach(name, media_type, await request.body(), DASHBOARD.name)
+        response.headers["Location"] = f"/api/chat/attachments/{info.id}"
+        return info.as_document()
+
+    @operation("GET", "/api/chat/attachments/{aid}", extension=True, problems=("not-found",), answer=AttachmentRecord)
+    async def get_chat_attachment(self, aid: str) -> Any:
+        """Return what is known of a file that was given for a message, while it is kept."""
+        return (await self._chats.attachment(aid)).as_document()
 
 
 def _version(conversation: Any) -> object:

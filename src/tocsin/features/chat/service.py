@@ -30,6 +30,7 @@ from tocsin.features.chat.model import (
     InvalidMessageError,
     ModelMissingError,
     TooManyAnswersError,
+    UnknownConversationError,
 )
 from tocsin.features.chat.question import ids_of_files, question_of
 from tocsin.features.chat.store import BegunAnswer, ChatStore, ConversationPage, MessageDraft, Transcript
@@ -175,6 +176,15 @@ class Chats:
         await self.store.add_attachment(content, self._clock.now())
         self._record(CHAT_ATTACH, source, bytes=len(data), media_type=content.info.media_type)
         return content.info
+
+    async def attachment(self, attachment_id: str) -> AttachmentInfo:
+        """Return what is known of a file that is kept; raises UnknownConversationError."""
+        found = await self.store.attachments([attachment_id])
+        if attachment_id not in found:
+            raise UnknownConversationError(
+                f"there is no file {attachment_id[:60]!r}", hint="it is kept for a day, or as long as its conversation"
+            )
+        return found[attachment_id].info
 
     async def settle(self) -> None:
         """End the answers whose process has ended; at most every few seconds."""

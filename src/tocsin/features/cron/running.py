@@ -81,6 +81,7 @@ class JobRunner:
         running = await self._start(run)
         task = asyncio.create_task(self._settle_at_end(running))
         self._begun[task] = running
+        running.follow_up = task
         task.add_done_callback(self._begun.pop)
         return BegunJob(running, task)
 

@@ -13,11 +13,13 @@ from tocsin.features.notifications.model import (
     MAX_TITLE,
     MAX_WORD,
     AmbiguousNotificationError,
+    Notification,
     NotificationCategory,
 )
 from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.callers import DASHBOARD
+from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
@@ -136,8 +138,8 @@ class NotificationRoutes:
         if kept.merged:
             response.status_code = 200
         else:
-            response.headers["Location"] = f"/api/notifications?unread=true#{kept.notification.id}"
-        return kept.notification.as_document()
+            response.headers["Location"] = f"/api/notifications/{kept.notification.id}"
+        return _answer(response, kept.notification)
 
     @operation("GET", "/api/notifications/unread", answer=UnreadRecord)
     async def get_unread_notifications(self) -> Any:
@@ -179,10 +181,15 @@ class NotificationRoutes:
             )
         return Response(json.dumps(json_feed(found, self._opened.address)), media_type=JSON_FEED)
 
+    @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=NotificationRecord)
+    async def get_notification(self, nid: str, response: Response) -> Any:
+        """Return one."""
+        return _answer(response, await self._notices.get(nid))
+
     @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=NotificationRecord)
-    async def read_notification(self, nid: str) -> Any:
+    async def read_notification(self, nid: str, response: Response) -> Any:
         """Mark one as read."""
-        return (await self._notices.mark_read(nid, source=DASHBOARD.name)).as_document()
+        return _answer(response, await self._notices.mark_read(nid, source=DASHBOARD.name))
 
     @operation(
         "POST",
@@ -192,13 +199,22 @@ class NotificationRoutes:
         problems=("not-found",),
         answer=NotificationRecord,
     )
-    async def unread_notification(self, nid: str) -> Any:
+    async def unread_notification(self, nid: str, response: Response) -> Any:
         """Mark one as unread again."""
-        return (await self._notices.mark_unread(nid, source=DASHBOARD.name)).as_document()
+        return _answer(response, await self._notices.mark_unread(nid, source=DASHBOARD.name))
 
-    @operation("DELETE", "/api/notifications/{nid}", scope="run", problems=("not-found",), status=204, answer=None)
-    async def delete_notification(self, nid: str) -> Response:
-        """Delete one."""
+    @operation(
+        "DELETE",
+        "/api/notifications/{nid}",
+        scope="run",
+        problems=("not-found", "precondition-failed"),
+        status=204,
+        answer=None,
+    )
+    async def delete_notification(self, request: Request, nid: str) -> Response:
+        """Delete one; `If-Match` is honoured."""
+        if "if-match" in request.headers:
+            check_unchanged(request, (await self._notices.get(nid)).as_document())
         await self._notices.delete(nid, source=DASHBOARD.name)
         return Response(status_code=204)
 
@@ -206,6 +222,10 @@ class NotificationRoutes:
 def notification_operations(opened: OpenNotifications) -> Operations:
     """Return the operations."""
     return Operations("notifications", NotificationRoutes(opened), {AmbiguousNotificationError: "not-found"})
+
+
+def _answer(response: Response, found: Notification) -> Any:
+    return tag(response, found.as_document(), found.as_document())
 
 
 def _feed_type(accept: str) -> str:

@@ -110,6 +110,13 @@ class ApiTokens:
             ]
         )
 
+    async def get(self, name: str) -> ApiToken:
+        """Return the token with this name or id. Raises UnknownTokenError."""
+        for token in sorted(await self.list(), key=lambda token: token.name != name):
+            if name in {token.name, token.id}:
+                return token
+        raise _unknown(name)
+
     async def revoke(self, name: str, caller: Caller) -> ApiToken:
         """Make the token with this name or id useless. Raises UnknownTokenError."""
 
@@ -125,7 +132,7 @@ class ApiTokens:
 
         gone = await self._database.write(delete)
         if gone is None:
-            raise UnknownTokenError(f"there is no token {name}", hint="`tocsin tokens list` shows them")
+            raise _unknown(name)
         self._record(TOKEN_REVOKE, gone, caller)
         return gone
 
@@ -166,6 +173,10 @@ def _note_use(connection: sqlite3.Connection, token_id: str, at: float) -> None:
 
 def _token_of(row: sqlite3.Row) -> ApiToken:
     return ApiToken(row["id"], row["name"], tuple(row["scopes"].split()), row["created_at"], row["last_used_at"])
+
+
+def _unknown(name: str) -> UnknownTokenError:
+    return UnknownTokenError(f"there is no token {name}", hint="`tocsin tokens list` shows them")
 
 
 def _hash(token: str) -> bytes:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,13 @@ class FuzzReport:
     asked: set[str] = field(default_factory=set)  # operations
     succeeded: set[str] = field(default_factory=set)
     findings: dict[str, str] = field(default_factory=dict)  # what is wrong: the first request that shows it
+    tell: Callable[[str, str], None] = lambda *_: None  # gets a finding as soon as it is met
 
     def note(self, what: str, request: requests.PreparedRequest, answer: object) -> None:
-        self.findings.setdefault(what, f"{request.method} {request.url} {request.body!r:.300} -> {answer!r:.500}")
+        if what not in self.findings:
+            shown = f"{request.method} {request.url} {request.body!r:.300} -> {answer!r:.500}"
+            self.findings[what] = shown
+            self.tell(what, shown)
 
 
 class ApiFuzz:
@@ -149,13 +153,22 @@ def _text(headers: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def fuzz(folder: Path, calls: int, first_seed: int = 0, *, progress: Any = None) -> FuzzReport:
-    """Make at least so many requests; the same seed makes the same ones."""
+def fuzz(
+    folder: Path,
+    calls: int,
+    first_seed: int = 0,
+    *,
+    progress: Any = None,
+    tell: Callable[[str, str], None] | None = None,
+) -> FuzzReport:
+    """Make at least so many requests; the same seed makes the same ones. `tell` gets each finding when it is met."""
     with asyncio.Runner() as runner:
         opened = open_world(folder)
         world = runner.run(opened.__aenter__())
         try:
             fuzzing = ApiFuzz(world, runner, first_seed)
+            if tell:
+                fuzzing.report.tell = tell
             strategy, number = fuzzing.strategy(), first_seed
             while fuzzing.report.calls < calls:
                 _batch(fuzzing, strategy, number, min(BATCH, calls - fuzzing.report.calls))

@@ -43,6 +43,8 @@ MAKES_OR_READS = {"PUT /api/workflows/{name}", "POST /api/workflows/{name}/valid
 OF_FILES = {"POST /api/chat/attachments"}
 # What examples create under a name.
 CREATED = ("/api/tokens/backup", "/api/cron/jobs/nightly", "/api/memory/colour")
+# These take their name: another test made what they make.
+CREATED_ONCE = {"POST /api/tokens", "POST /api/cron/jobs", "POST /api/memory"}
 # Its answer is a send result, not a problem.
 SEND_RESULTS = {"POST /api/msg/test/{channel}"}
 
@@ -165,6 +167,67 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
         if len(entries := world.entries_of(id_)) != number:
             wrong.append(f"{name}: {entries}")
     assert not wrong, "\n".join(wrong)
+
+
+async def test_each_single_record_has_an_etag_and_is_where_the_answer_to_its_creation_says(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        request = await request_of(world, operation)
+        if operation.example.streams or (operation.name in CREATED_ONCE and request.body is not None):
+            continue
+        path = f"{request.path}?{request.query}" if request.query else request.path
+        if operation.method == "GET" and operation.path.endswith("}") and operation.scope:
+            answer = await world.client.get(path)
+            if not answer.headers.get("etag", "").startswith('"'):
+                wrong.append(f"{operation.name}: {answer.headers}")
+        elif operation.changes and operation.example.status in {201, 202}:
+            answer = await world.client.call(operation.method, path, request.body, headers=request.headers)
+            found = await world.client.get(answer.headers.get("location", "/nowhere"))
+            if found.status != 200:
+                wrong.append(f"{operation.name}: {answer.status} {answer.headers}")
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_no_record_is_changed_or_deleted_that_has_changed_since_it_was_read(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        if operation.method in {"PATCH", "PUT", "DELETE"}:
+            path, _, body, headers = await request_of(world, operation)
+            stale = {**headers, "if-match": '"stale"'}
+            answer = await world.client.call(operation.method, path, body, headers=stale)
+            wrong.append(problem_with(operation, answer, 412, "precondition-failed"))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_an_etag_that_was_just_read_lets_a_record_be_deleted(world: ContractWorld):
+    for kind, path in (("notification", "/api/notifications"), ("spare token", "/api/tokens")):
+        record = f"{path}/{await world.made(kind)}"
+        etag = (await world.client.get(record)).headers["etag"]
+        assert (await world.client.call("DELETE", record, headers={"if-match": etag})).status == 204
+        assert (await world.client.get(record)).status == 404
+
+
+async def test_whatever_sends_runs_or_creates_is_done_once_with_a_key(world: ContractWorld):
+    made = await world.made("channel")
+    for path, body, media in (
+        ("/api/tokens", {"name": world.name(), "scopes": ["read"]}, "application/json"),
+        ("/api/chat/attachments", b"hello", "text/plain"),
+        (f"/api/msg/test/{made}", {}, "application/json"),
+        (f"/api/deliveries/{await world.made('cancelled delivery')}/replay", {}, "application/json"),
+    ):
+        headers = {"content-type": media, "idempotency-key": f"key of {path}"}
+        first = await world.client.call("POST", path, body, headers=headers)
+        again = await world.client.call("POST", path, body, headers=headers)
+        expected = {**first.json(), **({"token": None} if path == "/api/tokens" else {})}
+        assert (again.status, again.headers["idempotent-replayed"], again.json()) == (first.status, "true", expected)
+
+
+async def test_who_waits_for_a_retry_finds_its_audit_entry(world: ContractWorld):
+    run = await world.made("ended run")
+    headers = {"x-request-id": "waited-for-it", "prefer": "wait=600"}
+    answer = await world.client.call("POST", f"/api/runs/{run}/retry", {}, headers=headers)
+    assert (answer.status, answer.headers["preference-applied"]) == (200, "wait=30")
+    assert world.entries_of("waited-for-it") == ["cron.execute"]
 
 
 async def test_curl_makes_each_request_of_the_reference_as_it_stands_there(world: ContractWorld, tmp_path: Path):

@@ -163,6 +163,11 @@ async def _conversation(world: ContractWorld) -> str:
     return str((await world.post("/api/chat/conversations", {"title": world.name()}))["id"])
 
 
+async def _attachment(world: ContractWorld) -> str:
+    text = {"content-type": "text/plain"}
+    return str((await world.client.call("POST", "/api/chat/attachments", b"hello", headers=text)).json()["id"])
+
+
 async def _proposal(world: ContractWorld) -> str:
     folder, name = world.app.settings.data_dir.parent / "watched", world.name()
     folder.mkdir(exist_ok=True)
@@ -205,6 +210,7 @@ def _fixed(name: str) -> Callable[[ContractWorld], Awaitable[str]]:
 
 MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "active run": _active_run,
+    "attachment": _attachment,
     "cancelled delivery": _cancelled_delivery,
     "channel": _fixed("teamchat"),
     "chat": _chat,

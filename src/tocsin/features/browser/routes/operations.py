@@ -65,6 +65,7 @@ class BrowserRoutes:
         "POST",
         "/api/browser/profiles/{name}/start",
         scope="run",
+        once=True,
         extension=True,
         problems=("not-found", "conflict"),
         answer=BrowserProfileRecord,

@@ -94,6 +94,7 @@ class MemoryRoutes:
         "POST",
         "/api/memory/decay",
         scope="run",
+        once=True,
         problems=("validation-failed",),
         answer=DecayRecord,
     )

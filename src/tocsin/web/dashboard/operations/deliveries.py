@@ -80,14 +80,26 @@ class DeliveryOperations:
         return delivery_document(await self._outbox.get(id))
 
     @operation(
-        "POST", "/api/deliveries/{id}/replay", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+        "POST",
+        "/api/deliveries/{id}/replay",
+        scope="send",
+        once=True,
+        extension=True,
+        problems=_CHANGES,
+        answer=QueuedDelivery,
     )
     async def replay_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
         """Queue one again that has ended without being sent."""
         return delivery_document(await self._outbox.replay(id, caller))
 
     @operation(
-        "POST", "/api/deliveries/{id}/retry", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+        "POST",
+        "/api/deliveries/{id}/retry",
+        scope="send",
+        once=True,
+        extension=True,
+        problems=_CHANGES,
+        answer=QueuedDelivery,
     )
     async def retry_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
         """Make the next try of one that waits immediately."""

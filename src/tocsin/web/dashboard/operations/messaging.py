@@ -169,7 +169,7 @@ class MessagingRoutes:
         result = SendResult(False, kind, body.target, error=error.sentence())
         return _sent(outcome_of(result, error), Receipt(result))
 
-    @operation("POST", "/api/msg/test/{channel}", scope="send", answer=SentMessage, responses=OUTCOMES)
+    @operation("POST", "/api/msg/test/{channel}", scope="send", once=True, answer=SentMessage, responses=OUTCOMES)
     async def test_channel(self, channel: str, caller: CallerOf) -> Any:
         """Verify the credentials of a channel without sending."""
         receipt = await self._parts.messenger.try_channel(channel, caller)

@@ -1,7 +1,8 @@
 """Operations on runs: what was executed, by whatever kind of thing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -12,7 +13,7 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
+from tocsin.rest.preferences import accepted, answer_run
 from tocsin.rest.refusals import time_of
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
@@ -42,6 +43,13 @@ class DecideStep(RequestModel):
 
     step: str = Field(default="", max_length=200, description="Which step, if several wait.")
     comment: str = Field(default="", max_length=1000, description="Recorded with the decision.")
+
+
+class BegunRetry(NamedTuple):
+    """A run that was started again, and the task that returns it once its audit entry is written."""
+
+    run: Run
+    task: asyncio.Task[Run]
 
 
 class RunRoutes:
@@ -106,7 +114,9 @@ class RunRoutes:
         """Ask a run to end: SIGTERM, and SIGKILL after `grace_seconds`."""
         wish = body or CancelRun()
         run = await self._control().cancel(run_id, caller, wish.reason, wish.grace_seconds)
-        return JSONResponse(as_document(run), 200 if run.status is RunStatus.CANCELLED else 202)
+        if run.status is RunStatus.CANCELLED:
+            return JSONResponse(as_document(run))
+        return accepted(as_document(run), run.id)
 
     @operation(
         "POST",
@@ -121,7 +131,8 @@ class RunRoutes:
     )
     async def retry_run(self, request: Request, run_id: str, caller: CallerOf, body: RetryRun | None = None) -> Any:
         """Start a run that has ended again, as a new run with `retry_of`."""
-        return await answer_run(request, await self._control().retry(run_id, caller, body.from_step if body else ""))
+        running = await self._control().retry(run_id, caller, body.from_step if body else "")
+        return await answer_run(request, BegunRetry(running.run, running.follow_up or running.task))
 
     async def _decide(self, run_id: str, caller: Any, body: DecideStep | None, *, approved: bool) -> dict[str, Any]:
         wish = body or DecideStep()
@@ -132,6 +143,7 @@ class RunRoutes:
         "POST",
         "/api/runs/{run_id}/approve",
         scope="run",
+        once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
         answer=RunRecord,
@@ -144,6 +156,7 @@ class RunRoutes:
         "POST",
         "/api/runs/{run_id}/reject",
         scope="run",
+        once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
         answer=RunRecord,

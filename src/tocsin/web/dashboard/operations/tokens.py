@@ -2,11 +2,12 @@
 
 from typing import Any, Literal
 
-from fastapi import Response
+from fastapi import Request, Response
 from pydantic import Field
 
 from tocsin.delivery.document import timestamp
 from tocsin.rest.callers import CallerOf
+from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -37,7 +38,9 @@ class TokenRecord(ResponseModel):
 class CreatedToken(TokenRecord):
     """A token that was made just now."""
 
-    token: str = Field(description="The token itself, which is shown this once.")
+    token: str | None = Field(
+        description="The token itself, which is shown this once: null where an Idempotency-Key is repeated."
+    )
 
 
 class TokenRoutes:
@@ -60,11 +63,12 @@ class TokenRoutes:
         page, following = paging.cut(found, lambda token: token.name)
         return paging.page(map(_record, page), following, len(found))
 
-    # An Idempotency-Key would keep the token in the database: a repeated request is refused, as the name is taken.
     @operation(
         "POST",
         "/api/tokens",
         scope="admin",
+        once=True,
+        unkept=("token",),
         extension=True,
         problems=("validation-failed", "name-taken"),
         status=201,
@@ -74,19 +78,27 @@ class TokenRoutes:
         """Make a token; the answer shows it this once."""
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
-        return {**_record(token), "token": text}
+        return tag(response, {**_record(token), "token": text}, _version(token))
+
+    @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=TokenRecord)
+    async def get_token(self, name: str, response: Response) -> Any:
+        """Return what is known of a token, by name or ID."""
+        token = await self._tokens.get(name)
+        return tag(response, _record(token), _version(token))
 
     @operation(
         "DELETE",
         "/api/tokens/{name}",
         scope="admin",
         extension=True,
-        problems=("not-found",),
+        problems=("not-found", "precondition-failed"),
         status=204,
         answer=None,
     )
-    async def revoke_token(self, name: str, caller: CallerOf) -> Response:
-        """Make a token useless at once."""
+    async def revoke_token(self, request: Request, name: str, caller: CallerOf) -> Response:
+        """Make a token useless at once; `If-Match` is honoured."""
+        if "if-match" in request.headers:
+            check_unchanged(request, _version(await self._tokens.get(name)))
         await self._tokens.revoke(name, caller)
         return Response(status_code=204)
 
@@ -94,6 +106,11 @@ class TokenRoutes:
 def token_operations(tokens: ApiTokens) -> Operations:
     """Return the operations."""
     return Operations("tokens", TokenRoutes(tokens))
+
+
+def _version(token: ApiToken) -> object:
+    """Return what tells a token from a later one of its name; that it was used changes nothing."""
+    return token.id
 
 
 def _record(token: ApiToken) -> dict[str, Any]:

@@ -289,7 +289,7 @@ export interface CreatedToken {
   scopes: ("read" | "send" | "run" | "admin")[];
   created_at: string;
   last_used_at: string | null;
-  token: string;
+  token: string | null;
 }
 /** A job, and when it is due next. */
 export interface CronJobRecord {
