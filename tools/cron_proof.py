@@ -47,9 +47,15 @@ def _oracle() -> bool:
 
 def _kills() -> bool:
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(survive_kills(Path(folder), kills=1_000, jobs=10, chance=random.Random(SEED)))  # noqa: S311
+        found = asyncio.run(survive_kills(Path(folder), kills=1_000, jobs=25, chance=random.Random(SEED)))  # noqa: S311
     print(f"kills: {found}")
-    return (found.lost, found.doubled, found.open, found.run_twice, found.untold) == (0, 0, 0, 0, 0)
+    return found.planned >= 10_000 and (found.lost, found.doubled, found.open, found.run_twice, found.untold) == (
+        0,
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def _burst() -> bool:

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 from tocsin.scheduling.schedule import Schedule, duration_words
 
-LATE_S = 60.0  # an instant that is seen later was missed
+LATE_S = 60.0  # an instant that a scheduler at work sees later was missed
 MAX_INSTANTS = 1_000  # of one job: more are neither caught up nor recorded one by one
+SUPERSEDED = "and a later one is run instead"
 
 
 class CatchUp(StrEnum):
@@ -29,17 +30,26 @@ class PlannedInstant:
     missed: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CatchUpRules:
+    """What a job says about missed instants; `zone` tells where its days begin."""
+
+    policy: CatchUp
+    window_s: float
+    zone: ZoneInfo
+
+
 def plan_instants(
-    schedule: Schedule, after: float, until: float, catchup: CatchUp, window_s: float, zone: ZoneInfo
+    schedule: Schedule, after: float, until: float, rules: CatchUpRules, late_s: float = LATE_S
 ) -> list[PlannedInstant]:
     """Return what to do about the instants after `after`, up to and including `until`, the oldest first.
 
-    One that is up to a minute late is run as if it were not. Of the others, `latest` runs the newest one within the
-    window unless a later one runs, `all` every one within it, `none` none.
+    One that is seen within `late_s` is run as if it were not late. Of the others, `latest` runs the newest one within
+    the window unless a later one runs, `all` every one within it, `none` none.
     """
     found, more = schedule.newest(after, until, MAX_INSTANTS)
-    late = [instant for instant in found if until - instant > LATE_S]
-    planned = [*_late(schedule, late, len(late) < len(found), until, catchup, window_s, zone)]
+    late = [instant for instant in found if until - instant > late_s]
+    planned = [*_late(schedule, late, len(late) < len(found), until, rules)]
     if more and planned:
         oldest = planned[0]
         said = f"more than {MAX_INSTANTS:,} instants were missed: those before this one are not recorded"
@@ -52,22 +62,20 @@ def _late(
     late: Sequence[float],
     newer_runs: bool,
     until: float,
-    catchup: CatchUp,
-    window_s: float,
-    zone: ZoneInfo,
+    rules: CatchUpRules,
 ) -> Iterator[PlannedInstant]:
     away = "no scheduler was running"
     for number, instant in enumerate(late, 1):
-        if catchup is CatchUp.NONE:
+        if rules.policy is CatchUp.NONE:
             yield PlannedInstant(instant, missed=f"{away}, and the job catches up none")
-        elif until - instant > window_s:
-            window = duration_words(window_s)
+        elif until - instant > rules.window_s:
+            window = duration_words(rules.window_s)
             yield PlannedInstant(instant, missed=f"{away}, and it is more than {window} ago")
-        elif catchup is CatchUp.ALL:
+        elif rules.policy is CatchUp.ALL:
             yield PlannedInstant(instant, caught_up=True)
         elif newer_runs or number < len(late):
-            yield PlannedInstant(instant, missed=f"{away}, and a later one is run instead")
-        elif ahead := _still_ahead(schedule, instant, until, zone):
+            yield PlannedInstant(instant, missed=f"{away}, {SUPERSEDED}")
+        elif ahead := _still_ahead(schedule, instant, until, rules.zone):
             yield PlannedInstant(instant, missed=f"{away}, and today's own run is still ahead, at {ahead}")
         else:
             yield PlannedInstant(instant, caught_up=True)

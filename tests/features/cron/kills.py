@@ -50,8 +50,6 @@ async def survive_kills(folder: Path, kills: int, jobs: int, chance: random.Rand
                 f"job{number}",
                 overlap="parallel",
                 max_parallel=1000,
-                catchup="all",
-                catchup_window_seconds=86_400,
                 history_limit=100_000,
             )
             for number in range(jobs)

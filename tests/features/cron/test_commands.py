@@ -115,3 +115,9 @@ def test_output_to_an_unknown_place_is_refused(cli: Cli):
 def test_a_word_that_is_no_policy_is_answered_with_those_that_are(cli: Cli):
     done = cli("cron", "add", "x", "@daily", "true", "--overlap", "never")
     assert (done.code, "(there are: skip, queue, parallel, replace)" in done.err) == (2, True)
+
+
+def test_a_job_of_a_workflow_that_does_not_exist_is_added_with_a_warning(cli: Cli):
+    done = cli("cron", "add", "a", "@daily", "nightly", "--type", "workflow")
+    assert done.code == 0
+    assert "there is no workflow 'nightly' now" in done.err

@@ -151,11 +151,13 @@ async def test_a_catchup_of_all_runs_that_of_an_earlier_day_too(crontab: Crontab
         assert await service.quiet() == ["succeeded"]
 
 
-async def test_an_instant_that_is_less_than_a_minute_late_is_run_as_usual(crontab: Crontab):
+async def test_an_instant_that_a_scheduler_at_work_sees_less_than_a_minute_late_is_run_as_usual(
+    crontab: Crontab, service: Service
+):
     await crontab.add("every 1h", catchup="none")
-    await outage(crontab, HOUR + 45)
-    async with running(crontab) as service:
-        assert await service.quiet() == ["succeeded"]
+    crontab.clock.advance(HOUR + 45)
+    await crontab.clock.asleep()
+    assert await service.quiet() == ["succeeded"]
     assert [str(run.trigger) for run in await crontab.runs()] == ["schedule"]
 
 

@@ -25,8 +25,8 @@ from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, ne
 from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
-from tocsin.scheduling.missed import LATE_S, CatchUp, PlannedInstant, plan_instants
-from tocsin.scheduling.overlap import Admission, Running, admit
+from tocsin.scheduling.missed import LATE_S, SUPERSEDED, CatchUp, CatchUpRules, PlannedInstant, plan_instants
+from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import zone_of
 
@@ -62,6 +62,7 @@ class Scheduler:
         self._stop = StopEvent()
         self._loop = ServiceLoop("the scheduler", self.step, self._clock, drain_s=DRAIN_S, stop=self._stop)
         self._term = 0  # the token of the lease under which the takeover was done
+        self._watches_since = self._clock.monotonic()
         self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
         self._followed_at = float("-inf")
@@ -73,6 +74,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until `stop`; another process may take over at once, while runs of this one still end."""
+        self._watches_since = self._clock.monotonic()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._loop.run())
             await self._stop.wait()
@@ -173,19 +175,18 @@ class Scheduler:
         definition = job.valid()
         last = until if definition.end_at is None else min(until, definition.end_at)
         try:
-            instants = plan_instants(
-                job.schedule(),
-                job.begins_after,
-                last,
-                CatchUp(definition.catchup),
-                definition.catchup_window_seconds,
-                zone_of(definition.timezone),
-            )
+            catchup, window_s = CatchUp(definition.catchup), definition.catchup_window_seconds
+            rules = CatchUpRules(catchup, window_s, zone_of(definition.timezone))
+            instants = plan_instants(job.schedule(), job.begins_after, last, rules, self._late_s())
         except ScheduleError:  # its time zone is gone; the job is shown as invalid
             return []
         # In the order of their instants, also those that are made within a millisecond.
         ids = sorted(new_id() for _ in instants)
         return [replace(self._run_of(job, each), id=id_) for id_, each in zip(ids, instants, strict=True)]
+
+    def _late_s(self) -> float:
+        """Return how late an instant may be seen: those before this process began to watch were missed."""
+        return min(LATE_S, self._clock.monotonic() - self._watches_since)
 
     def _run_of(self, job: CronJob, planned: PlannedInstant) -> Run:
         order = order_of(job, RunTrigger.CATCHUP if planned.caught_up else RunTrigger.SCHEDULE, "scheduler")
@@ -230,9 +231,14 @@ class Scheduler:
             if row.is_cancelling:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
-        taken, replaced, not_before = [], [], waits(connection)
-        for run in queue.queued(connection, KIND):
-            if not_before.get(run.id, now) > now:
+        not_before = waits(connection)
+        ready = [run for run in queue.queued(connection, KIND) if not_before.get(run.id, now) <= now]
+        newest = {run.subject_id: run.id for run in ready}
+        taken, replaced = [], []
+        for run in ready:
+            if run.id != newest[run.subject_id] and (ended := _superseded(run)):
+                queue.end_unstarted(connection, run.id, ended, now)
+                settle(connection, run.id)
                 continue
             admission = self._admit(run, running[run.subject_id], ahead[run.subject_id], now)
             if admission.reason:
@@ -289,6 +295,16 @@ def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
         history_days=definition.history_days,
         log_max_bytes=definition.log_max_bytes,
     )
+
+
+def _superseded(run: Run) -> RunResult | None:
+    """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
+    definition = definition_of(run)
+    if run.trigger is RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
+        return RunResult(RunStatus.MISSED, f"no scheduler was running, {SUPERSEDED}")
+    if run.trigger is not RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
+        return RunResult(RunStatus.SKIPPED, "a newer run replaces it")
+    return None
 
 
 def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:

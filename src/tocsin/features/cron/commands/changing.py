@@ -1,7 +1,7 @@
 """cron add, edit, enable, disable, run, remove."""
 
 import argparse
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from tocsin.delivery.document import seconds_of
@@ -45,7 +45,7 @@ def _configure_add(parser: argparse.ArgumentParser) -> None:
         'example: tocsin cron add backup "0 3 * * *" "./backup.sh" --timezone Europe/Berlin --output oncall\n\n'
         "SCHEDULE: five fields as in crontab, @hourly to @yearly, `every 15m`, or `at 2026-12-01T09:00`"
     )
-    parser.add_argument("name_", nargs="?", metavar="NAME", help="a new name: letters, digits, '.', '_', '-'")
+    parser.add_argument("name_", nargs="?", metavar="NAME", help="a new name, such as backup")
     parser.add_argument("schedule_", nargs="?", metavar="SCHEDULE", help="when it runs")
     parser.add_argument("command_", nargs="?", metavar="COMMAND", help="what it runs, see --type")
     add_fields(parser)
@@ -73,12 +73,15 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if arguments.dry_run:
         return _preview(fields, out, program)
 
-    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any]]:
+    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any], Sequence[str]]:
+        warnings = (await jobs.check(fields)).warnings
         job = await jobs.add(fields, CALLER)
-        return job, await job_record(jobs, job)
+        return job, await job_record(jobs, job), warnings
 
-    job, record = program.run(work, writes=True)
+    job, record, warnings = program.run(work, writes=True)
     out.effect_done("the job was added")
+    for warning in warnings:
+        out.note(warning)
     if out.as_json:
         out.document(record)
     else:
