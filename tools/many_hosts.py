@@ -15,14 +15,14 @@ from pathlib import Path
 from tests.chaos.figures import Figure
 from tests.chaos.many_hosts import Sizes, scale_workers, survive_kills
 
-SMALL = Sizes(gateways=2, workers=2, bots=1, kills=4, messages=600, webhooks=200)
+SMALL = Sizes(gateways=2, workers=2, bots=1, kills=4, messages=600, webhooks=200, seconds=8)
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run both parts and print the table; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.many_hosts", description=__doc__)
     for field in fields(Sizes):
-        kind = float if field.name == "webhook_rate" else int
+        kind = float if field.name == "seconds" else int
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=getattr(SMALL, field.name))
     parser.add_argument("--full", action="store_true", help="3 gateways, 4 workers, 200 kills, 100,000 messages")
     parser.add_argument(

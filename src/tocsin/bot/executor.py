@@ -18,7 +18,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.markup import completed
 from tocsin.core.text.strings import normalise
-from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
+from tocsin.messaging.inbound.handling import EventTakenOverError, HandlerResult, HandlingStatus, MessageContext, Reply
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,8 @@ class ChatExecutor:
             result = failed(TOO_MANY, TURNED_AWAY)
         except TaskCancelledError:
             result = cancelled(preview, message)
+        except EventTakenOverError:
+            raise  # the preview is the other process's
         except Exception as error:
             if preview.message_id is None:
                 raise

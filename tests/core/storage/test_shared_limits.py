@@ -58,6 +58,13 @@ async def test_requests_at_the_same_time_get_no_more_tokens_than_there_are(hosts
     assert None not in answers
 
 
+async def test_a_limit_so_high_that_its_tokens_come_back_at_once_is_no_limit(hosts: list[Host]):
+    limiters = [host.limiter(1_000_000_000) for host in hosts]
+    answers = [await limiter.take("anna") for limiter in limiters]
+    assert all(answer is not None and answer > 999_999_000 for answer in answers)
+    assert await hosts[0].buckets.take("user:anna", 1_000_000_000) is not None, "Redis decides"
+
+
 async def test_users_addresses_and_services_have_buckets_of_their_own(hosts: list[Host]):
     (host, _) = hosts
     of_user, of_address = host.limiter(1), host.limiter(1, "address")

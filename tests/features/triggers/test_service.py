@@ -16,7 +16,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Match, Triggers
-from tocsin.features.triggers.service import TriggerHandler, no_rule
+from tocsin.features.triggers.service import INTERRUPTED, TriggerHandler, no_rule
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
@@ -68,6 +68,19 @@ async def test_the_command_gets_the_full_message_and_where_it_came_from(triggere
     triggered.write("- pattern: needle\n  command: printenv " + " ".join(f"TRIGGER_{name}" for name in names))
     answer = await triggered.answer("a\nneedle $HOME", id="i9", attempt=2)
     assert answer.splitlines() == ["a", "needle $HOME", "bell", "C1", "U7", "i9", "2"]
+
+
+async def test_what_may_not_repeat_is_told_as_interrupted_instead_of_run_again(triggered: Triggered):
+    once = ECHO + "  repeat: false\n"
+    assert await triggered.write(once).answer("say hi") == "hi"
+    verdict = await triggered.write(once).handle("say hi", attempt=2)
+    assert verdict is not None
+    assert (verdict.ending, verdict.replies) == (HandlingStatus.FAILED, (Reply(INTERRUPTED),))
+    assert len(await triggered.all_runs()) == 1
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["succeeded", "interrupted"]
+    silent = await triggered.write(f"{once}  reply: false\n").handle("say hi", attempt=2)
+    assert silent is not None
+    assert (silent.replies, "not run again" in silent.reason) == ((), True)
 
 
 async def test_an_attempt_counts_when_a_rule_is_run_and_only_then(triggered: Triggered):

@@ -7,14 +7,21 @@ from pathlib import Path
 import pytest
 from tests.delivery.conftest import RedisServer, redis_server  # noqa: F401
 from tests.messaging.inbound.inbox_hall import Hall, killed, message, running
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.channels.inbound import MessageKind
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.process.presence import SILENCE_S
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
+from tocsin.messaging.inbound.handling import (
+    EventTakenOverError,
+    Handler,
+    HandlerResult,
+    HandlingStatus,
+    MessageContext,
+    Reply,
+)
 from tocsin.messaging.inbound.inbox import SWEEP_S
 from tocsin.messaging.inbound.redis.store import RedisInbox
 
@@ -119,3 +126,27 @@ async def test_what_a_silent_gateway_of_another_host_left_is_begun_anew_by_one_o
     assert workers.began[0] == "gone: a"
     assert sorted(workers.began[1:]) == ["two: a", "two: b"], "what one process has, it works on at the same time"
     assert sorted(text for _, text in await hall.replies()) == ["re a", "re b"]
+
+
+async def test_a_process_that_was_taken_for_dead_begins_nothing_that_another_one_has(hall: Hall):
+    asked, resumes, refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def stalls(received: MessageContext) -> HandlerResult:
+        asked.set()
+        await resumes.wait()
+        try:
+            await received.begin()
+        except EventTakenOverError:
+            refused.set()
+            raise
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply("twice"),))
+
+    stalled = hall.inbox(stalls, owner="stalled")
+    async with running(stalled):
+        await stalled.accept([message("a")])
+        await asked.wait()
+        assert await hall.store.adopt("stalled", "two")
+        resumes.set()
+        await asyncio.wait_for(refused.wait(), PATIENCE_S)
+    assert await hall.store.owners() == {"two": 1}
+    assert await hall.replies() == []

@@ -85,6 +85,8 @@ def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Consol
             out.line(f"  ${number} = {_quoted(group)}")
         out.line(f"would run ({rule.action}): {_quoted(would_run(match))}")
         out.line("the output is sent back" if rule.reply else "nothing is sent back")
+        if not rule.repeat:
+            out.line("if it is interrupted, it is not run again")
         _advise(out, (rule,))
     if findings:
         out.table(

@@ -38,6 +38,7 @@ class Rule:
     action: Action
     command: str
     reply: bool = True
+    repeat: bool = True
     words: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -148,6 +149,7 @@ _RULES = ListType(
             Field("action", ChoiceType(tuple(map(str, Action))), default=Action.SHELL, doc="What runs"),
             Field("command", TextType(parse=_command), required=True, doc="A command, a prompt, or a skill's name"),
             Field("reply", BooleanType(), default=True, doc="Whether the output is the answer"),
+            Field("repeat", BooleanType(), default=True, doc="Whether it runs again after it was interrupted"),
         )
     )
 )
@@ -166,7 +168,8 @@ def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
     words = _read_words(read.given["command"], command) if action == Action.SKILL else ()
     if pattern is None or not action:
         return None
-    return Rule(number, read.source.place.line, pattern, Action(action), command, read["reply"], words)
+    line, reply, repeat = read.source.place.line, read["reply"], read["repeat"]
+    return Rule(number, line, pattern, Action(action), command, reply, repeat, words)
 
 
 def _read_words(node: Node, command: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.rules import Match, Rule, Triggers
-from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
+from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import Run, RunStatus
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ NO_RULE = (
     "No trigger rule matches this use of /{name}. Whoever runs this bot can list the rules with "
     "`tocsin triggers list` and try one with `tocsin triggers test`."
 )
+
+INTERRUPTED = "This was interrupted while it ran, and is not run again. Whether it did what it should is not known."
 
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[object]]
 
@@ -69,6 +71,8 @@ class TriggerHandler:
         match = await self._find(received.message.text, again=False)
         if match is None:
             return None
+        if received.attempt > 1 and not match.rule.repeat:
+            return self._interrupted(Firing(match, received))
         async with self._slots, self._indicating(received.message):
             await received.begin()
             return await self._fire(Firing(match, received))
@@ -111,6 +115,13 @@ class TriggerHandler:
         reason = f"trigger rule {rule.number}: {run.status}"
         ending = HandlingStatus.ANSWERED if run.ok else HandlingStatus.FAILED
         return HandlerResult(ending, (reply,) if rule.reply else (), reason)
+
+    def _interrupted(self, firing: Firing) -> HandlerResult:
+        """End what an earlier process had begun with; only the audit log of that one may know how far it came."""
+        self._record(firing, None)
+        rule = firing.match.rule
+        replies = (Reply(INTERRUPTED),) if rule.reply else ()
+        return HandlerResult(HandlingStatus.FAILED, replies, f"trigger rule {rule.number}: interrupted, not run again")
 
     def _record(self, firing: Firing, run: Run | None) -> None:
         """Leave one audit entry, which never holds the message's text."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import TocsinError
 
 
 class HandlingStatus(StrEnum):
@@ -15,6 +16,12 @@ class HandlingStatus(StrEnum):
     ANSWERED = "answered"
     IGNORED = "ignored"
     FAILED = "failed"  # a reply tells the person
+
+
+class EventTakenOverError(TocsinError):
+    """Another process works on the event, because this one was taken for dead; the work must not begin here."""
+
+    code = "event-taken-over"
 
 
 async def uncounted() -> None:
@@ -30,7 +37,7 @@ class MessageContext:
     backlog: bool = False  # it arrived while the program was down; the loop guard does not count it
     attempt: int = 1  # above 1 if an earlier process died during the work
     # Called before any longer work: only from then on the attempt counts, because a message that was still waiting
-    # cannot have killed the process.
+    # cannot have killed the process. Raises EventTakenOverError, which handlers let pass.
     begin: Callable[[], Awaitable[None]] = field(default=uncounted, compare=False, repr=False)
 
 

@@ -19,7 +19,14 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, StoreUnavailableError, TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_BRAKE, MSG_HANDLE
-from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
+from tocsin.messaging.inbound.handling import (
+    EventTakenOverError,
+    Handler,
+    HandlerResult,
+    HandlingStatus,
+    MessageContext,
+    Reply,
+)
 from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard, LoopVerdict
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
@@ -100,6 +107,8 @@ class InboxWork:
         """Work on a claimed event until it has ended."""
         try:
             await self._work_off(entry, owner, reply_context)
+        except EventTakenOverError:
+            _lost(entry)
         except Exception as error:  # an unexpected error must neither end the inbox nor repeat for ever
             log.exception("a message could not be handled", extra={"event": entry.id})
             await self._end(
@@ -161,7 +170,8 @@ class InboxWork:
             return HandlerResult(HandlingStatus.IGNORED, reason="the chat is muted")
 
         async def begin() -> None:
-            await self._store.begin(entry.seq, owner)
+            if not await self._store.begin(entry.seq, owner):
+                raise EventTakenOverError("another process has taken the message over")
 
         result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
         # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
@@ -191,6 +201,8 @@ class InboxWork:
                 if (result := await self._patiently(handler, received)) is not None:
                     encode(result.replies)  # raises if the replies cannot be stored
                     return result
+        except EventTakenOverError:
+            raise
         except (Exception, asyncio.CancelledError, SystemExit, GeneratorExit) as error:
             task = asyncio.current_task()
             if not isinstance(error, Exception) and (task is None or task.cancelling()):

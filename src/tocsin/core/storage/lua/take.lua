@@ -14,7 +14,7 @@ for place, key in ipairs(KEYS) do
     left[place] = -1
   else
     full_at = full_at + interval
-    redis.call('SET', key, string.format('%.2f', full_at), 'PX', math.ceil((full_at - now) / 1000))
+    redis.call('SET', key, string.format('%.2f', full_at), 'PX', math.max(1, math.ceil((full_at - now) / 1000)))
     left[place] = math.max(0, math.floor((free - 1) * 1000 + 0.5))
   end
 end
