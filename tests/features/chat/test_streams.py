@@ -232,3 +232,36 @@ async def test_events_carry_their_numbers_as_the_page_of_chat_says(chat: OpenCha
     delta = next(block for block in blocks if "message.delta" in block)
     data = json.loads(delta.partition("data: ")[2])
     assert data == {"message_id": begun.answer.id, "seq": data["seq"], "text": "hi"}
+
+
+async def test_who_opens_the_stream_after_sending_misses_nothing_of_the_answer(chat: OpenChat):
+    await chat.talk.finished("first", "one")
+    begun = await chat.talk.send("second", conversation_id=(await _newest(chat)))
+    chat.talk.model.say("two")
+    chat.talk.model.end()
+    await chat.talk.until(begun.answer.id, "complete")
+    conversation = begun.question.conversation_id
+    chat.client.leaves = True
+    answer = await chat.client.get(f"/api/chat/stream?conversation_id={conversation}")
+    reader = StreamClient()
+    reader.feed(answer.body)
+    assert [name for name, _ in reader.events] == [
+        *("message.created", "message.created", "conversation.updated"),
+        *("message.delta", "message.completed", "conversation.updated"),
+    ]
+    assert [data["text"] for name, data in reader.events if name == "message.delta"] == ["two"]
+    assert reader.events[0][1]["message"]["content"] == "second"
+
+
+async def test_a_stream_begins_with_what_is_to_come_where_the_last_events_are_gone(chat: OpenChat):
+    begun = await chat.talk.finished()
+    conversation = begun.question.conversation_id
+    await chat.talk.chats.store.prune(begun.question.created_at + 3600)
+    chat.client.leaves = True
+    answer = await chat.client.get(f"/api/chat/stream?conversation_id={conversation}")
+    end = (await chat.client.get(f"/api/chat/conversations/{conversation}")).json()["last_event_id"]
+    assert answer.body.decode() == f"retry: 2000\nid: {end}\n\n"
+
+
+async def _newest(chat: OpenChat) -> str:
+    return str((await chat.client.get("/api/chat/conversations")).json()["items"][0]["id"])

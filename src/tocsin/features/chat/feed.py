@@ -17,6 +17,15 @@ class ConversationFeed:
         """Return the number of the last event; raises UnknownConversationError."""
         return (await self._chats.transcript(self.key, limit=1)).conversation.seq
 
+    async def beginning(self) -> str:
+        """Return the event after which a reader begins who saw none: the one before the last question.
+
+        Who opens the stream after sending misses nothing then, however soon the answer came. Empty where these events
+        are not kept any more: the reader begins with what is to come.
+        """
+        number = await self._chats.store.before_question(self.key)
+        return "" if number is None else f"{self.key}:{number}"
+
     async def after(self, number: int) -> FeedPage:
         """Return the events after one; of a conversation that was deleted, that it is over."""
         await self._chats.settle()

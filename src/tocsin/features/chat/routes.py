@@ -325,11 +325,12 @@ class ChatRoutes:
         `message.created` carries a message that is new or begins anew, `message.delta` text to add to one,
         `message.completed` the whole message, `message.failed` why it ends, `conversation.updated` the conversation.
         After `resync` events are missing: read the conversation again. Events have numbers: one that is not above
-        `last_event_id` of what was read is in it already.
+        `last_event_id` of what was read is in it already. Who names no event gets those of the last question first.
         """
         self._chats.on_events(request.app.state.live.wake)
         feed = ConversationFeed(self._chats, conversation_id)
-        return await request.app.state.live.follow(feed, last_event_id(request) or after)
+        seen = last_event_id(request) or after or await feed.beginning()
+        return await request.app.state.live.follow(feed, seen)
 
     @operation("GET", "/api/chat/models", extension=True, answer=ModelList)
     async def list_chat_models(self) -> Any:

@@ -183,6 +183,15 @@ class ChatStore:
 
         return await self._database.read(work)
 
+    async def before_question(self, conversation_id: str) -> int | None:
+        """Return the number before the events of the last question, None where these are not kept any more."""
+
+        def work(connection: sqlite3.Connection) -> int | None:
+            row = connection.execute(_QUESTION, [conversation_id, USER]).fetchone()
+            return None if row is None else int(row["seq"]) - 1
+
+        return await self._database.read(work)
+
     async def prune(self, now: float) -> None:
         """Delete old events, and files that no message has."""
 
@@ -207,6 +216,11 @@ _AFTER = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place > ? OR
 _MESSAGES = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place < ? ORDER BY place DESC LIMIT ?"
 _END = "SELECT seq FROM chat_conversations WHERE id = ?"
 _EVENTS = "SELECT seq, event, data FROM chat_events WHERE conversation_id = ? AND seq > ? ORDER BY seq"
+# What a person wrote never changes: the number of a question is that of the event that told it.
+_QUESTION = """
+    SELECT m.seq FROM chat_messages m JOIN chat_events e ON e.conversation_id = m.conversation_id AND e.seq = m.seq
+    WHERE m.conversation_id = ? AND m.role = ? ORDER BY m.place DESC LIMIT 1
+"""
 _DELETE = (
     "DELETE FROM chat_attachments WHERE message_id IN (SELECT id FROM chat_messages WHERE conversation_id = ?)",
     "DELETE FROM chat_messages WHERE conversation_id = ?",
