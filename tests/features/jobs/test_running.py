@@ -16,12 +16,14 @@ from tocsin.features.jobs.model import (
     NewTaskJob,
     TaskConflictError,
     TaskJobStatus,
+    TaskResult,
     TaskTransitionError,
     UnknownTaskJobError,
     branch_name,
 )
 from tocsin.features.jobs.opening import start_job, startable_jobs, status_of
 from tocsin.features.jobs.store import TaskJobFilter
+from tocsin.features.skills.feature import FEATURE as SKILLS
 from tocsin.runs.control import NotRetriedError, Retry, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 
@@ -110,12 +112,37 @@ async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
 
     can = {"list_assistants": list_assistants, "run_assistant": run_assistant}
     async with open_workshop(tmp_path, can=can) as workshop:
-        with pytest.raises(InvalidTaskJobError, match="no assistant skill 'code-reviewr'") as error:
+        with pytest.raises(InvalidTaskJobError, match="no skill 'code-reviewr'") as error:
             await workshop.create(skill="code-reviewr")
         assert error.value.hint == "did you mean code-reviewer?"
         job = await workshop.run(await workshop.create(skill="code-reviewer", description="look at the login"))
         (request,) = asked
         assert (request.input, str(request.folder)) == ("look at the login", job.worktree_path)
+
+
+async def test_a_skill_that_is_a_program_does_a_job_and_its_end_completes_it(tmp_path: Path):
+    folder = tmp_path / "data" / "skills" / "greet"
+    folder.mkdir(parents=True)
+    command = "read -r name; echo hello $name; [ $name != nobody ]"
+    (folder / "skill.yaml").write_text(f"name: greet\ndescription: It greets.\ncommand: {command}\n")
+    async with open_workshop(tmp_path, others=(SKILLS,)) as workshop:
+        job = await workshop.run(await workshop.create("Ana", skill="greet", repo=""))
+        assert job.result == TaskResult(TaskJobStatus.COMPLETED, "hello Ana", 0)
+        failed = await workshop.run(await workshop.create("Ana", skill="greet", description="nobody"))
+        assert (failed.status, failed.result and failed.result.exit_code) == (TaskJobStatus.FAILED, 1)
+        with pytest.raises(InvalidTaskJobError, match="no skill 'great'"):
+            await workshop.create(skill="great")
+        told = [entry.action for entry in workshop.bench.audit()]
+        assert told == ["job.create", "job.start", "job.complete"] * 2
+
+
+async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):
+    async def list_assistants() -> list[dict[str, object]]:
+        return [{"name": "code-reviewer"}]
+
+    async with open_workshop(tmp_path, can={"list_assistants": list_assistants}) as workshop:
+        with pytest.raises(InvalidTaskJobError, match="needs a repository to look at"):
+            await workshop.create(skill="code-reviewer", repo="")
 
 
 async def test_people_do_the_work_of_a_job_without_a_command_and_complete_it(workshop: Workshop):
@@ -239,7 +266,7 @@ async def test_another_process_sees_what_has_changed_by_its_number(workshop: Wor
         ({"title": "two\nlines"}, "needs a title of one line"),
         ({"title": "x" * 201}, "more than 200 characters"),
         ({"command": "true", "skill": "code-reviewer"}, "a command or a skill, not both"),
-        ({"repo": "", "branch": "x"}, "need a repository"),
+        ({"repo": "", "branch": "x"}, "needs a repository"),
         ({"create_branch": False}, "an existing one is needed"),
         ({"labels": ["\n"]}, "is not a label"),
         ({"labels": [f"l{n}" for n in range(21)]}, "at most 20 labels"),

@@ -69,7 +69,7 @@ def _configure_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--description", default="", metavar="TEXT", help="more about it; a skill gets it as its input")
     work = parser.add_mutually_exclusive_group()
     work.add_argument("--command", default="", help="what is run in the work tree; `-` reads it from standard input")
-    work.add_argument("--skill", default="", help="the assistant skill that is run in the work tree")
+    work.add_argument("--skill", default="", help="the skill that is run; one for the assistant looks at the work tree")
     parser.add_argument("--repo", default="", metavar="DIR", help="a git repository below JOB_REPOSITORIES")
     parser.add_argument("--base", default="", metavar="BRANCH", help="where its branch begins: that of the repository")
     parser.add_argument("--branch", default="", help="the name of its branch: job/<short id>-<title>")

@@ -52,9 +52,16 @@ class TaskExecution:
         place = await place_of(self._job, self._repository, self._parts.worktrees, handle.child_started)
         await self._parts.keep_place(self._job.id, place)
         try:
-            return await (self._skill(handle, place) if self._job.skill else self._command(handle, place))
+            return await self._do(handle, place)
         finally:
             self._keep_newest()
+
+    async def _do(self, handle: RunHandle, place: Path) -> RunResult:
+        if not self._job.skill:
+            return await self._command(handle, place)
+        if self._job.skill in await assistant_skills(self._parts.context):
+            return await self._assistant(handle, place)
+        return await self._skill(handle)
 
     def hear(self, line: Line) -> None:
         """Note the progress that a line of output reports."""
@@ -80,7 +87,21 @@ class TaskExecution:
         limit = float(self._parts.context.settings[JOB_TIMEOUT_S])
         return await command(Command(("/bin/sh", "-c", self._job.command, "job"), env, place, limit))(handle)
 
-    async def _skill(self, handle: RunHandle, place: Path) -> RunResult:
+    async def _skill(self, handle: RunHandle) -> RunResult:
+        """Run a program of the skills in its sandbox; it gets what is to do as its input."""
+        ended = await self._parts.context.can.run_skill(
+            self._job.skill,
+            source=JOBS.name,
+            cause=self._run.trigger,
+            actor=self._run.actor,
+            input=self._job.description or self._job.title,
+            on_end=lambda _: None,  # the entries of the job are those of this run
+        )
+        handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
+        handle.write("stdout", ended.output.tail)
+        return RunResult(ended.status, ended.reason, ended.exit_code, ended.signal, ended.error)
+
+    async def _assistant(self, handle: RunHandle, place: Path) -> RunResult:
         request = AssistantRequest(
             source=JOBS.name,
             cause=self._run.trigger,
@@ -99,6 +120,11 @@ class TaskExecution:
         if self._progress is not None and self._progress != self._kept:
             self._kept = self._progress
             self._parts.keep_progress(self._job.id, self._kept)
+
+
+async def assistant_skills(context: FeatureContext) -> frozenset[str]:
+    """Return the names of the skills that look at a work tree; the others are programs."""
+    return frozenset(str(record["name"]) for record in await context.can.list_assistants())
 
 
 async def place_of(

@@ -134,8 +134,8 @@ class NewTaskJob:
             raise InvalidTaskJobError("command and description hold no NUL character", hint="leave it out")
         if self.command.strip() and self.skill:
             raise InvalidTaskJobError("a task job has a command or a skill, not both", hint="leave one out")
-        if not self.repo and (self.base_branch or self.branch or self.skill):
-            raise InvalidTaskJobError("a branch and a skill need a repository", hint="name one as repo")
+        if not self.repo and (self.base_branch or self.branch):
+            raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo")
         if not self.create_branch and not self.branch:
             raise InvalidTaskJobError("without a new branch, an existing one is needed", hint="name it as branch")
         self._check_labels()

@@ -15,7 +15,7 @@ from tocsin.core.reading.value import near_word, shorten
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
 from tocsin.features.jobs.branches import JobBranches
-from tocsin.features.jobs.execution import JobParts, TaskExecution, ended_by, final_progress, place_of
+from tocsin.features.jobs.execution import JobParts, TaskExecution, assistant_skills, ended_by, final_progress, place_of
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import (
@@ -79,7 +79,7 @@ class TaskJobs:
         GitFailedError.
         """
         new.check()
-        await self._check_skill(new.skill)
+        await self._check_skill(new)
         now = self.context.clock.now()
         job = TaskJob(
             id=new_id(),
@@ -306,12 +306,17 @@ class TaskJobs:
             return (await self.context.runs().get(job.run_id)).status not in TERMINAL
         return False
 
-    async def _check_skill(self, name: str) -> None:
-        known = [str(record["name"]) for record in await self.context.can.list_assistants()] if name else []
-        if name and name not in known:
-            near = near_word(name, known)
+    async def _check_skill(self, new: NewTaskJob) -> None:
+        if not new.skill:
+            return
+        assistants = await assistant_skills(self.context)
+        known = sorted({*assistants, *(skill.name for skill in await self.context.can.list_skills())})
+        if new.skill not in known:
+            near = near_word(new.skill, known)
             hint = f"did you mean {near}?" if near else "`tocsin skills list` shows them"
-            raise InvalidTaskJobError(f"there is no assistant skill {name[:100]!r}", hint=hint)
+            raise InvalidTaskJobError(f"there is no skill {new.skill[:100]!r}", hint=hint)
+        if new.skill in assistants and not new.repo:
+            raise InvalidTaskJobError("an assistant skill needs a repository to look at", hint="name one as repo")
 
     def _order(self, job: TaskJob, caller: Caller, cause: RunTrigger, parent: str | None) -> RunSpec:
         actor = caller.facts.get("actor")

@@ -20,7 +20,11 @@ class NewJob(RequestModel):
     title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Fix the login"])
     description: str = Field(default="", max_length=MAX_DESCRIPTION)
     command: str = Field(default="", max_length=MAX_COMMAND, description="What starting it runs with `sh`.")
-    skill: str = Field(default="", max_length=MAX_NAME, description="The assistant skill that starting it runs.")
+    skill: str = Field(
+        default="",
+        max_length=MAX_NAME,
+        description="The skill that starting it runs.",
+    )
     repo: str = Field(
         default="", max_length=MAX_PATH, description="Its repository, in full or below one of JOB_REPOSITORIES."
     )
