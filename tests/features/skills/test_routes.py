@@ -95,7 +95,8 @@ async def test_one_skill_has_its_instructions_and_four_answers(
     for file in ("../a.py", "/etc/passwd"):
         assert (await client.get(f"/api/skills/reviewer?file={file}")).json()["code"] == "validation-failed"
     program = (await client.get("/api/skills/hello")).json()
-    assert (program["body"], program["checks"], program["command"]) == (None, [], "echo hello")
+    assert (program["body"], program["command"]) == (None, "echo hello")
+    assert [check["ok"] for check in program["checks"]] == [True, True, False, True]
     assert (await client.get("/api/skills/absent")).json()["code"] == "not-found"
 
 

@@ -569,7 +569,7 @@ async def test_the_record_of_a_broken_skill_has_its_mistakes(workshop: Workshop)
     record = await record_of(workshop.skills, workshop.skills.get("bad"))
     assert (record["valid"], record["runnable"], record["last_run"]) == (False, False, None)
     file = str(workshop.folder / "skills/bad/skill.yaml")
-    missing = {"file": file, "line": 1, "column": 1, "key": "", "detail": "key 'command' is missing"}
+    missing = {"file": file, "line": 1, "column": 1, "key": "command", "detail": "key 'command' is missing"}
     assert record["errors"] == [missing]
 
 

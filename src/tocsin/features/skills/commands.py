@@ -155,7 +155,8 @@ def _tell_mistakes(skill: dict[str, Any], out: Console) -> None:
 
 
 def _place(problem: dict[str, Any]) -> str:
-    key = f"{problem['key']}: " if problem["key"] else ""
+    is_named = f"'{problem['key']}'" in problem["detail"]
+    key = f"{problem['key']}: " if problem["key"] and not is_named else ""
     return f"{problem['file']}:{problem['line']}:{problem['column']}: {key}{problem['detail']}"
 
 

@@ -39,8 +39,20 @@ async def detail_of(skills: Skills, name: str, file: str = "") -> dict[str, Any]
     """Return the record of one skill, its instructions, and whether it acts on a file."""
     record = await record_named(skills, name)
     if record["priority"] is None and record["kind"] == str(Kind.RUNNABLE):
-        return {**record, "body": None, "checks": []}  # it has no instructions
+        return {**record, "body": None, "checks": _questions(record)}  # it has no instructions
     return {**record, **await skills.can.describe_assistant(name, file)}
+
+
+def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions whether a skill acts on a file, of a program, which files never start."""
+    mistakes = "; ".join(f"{error['line']}:{error['column']}: {error['detail']}" for error in record["errors"])
+    answers = (
+        ("is the definition valid?", record["valid"], mistakes or "it has no mistake"),
+        ("is it enabled?", record["enabled"], f"enabled: {'true' if record['enabled'] else 'false'}"),
+        ("does a pattern match?", False, "a program has no patterns: it is run by name"),
+        ("is the file not excluded?", True, "no pattern excludes it"),
+    )
+    return [{"question": question, "ok": ok, "reason": reason} for question, ok, reason in answers]
 
 
 async def record_of(skills: Skills, skill: Skill) -> dict[str, Any]:
@@ -93,4 +105,7 @@ def missing_of(dependencies: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _problem(problem: SkillProblem) -> dict[str, object]:
-    return {"file": str(problem.file), **problem.problem.as_dict()}
+    told = problem.problem
+    # Of a key at the top that is unknown or missing, the way to it is its name.
+    key = told.key or ".".join(map(str, told.steps))
+    return {"file": str(problem.file), **told.as_dict(), "key": key}

@@ -69,7 +69,8 @@ function Problems({ skill }) {
 /** The four questions, for a file where one is named. @param {{skill: Skill, file: string}} props */
 function Why({ skill, file }) {
   const [typed, setTyped] = useState(file);
-  const checks = skill.checks ?? [];
+  // Of a program, the answers are always the same: it is said in one sentence.
+  const checks = skill.priority === null ? [] : (skill.checks ?? []);
   const ask = (/** @type {Event} */ event) => {
     event.preventDefault();
     setQuery({ file: typed.trim() });
