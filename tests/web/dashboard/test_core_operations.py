@@ -236,6 +236,7 @@ async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(who
     run = await program.runs().execute(order, command(Command(("/bin/echo", "one line"), {})))
     got = (await whole.get(f"/api/runs/{run.id}?log=all")).json()
     assert (got["status"], [line["text"] for line in got["log"]["lines"]]) == ("succeeded", ["one line"])
+    assert (await whole.get(f"/api/runs/{run.id}?log=all&stream=all")).json()["log"] == got["log"]
     text = await whole.get(f"/api/runs/{run.id}", Accept="text/plain")
     assert text.body.decode().rstrip().endswith("stdout one line")
     assert [item["id"] for item in (await whole.get("/api/runs?kind=skill")).json()["items"]] == [run.id]

@@ -234,7 +234,7 @@ def as_document(entry: MemoryEntry, now: float) -> dict[str, Any]:
         "importance": entry.importance,
         "pinned": entry.pinned,
         "half_life_days": entry.half_life_days,
-        "strength": round(entry.strength(now), 4),
+        "strength": round(entry.strength(now), 6),
         "access_count": entry.access_count,
         "last_accessed_at": timestamp(entry.last_accessed_at),
         "created_at": timestamp(entry.created_at),

@@ -69,7 +69,7 @@ class SearchResult(NamedTuple):
     """What a search found, the best first, and how long it took."""
 
     items: tuple[MemoryMatch, ...]
-    took_ms: float
+    took_ms: int
 
 
 class DecayReport(NamedTuple):
@@ -183,7 +183,7 @@ class Memories:
         matches = [
             MemoryMatch(entry, score, snippet_of(entry.value, terms)) for entry, score in await self._entries(found)
         ]
-        return SearchResult(tuple(matches), round((perf_counter() - started) * 1000, 3))
+        return SearchResult(tuple(matches), round((perf_counter() - started) * 1000))
 
     async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
         """Return the entries that have most in common with `text`, the best first; they are as strong as new."""

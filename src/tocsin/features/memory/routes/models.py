@@ -103,7 +103,7 @@ class SearchRecord(ResponseModel):
     """What a search found, the best first."""
 
     items: list[MatchRecord]
-    took_ms: float
+    took_ms: int
 
 
 class NewEntry(RequestModel):

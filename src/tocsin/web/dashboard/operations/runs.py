@@ -80,7 +80,7 @@ class RunRoutes:
         request: Request,
         run_id: str,
         log: Annotated[Literal["none", "tail", "all"], Query(description="How much of its log to add.")] = "none",
-        stream: Annotated[str, Query(max_length=100, description="Only lines of this stream.")] = "",
+        stream: Annotated[str, Query(max_length=100, description="Only lines of this stream, or `all`.")] = "",
         from_line: Annotated[int, Query(ge=1, description="Begin with this line.")] = 1,
         ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
     ) -> Any:
@@ -89,6 +89,7 @@ class RunRoutes:
         `Accept: text/plain` downloads the whole log instead.
         """
         run = await self._runs().get(await self._runs().whole_id(run_id))
+        stream = "" if stream == "all" else stream
         if _wants_text(request):
             headers = {"Content-Disposition": f'attachment; filename="{run.id}.log"'}
             return StreamingResponse(
