@@ -236,8 +236,9 @@ async def test_the_reason_of_a_refusal_is_in_log_and_audit_only(door: Door, capl
     answer = await door.call({"text": "very private"}, FORGED, peer="192.0.2.1")
     assert b"wrong" not in answer.body
     [entry] = door.audit("msg.reject")
-    assert {key: entry[key] for key in ("channel", "ip", "reason")} == {
+    assert {key: entry[key] for key in ("channel", "ip", "outcome", "reason")} == {
         "channel": "bell",
+        "outcome": "denied",
         "ip": "192.0.2.1",
         "reason": "the signature is wrong",
     }

@@ -134,6 +134,7 @@ async def test_a_skill_that_is_a_program_does_a_job_and_its_end_completes_it(tmp
             await workshop.create(skill="great")
         told = [entry.action for entry in workshop.bench.audit()]
         assert told == ["job.create", "job.start", "job.complete"] * 2
+        assert [entry.metadata["ok"] for entry in workshop.bench.audit("job.complete")] == [True, False]
 
 
 async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):

@@ -181,7 +181,7 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
         await eventually(is_watched)
         (site.folder / "a").write_text("1")
         assert await site.acted() == [("created", "a")]
-    assert [entry.metadata["watcher"] for entry in site.bench.audit("watcher.error")] == ["one"]
+    assert [(e.metadata["watcher"], e.metadata["ok"]) for e in site.bench.audit("watcher.error")] == [("one", False)]
     assert [notice.title for notice in site.bench.notices] == ["The watcher one cannot watch its folder"]
 
 

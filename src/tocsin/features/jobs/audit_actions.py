@@ -1,6 +1,6 @@
 """The audit entries of task jobs."""
 
-from tocsin.core.audit.actions import ACTOR, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import ACTOR, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
 
 JOBS = AuditSource("jobs", "a task job whose run has ended", (RUN,))
 
@@ -15,7 +15,9 @@ JOB_CREATE = AuditAction(
 JOB_START = AuditAction(
     "job.start", "A task job was started.", (_JOB,), (RUN, ACTOR), "`run` where it has a command or a skill"
 )
-JOB_COMPLETE = AuditAction("job.complete", "A task job has ended.", (_JOB, STATUS), (RUN, REASON, ACTOR))
+JOB_COMPLETE = AuditAction(
+    "job.complete", "A task job has ended.", (_JOB, STATUS), (RUN, OK, REASON, ACTOR), "`ok` where its run ended it"
+)
 JOB_DELETE = AuditAction(
     "job.delete", "A task job was deleted, with its work tree.", (_JOB, _BRANCH, _BRANCH_DELETED), (ACTOR,)
 )

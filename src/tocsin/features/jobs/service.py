@@ -268,7 +268,12 @@ class TaskJobs:
             self.store.submit_settling(run, self.context.clock.now(), ended_by, done)
 
     def _note_end(self, job: TaskJob, run: Run) -> None:
-        facts = {"status": str(job.status), "run": run.id, **({"reason": run.reason} if run.reason else {})}
+        facts = {
+            "status": str(job.status),
+            "run": run.id,
+            "ok": run.ok,
+            **({"reason": run.reason} if run.reason else {}),
+        }
         self._record(JOB_COMPLETE, job, Caller(JOBS.name), str(job.status), facts)
 
     async def _remove(self, job: TaskJob, caller: Caller, *, delete_branch: bool, force: bool) -> None:

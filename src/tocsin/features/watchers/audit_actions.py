@@ -16,6 +16,6 @@ WATCHER_RUN = AuditAction(
 )
 WATCHER_ENABLE = AuditAction("watcher.enable", "A watcher was enabled.", (_WATCHER,))
 WATCHER_DISABLE = AuditAction("watcher.disable", "A watcher was disabled.", (_WATCHER,))
-WATCHER_ERROR = AuditAction("watcher.error", "A watcher cannot watch its folder.", (_WATCHER, REASON))
+WATCHER_ERROR = AuditAction("watcher.error", "A watcher cannot watch its folder.", (_WATCHER, OK, REASON))
 
 WATCHERS = AuditSource("watchers", "the service that watches folders", (RUN,))

@@ -120,7 +120,7 @@ class Webhooks:
         level = logging.WARNING if expected else logging.ERROR
         log.log(level, "a webhook call was rejected", exc_info=None if expected else error, extra=facts)
         detail = f"rejected a webhook call on {kind} from {address}: {reason}"
-        self._audit.record(MSG_REJECT, detail, source=GATEWAY.name, metadata=facts)
+        self._audit.record(MSG_REJECT, detail, source=GATEWAY.name, metadata={**facts, "outcome": "denied"})
 
     async def _take_in(
         self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest

@@ -182,7 +182,7 @@ class WatcherService:
     async def _tell_error(self, name: str, state: SeenState) -> None:
         log.warning("a watcher has a problem", extra={"watcher": name, "reason": state.error})
         if not state.is_watching:
-            facts = {"watcher": name, "reason": state.error}
+            facts = {"watcher": name, "ok": False, "reason": state.error}
             self._context.audit.record(WATCHER_ERROR, f"{name}: {state.error}", source=WATCHERS.name, metadata=facts)
         title = f"The watcher {name} {'polls its folder' if state.is_watching else 'cannot watch its folder'}"
         level = NoticeLevel.WARNING if state.is_watching else NoticeLevel.ERROR
