@@ -36,8 +36,8 @@ def test_mistakes_are_lines_that_editors_understand(cli: Cli):
     file = cli.data_dir / "workflows" / "flow.yaml"
     assert done.code == 1
     assert done.out.splitlines() == [
-        f"{file}:3:5: steps[0]: key 'command' is missing",
-        f"{file}:4:5: steps[0]: unknown key 'comand' (did you mean 'command'?)",
+        f"{file}:3:5: key 'command' is missing in steps[0]",
+        f"{file}:4:5: unknown key 'comand' in steps[0] (did you mean 'command'?)",
     ]
     [document] = cli("workflows", "validate", "--json").json()
     assert [error["code"] for error in document["errors"]] == ["missing-key", "unknown-key"]

@@ -81,6 +81,8 @@ MISTAKES = (
     flow("a here-document in quotes", 4, "bad-value", "",
          "  - name: a\n    command: |\n      cat <<'END'\n      ${run.id}\n      END"),
     flow("a value in an arithmetic expression", 4, "bad-value", "", "  - name: a\n    command: echo $((${run.attempt} + 1))"),
+    flow("a value in a script of Python", 4, "bad-value", "env",
+         "  - name: a\n    command: print('${run.id}')\n    shell: python3"),
     flow("timeout: soon", 5, "bad-duration", "", DUMP + "    timeout: soon"),
     flow("ten minutes in words", 5, "bad-duration", "", DUMP + "    retry: {delay: 10 minutes}"),
     flow("a step twice", 5, "duplicate-step", "", DUMP + "  - name: dump\n    command: ls"),

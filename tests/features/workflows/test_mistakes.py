@@ -82,7 +82,8 @@ def test_a_problem_names_key_pointer_and_column():
         "severity": "error",
     }
     assert (
-        problem.as_line("nightly.yaml") == "nightly.yaml:4:5: steps[0]: unknown key 'comand' (did you mean 'command'?)"
+        problem.as_line("nightly.yaml")
+        == "nightly.yaml:4:5: unknown key 'comand' in steps[0] (did you mean 'command'?)"
     )
 
 

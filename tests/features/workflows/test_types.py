@@ -301,10 +301,12 @@ async def test_the_shell_of_a_step_is_a_command_line_or_a_list_of_its_words(flow
         """
         steps:
           - {name: line, command: "echo $0 $-; false; echo after", shell: "sh -f"}
-          - {name: words, command: "echo $0 $-; false; echo after", shell: [sh, -f]}
+          - {name: words, command: "echo $0 $-; false; echo after", shell: [sh, -f, -c]}
+          - {name: other, command: "import os; print(os.environ['OF'])", shell: python3, env: {OF: "${run.id}"}}
         """
     )
     assert run.status is RunStatus.SUCCEEDED
     told = [flows.printed(name) for name in ("line", "words")]
     assert told[0][0].removeprefix("line") == told[1][0].removeprefix("words")
     assert [lines[1:] for lines in told] == [["after"], ["after"]]
+    assert flows.printed("other") == [run.id]

@@ -10,7 +10,8 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.features.workflows.engine.values import RunValues, StepScope, spelled
 from tocsin.features.workflows.language.graph import waves
-from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
+from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
+from tocsin.features.workflows.language.shell_text import is_shell
 from tocsin.features.workflows.language.template import Placeholder, Template
 
 _BUILT_IN = frozenset({
@@ -167,7 +168,7 @@ def _missing_program(step: WorkflowStep, path: str, scope: StepScope) -> str:
         shell = step.option("shell")
         if shell and not shutil.which(shell[0], path=path):
             return f"the shell {shell[0]} is not installed"
-        program = _first_word(step.command)
+        program = _first_word(step.command) if is_shell(shell or DEFAULT_SHELL) else ""
     if not program or program in _BUILT_IN or "/" in program or "=" in program or "$" in program:
         return ""
     return "" if shutil.which(program, path=path) else f"the program {program} is not installed"

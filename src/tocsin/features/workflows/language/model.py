@@ -1,5 +1,6 @@
 """A workflow as its file says it, with every reference checked."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,7 @@ from tocsin.features.workflows.language.template import Template
 
 MAX_DEPTH = 5  # workflows inside each other
 DEFAULT_SHELL = ("sh", "-eu")
+_ABOUT_KEY = re.compile(r"unknown key '[^']*'|key '[^']*' is missing")
 
 
 class StepType(StrEnum):
@@ -58,8 +60,16 @@ class WorkflowProblem(NamedTuple):
     def as_line(self, file: str) -> str:
         """Return the line that editors understand."""
         warned = "warning: " if self.severity == ProblemSeverity.WARNING else ""
-        where = f"{self.where}: " if self.where else ""
-        return f"{file}:{self.line}:{self.column}: {warned}{where}{self.detail}"
+        return f"{file}:{self.line}:{self.column}: {warned}{self._told()}"
+
+    def _told(self) -> str:
+        """Return the detail with its place: `unknown key 'comand' in steps[1]`, else `steps[1].when: …`."""
+        if not self.where:
+            return self.detail
+        about_key = _ABOUT_KEY.match(self.detail)
+        if about_key is None:
+            return f"{self.where}: {self.detail}"
+        return f"{about_key[0]} in {self.where}{self.detail[about_key.end() :]}"
 
 
 @dataclass(frozen=True, slots=True)

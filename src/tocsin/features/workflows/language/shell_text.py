@@ -4,12 +4,21 @@
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from tocsin.features.workflows.language.template import Placeholder, Template, TemplateError
 
 PREFIX = "TOCSIN_VALUE_"
 _HERE = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
+# They expand "${NAME}" as POSIX has it; fish, csh, Python and Perl do not.
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"})
+
+
+def is_shell(words: Iterable[str]) -> bool:
+    """Return whether a command line starts a shell that expands variables as `shell_text` writes them."""
+    return any(PurePosixPath(word).name in _SHELLS for word in words)
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from tocsin.features.workflows.language.model import ALIASES, RetryRule, StepTyp
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.patterns import compile_pattern
 from tocsin.features.workflows.language.schema import STEPS, UNTYPED, owners_of
+from tocsin.features.workflows.language.shell_text import is_shell
 from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader
 
@@ -123,6 +124,8 @@ class StepReader:
                 detail = "a command that is a list is started without a shell"
                 draft.values.given["shell"].refuse(detail, BAD_VALUE)
             return tuple(self._texts.template(item, names) for item in items)
+        if kind is StepType.SHELL and (shell := _shell_of(draft.values)) and not is_shell(shell):
+            return self._texts.script(node, names, of_program=shell[0])
         if kind in {StepType.SHELL, StepType.SSH}:
             return self._texts.script(node, names)
         return self._texts.template(node, names)
@@ -167,14 +170,10 @@ class StepReader:
         return found
 
     def _check_shell(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
-        node = draft.values.given["shell"]
-        if node.absent:
-            return
-        try:
-            written = draft.values["shell"]
-            found["shell"] = tuple(shlex.split(written[0]) if node.as_items() is None else written)
-        except ValueError as error:
-            node.refuse(f"this is not a command line: {error}", BAD_VALUE)
+        if shell := _shell_of(draft.values):
+            found["shell"] = shell
+        elif not (node := draft.values.given["shell"]).absent:
+            node.refuse("this is not a command line: a quote is not closed", BAD_VALUE)
 
     def _check_ssh(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
@@ -252,6 +251,18 @@ class StepReader:
             return
         near = near_word(text, [name.removeprefix(before) for name in known if name.startswith(before)])
         node.refuse(f"{sentence} {node.quote(text)}{did_you_mean(near)}", code, near)
+
+
+def _shell_of(values: RecordValues[Node]) -> tuple[str, ...]:
+    """Return the words of the shell that a step names, without the `-c` that comes before its script anyway."""
+    node, written = values.given["shell"], values["shell"]
+    if node.absent or not written:
+        return ()
+    try:
+        words = shlex.split(written[0]) if node.as_items() is None else written
+    except ValueError:
+        return ()
+    return tuple(words[:-1] if words[-1:] == ["-c"] else words)
 
 
 def read_retry(values: RecordValues[Node]) -> RetryRule:

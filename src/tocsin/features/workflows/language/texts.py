@@ -48,9 +48,15 @@ class TextReader:
             self.warnings.append(node.problem(detail, SECRET, "env"))
         return template
 
-    def script(self, node: Node, names: KnownNames) -> Template:
-        """Read a command for a shell."""
+    def script(self, node: Node, names: KnownNames, *, of_program: str = "") -> Template:
+        """Read a command for a shell, or for a program that expands no variables in it."""
         template = self.template(node, names)
+        if of_program:
+            placed = next((each for each in template.placeholders() if not each.raw), None)
+            if placed:
+                put = f"{placed.spelled()} cannot be put into a script of {of_program}"
+                node.refuse(f"{put}: give it in env, and read the variable there", BAD_VALUE, "env")
+            return template
         try:
             shell_text(template)
         except TemplateError as error:
