@@ -214,11 +214,12 @@ class RunSkill(Protocol):
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",  # noqa: A002
-        timeout_s: float | None = None,
         on_end: OnEnd | None = None,
+        folder: Path | None = None,
     ) -> Run:
         """Return the ended run; `on_end` gets it also where the caller is cancelled, and writes its audit entry.
 
+        `args` of a skill for the assistant are files of `folder`, by default of the first folder that is watched.
         `source` is that of the audit entry which is written where there is no `on_end`.
         """
         ...

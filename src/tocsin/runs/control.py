@@ -47,6 +47,7 @@ class StartRequest:
     cause: RunTrigger
     actor: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    offers: Mapping[str, Any] = field(default_factory=dict)  # further ones, which it takes where it has them
     parent_run_id: str | None = None
     retry: Retry | None = None  # an earlier run, which is executed again as it was; see `retried`
 

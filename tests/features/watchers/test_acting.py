@@ -68,11 +68,11 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
     asked: list[Any] = []
 
     async def run_skill(name: str, **call: Any) -> Any:
-        asked.append((name, call["args"], call["input"], call["cause"], call["source"]))
+        asked.append((name, call["args"], call["input"], call["cause"], call["source"], call["folder"]))
         return await helper.run("child", WatchedChange(WatchEvent.CREATED, "/x"), source="cli")
 
     async def start_run(kind: RunKind, subject: str, request: StartRequest, /) -> Any:
-        asked.append((kind, subject, dict(request.params)))
+        asked.append((kind, subject, dict(request.offers)))
         change = WatchedChange(WatchEvent.CREATED, "/x")
         return await helper.start("failing", change, StartRequest(source="cli", cause=RunTrigger.WATCHER))
 
@@ -92,7 +92,7 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
             for name in ("skill", "flow", "tell")
         }
         assert asked == [
-            ("greet", ["--loud", str(path)], "content", RunTrigger.MANUAL, "watchers"),
+            ("greet", ["--loud", str(path)], "content", RunTrigger.MANUAL, "watchers", site.folder),
             (RunKind.WORKFLOW, "nightly", {"path": str(path), "event": "modified"}),
         ]
         assert {name: run.status for name, run in done.items()} == {

@@ -459,3 +459,15 @@ async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, a
 def pressed(data: str, chat_id: str = "7") -> MessageContext:
     message = InboundMessage("botchat", MessageKind.CALLBACK, "1", ("1",), chat_id, callback_data=data)
     return MessageContext("i1", message)
+
+
+async def test_what_is_offered_to_a_workflow_it_gets_where_it_declares_it(flows: WorkflowBench):
+    run = await flows.run(
+        """
+        params: {path: {required: true}}
+        steps:
+          - {name: a, command: "echo ${params.path}"}
+        """,
+        offers={"path": "/srv/a.txt", "event": "created"},
+    )
+    assert (run.status, run.params, flows.printed("a")) == ("succeeded", {"path": "/srv/a.txt"}, ["/srv/a.txt"])

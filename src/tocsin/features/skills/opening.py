@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tocsin.core.process.identity import own_identity
@@ -77,25 +78,30 @@ def run_skill_of(skills: Skills) -> RunSkill:
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",  # noqa: A002
-        timeout_s: float | None = None,
         on_end: OnEnd | None = None,
+        folder: Path | None = None,
     ) -> Run:
         run_assistant = skills.can.run_assistant
         is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-        if run_assistant is not None and not is_own and name in {each["name"] for each in await _at_hand(skills)}:
+        if (
+            run_assistant is not None
+            and not is_own
+            and name in {each["name"] for each in await _at_hand(skills, folder)}
+        ):
             asked = AssistantRequest(
-                source=source, cause=cause, actor=actor, files=tuple(args), input=input, on_end=on_end
+                source=source, cause=cause, actor=actor, folder=folder, files=tuple(args), input=input, on_end=on_end
             )
             return (await run_assistant(name, asked)).run
-        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, timeout_s, on_end)
+        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, on_end=on_end)
         return await skills.run(name, request)
 
     return run_skill
 
 
-async def _at_hand(skills: Skills) -> Sequence[Mapping[str, Any]]:
-    """Return the records of the assistant skills that can run without being told where."""
-    return [each for each in await skills.can.list_assistants() if each["at_hand"]]
+async def _at_hand(skills: Skills, folder: Path | None = None) -> Sequence[Mapping[str, Any]]:
+    """Return the records of the assistant skills that can run, in `folder` or without being told where."""
+    ready = "usable" if folder else "at_hand"
+    return [each for each in await skills.can.list_assistants() if each[ready]]
 
 
 async def start_skill(skills: Skills, name: str, asked: StartRequest) -> ActiveRun:

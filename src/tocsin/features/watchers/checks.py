@@ -66,7 +66,8 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
     can, known = watchers.context.can, dict[WatcherAction, list[str]]()
     actions = {rule.action for rule in rules}
     if WatcherAction.SKILL in actions:
-        known[WatcherAction.SKILL] = [skill.name for skill in await can.list_skills()]
+        assistants = [str(skill["name"]) for skill in await can.list_assistants()]
+        known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await can.list_skills()), *assistants})
     if WatcherAction.WORKFLOW in actions:
         known[WatcherAction.WORKFLOW] = list(await can.list_subjects(RunKind.WORKFLOW) or ())
     for rule in rules:

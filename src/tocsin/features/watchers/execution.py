@@ -69,6 +69,7 @@ class WatcherExecution:
             args=[*words, shown(self._change.path)],
             input=await asyncio.to_thread(_text_of, Path(self._change.path)),
             on_end=lambda _: None,  # `watcher.run` is the entry of this run
+            folder=self._rule.path,
         )
         handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
         handle.write("stdout", f"\n{ended.output.tail}")
@@ -82,7 +83,7 @@ class WatcherExecution:
                 source=WATCHERS.name,
                 cause=self._run.trigger,
                 actor=self._run.actor,
-                params={"path": shown(self._change.path), "event": str(self._change.type)},
+                offers={"path": shown(self._change.path), "event": str(self._change.type)},
                 parent_run_id=self._run.id,
             ),
         )

@@ -104,6 +104,7 @@ async def start_workflow(workflows: Workflows, name: str, asked: StartRequest) -
         asked.source,
         asked.actor,
         params=asked.params,
+        offers=asked.offers,
         from_step=asked.retry.from_step if asked.retry else "",
         retry=asked.retry,
         parent_run_id=asked.parent_run_id,

@@ -36,6 +36,7 @@ class WorkflowRequest:
     source: str
     actor: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    offers: Mapping[str, Any] = field(default_factory=dict)  # parameters that it gets where it declares them
     env: Mapping[str, str] = field(default_factory=dict)
     only: Collection[str] = ()  # run these steps alone
     from_step: str = ""  # run this step and those after it
@@ -44,6 +45,10 @@ class WorkflowRequest:
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None
     on_end: Callable[[Run], None] | None = None
+
+    def params_for(self, workflow: Workflow) -> dict[str, Any]:
+        """Return the parameters that a workflow is given."""
+        return {**{name: value for name, value in self.offers.items() if name in workflow.params}, **self.params}
 
 
 class PendingRun(NamedTuple):

@@ -171,7 +171,7 @@ class Workflows:
 
         file = await self.get(name)
         workflow = file.workflow()
-        params, problems = take_params(workflow.params, request.params)
+        params, problems = take_params(workflow.params, request.params_for(workflow))
         values = self._builder.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
         path = self._context.environment().get("PATH", "")
@@ -219,7 +219,7 @@ class Workflows:
         if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
             way = " -> ".join([*request.ancestry, name])
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
-        params, problems = take_params(workflow.params, request.params)
+        params, problems = take_params(workflow.params, request.params_for(workflow))
         if problems:
             raise InvalidRunError(
                 f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
