@@ -41,8 +41,9 @@ ui-proof: dev-env ## Measure and try every page of the dashboard, at full size; 
 tour: dev-env ## Take the pictures of docs/tour.md anew, from the demo
 	@$(BIN)/python -m tools.tour
 
-api-proof: dev-env ## Measure the REST API: lists, status, sending, a thousand streams, wrong passwords
+api-proof: dev-env ## Measure the REST API, with a thousand streams and wrong passwords; try other people's clients
 	@$(BIN)/python benchmarks/run.py rest streams logins
+	@$(BIN)/python -m tools.api_clients
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

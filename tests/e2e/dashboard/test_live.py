@@ -63,3 +63,37 @@ def test_a_server_that_was_away_is_found_again_and_what_was_missed_is_read(visit
         expect(page.get_by_role("button", name="Notifications, 1 unread")).to_be_visible()
         expect(page.locator(".live--live")).to_be_visible()
         page.close()
+
+
+def test_the_event_source_of_a_browser_is_told_and_comes_back_to_what_it_missed(visit: Visit, tmp_path):
+    port = free_port()
+    with serve_dashboard(tmp_path, port=port) as served:
+        visitor = visit(served=served)
+        visitor.expected += ("ERR_", "favicon")
+        page = visitor.page
+        page.goto(f"{visitor.address}health")  # no script of ours runs there
+        page.evaluate(
+            """async () => {
+              window.told = {};
+              const listen = (path) => new Promise((resolve) => {
+                const source = new EventSource(path);
+                window.told[path] = [];
+                source.onopen = resolve;
+                source.addEventListener("notification.created", (event) =>
+                  window.told[path].push([JSON.parse(event.data).title, event.lastEventId]));
+              });
+              await listen("/api/jobs/stream/updates?topics=notifications");
+              await listen("/api/notifications/feed");
+            }"""
+        )
+        page.context.request.post(f"{visitor.address}api/notifications", data={"title": "First"})
+        page.wait_for_function("Object.values(told).every((events) => events.length === 1)")
+
+    with serve_dashboard(tmp_path, port=port):
+        page.context.request.post(f"{visitor.address}api/notifications", data={"title": "Meanwhile"})
+        page.wait_for_function("Object.values(told).every((events) => events.length === 2)")
+        updates, feed = page.evaluate("Object.values(told)")
+        assert [title for title, _ in updates] == ["First", "Meanwhile"]
+        assert updates == feed
+        assert int(updates[0][1]) < int(updates[1][1])
+        page.close()
