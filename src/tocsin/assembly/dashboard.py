@@ -1,6 +1,8 @@
 """Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
@@ -214,8 +216,11 @@ class BotDoor:
 
 async def _integrations_of(app: "App") -> "Sequence[Integration]":
     """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
-    from tocsin.web.dashboard.operations.settings import Integration
+    from tocsin.web.dashboard.operations.messaging import last_tests
+    from tocsin.web.dashboard.operations.settings import Integration, IntegrationCheck
 
+    tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
+    known = {channel: IntegrationCheck(test["at"], test["error"]) for channel, test in tests.items()}
     channels = [
         Integration(
             id=state.spec.kind,
@@ -224,6 +229,8 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
             missing=state.missing,
             enabled=state.available,
             docs=f"docs/channels/{state.spec.kind}.md",
+            probe=partial(_channel_trouble, app, state.spec.kind),
+            known=known.get(state.spec.kind),
         )
         for state in app.registry.states()
     ]
@@ -244,6 +251,14 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
         check=_asks_redis(app),
     )
     return [*channels, chat, sessions, *await _of_features(app), _speech(app)]
+
+
+async def _channel_trouble(app: "App", kind: str) -> str:
+    """Return what is wrong with the credentials of a channel."""
+    try:
+        return (await app.registry.adapter(kind).test_connection()).error
+    except TocsinError as error:
+        return error.sentence()
 
 
 def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:

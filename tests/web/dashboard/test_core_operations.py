@@ -196,6 +196,21 @@ async def test_settings_need_the_scope_admin(whole):
     assert (await whole.get("/api/settings/integrations")).status == 200
 
 
+async def test_integrations_say_of_a_channel_what_the_last_test_found_and_ask_it_for_refresh(whole, transport, program):
+    async def teamchat(query: str = "") -> tuple[str, str | None, int | None]:
+        answer = (await whole.get(f"/api/settings/integrations{query}")).json()
+        [found] = [item for item in answer["items"] if item["id"] == "teamchat"]
+        return found["status"], found["error"], found["latency_ms"]
+
+    assert await teamchat() == ("ok", None, None)
+    transport.will_answer({"ok": False, "error": "invalid_auth"})
+    status, error, latency_ms = await teamchat("?refresh=true")
+    assert (status, "invalid_auth" in str(error), latency_ms) == ("error", True, 0)
+    program.clock.advance(31)
+    assert (await teamchat())[:2] == (status, error)
+    assert actions(program) == []
+
+
 async def test_integrations_say_what_is_connected(whole):
     found = {item["id"]: item for item in (await whole.get("/api/settings/integrations")).json()["items"]}
     assert found["teamchat"]["status"] == "ok"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query
 from pydantic import Field
@@ -113,9 +113,21 @@ class IntegrationList(ResponseModel):
     items: list[IntegrationRecord]
 
 
+class IntegrationCheck(NamedTuple):
+    """When an integration was asked last, how long that took, and what was wrong."""
+
+    at: str
+    error: str = ""
+    latency_ms: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:
-    """How one integration is found to be; `check` asks it, where that costs nothing, and returns what is wrong."""
+    """How one integration is found to be.
+
+    `check` asks it, where that costs nothing, and returns what is wrong; `probe` does the same, but is asked for
+    `refresh` alone, and `known` is what is known otherwise.
+    """
 
     id: str
     name: str
@@ -126,6 +138,8 @@ class Integration:
     note: str = ""  # why it is not set up, where no setting is missing
     docs: str = ""
     check: Callable[[], Awaitable[str]] | None = None
+    probe: Callable[[], Awaitable[str]] | None = None
+    known: IntegrationCheck | None = None
 
     @property
     def configured(self) -> bool:
@@ -150,6 +164,7 @@ class SettingsRoutes:
         self._parts = parts
         self._started = parts.clock.monotonic()
         self._kept: tuple[float, dict[str, Any]] | None = None
+        self._probed: dict[str, IntegrationCheck] = {}  # the last ones, by integration
 
     @operation("GET", "/api/settings/overview", scope="admin", answer=SettingsOverview)
     async def get_settings_overview(self) -> Any:
@@ -195,22 +210,36 @@ class SettingsRoutes:
 
     @operation("GET", "/api/settings/integrations", answer=IntegrationList)
     async def list_integrations(
-        self, refresh: Annotated[bool, Query(description="Check anew instead of up to 30 seconds ago.")] = False
+        self, refresh: Annotated[bool, Query(description="Check anew, also the credentials of channels.")] = False
     ) -> Any:
-        """List what Tocsin can be connected to, and whether it is."""
+        """List what Tocsin can be connected to, and whether it is, as of at most 30 seconds ago.
+
+        Of a channel, without `refresh`, it is what the last test found.
+        """
         now = self._parts.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             found = await self._parts.integrations()
-            self._kept = (now, {"items": await asyncio.gather(*map(self._checked, found))})
+            items = await asyncio.gather(*(self._checked(each, refresh=refresh) for each in found))
+            self._kept = (now, {"items": items})
         return self._kept[1]
 
-    async def _checked(self, found: Integration) -> dict[str, Any]:
-        error, latency_ms, checked_at = "", None, None
-        if found.configured and found.check is not None:
-            began = self._parts.clock.monotonic()
-            error = await found.check()
-            latency_ms = round((self._parts.clock.monotonic() - began) * 1000)
-            checked_at = timestamp(self._parts.clock.now())
+    async def _last_check(self, found: Integration, *, refresh: bool) -> IntegrationCheck | None:
+        if not found.configured:
+            return None
+        ask = found.check or (found.probe if refresh else None)
+        if ask is None:
+            known = [each for each in (found.known, self._probed.get(found.id)) if each is not None]
+            return max(known, key=lambda check: check.at, default=None)
+        began = self._parts.clock.monotonic()
+        error = await ask()
+        latency_ms = round((self._parts.clock.monotonic() - began) * 1000)
+        made = IntegrationCheck(timestamp(self._parts.clock.now()) or "", error, latency_ms)
+        self._probed[found.id] = made
+        return made
+
+    async def _checked(self, found: Integration, *, refresh: bool) -> dict[str, Any]:
+        last = await self._last_check(found, refresh=refresh)
+        error = last.error if last else ""
         status = "error" if error else "ok" if found.configured else "unconfigured" if found.enabled else "disabled"
         return {
             "id": found.id,
@@ -220,8 +249,8 @@ class SettingsRoutes:
             "status": status,
             "missing": list(found.missing),
             "docs": found.docs,
-            "latency_ms": latency_ms,
-            "checked_at": checked_at,
+            "latency_ms": last.latency_ms if last else None,
+            "checked_at": last.at if last else None,
             "error": error or found.note or None,
         }
 
