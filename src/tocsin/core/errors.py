@@ -12,9 +12,11 @@ class TocsinError(Exception):
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", body_key: str = "") -> None:
+        """`body_key` is the key of a request whose value is wrong, where it is one."""
         super().__init__(message)
         self.hint = hint
+        self.body_key = body_key
 
     def sentence(self) -> str:
         """Return the message followed by the hint, as one line for a result or a log."""

@@ -72,12 +72,19 @@ def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str]) -> Ht
     """Return the problem of what a service raised; `codes` tells it for the errors of one feature."""
     for known, code in codes.items():
         if isinstance(error, known):
-            return HttpProblemError(code, _detail(error))
+            return _problem(code, error)
     code = error.code if error.code in PROBLEMS else _CODES.get(error.code, "")
     if not code:
         log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
         code = "conflict"
-    return HttpProblemError(code, _detail(error))
+    return _problem(code, error)
+
+
+def _problem(code: str, error: TocsinError) -> HttpProblemError:
+    detail = _detail(error)
+    if code == "validation-failed" and error.body_key:
+        return HttpProblemError(code, detail, [field_error([error.body_key], "bad-value", detail)])
+    return HttpProblemError(code, detail)
 
 
 def _detail(error: TocsinError) -> str:

@@ -193,6 +193,8 @@ async def test_a_conversation_is_held_over_the_interface(chat: OpenChat):
     assert (stopped.status, stopped.json()["assistant_message"]) == (200, None)
     wrong = await client.post("/api/chat/send", {"stop": True})
     assert (wrong.status, wrong.json()["code"]) == (422, "validation-failed")
+    empty = await client.post("/api/chat/send", {"content": " "})
+    assert (empty.status, empty.json()["errors"][0]["pointer"]) == (422, "#/content")
     actions = [entry.action for entry in chat.talk.bench.audit()]
     assert actions == ["chat.create", "chat.send"]
 

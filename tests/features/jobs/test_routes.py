@@ -141,6 +141,18 @@ async def test_a_repository_that_git_cannot_use_is_a_conflict(client: DashboardC
     assert (answer.status, answer.json()["code"]) == (409, "conflict"), answer.body
 
 
+async def test_what_only_the_service_can_refuse_is_pointed_at_as_well(client: DashboardClient):
+    for fields, pointer in (
+        ({"command": "true", "skill": "reviewer"}, "#/skill"),
+        ({"branch": "x"}, "#/repo"),
+        ({"repo": "site", "branch": "a..b"}, "#/branch"),
+        ({"labels": ["!"]}, "#/labels"),
+    ):
+        answer = await client.post("/api/jobs", {"title": "a", **fields})
+        [error] = answer.json()["errors"]
+        assert (answer.status, error["pointer"], error["detail"]) == (422, pointer, answer.json()["detail"])
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -296,7 +296,9 @@ class ChatRoutes:
 
     async def _stop(self, body: NewMessage) -> Any:
         if not body.conversation_id or body.given().keys() - {"conversation_id", "stop"}:
-            raise InvalidMessageError("stop goes with conversation_id alone", hint="send both, and nothing else")
+            raise InvalidMessageError(
+                "stop goes with conversation_id alone", hint="send both, and nothing else", body_key="stop"
+            )
         stopped = await self._chats.stop(body.conversation_id, DASHBOARD.name)
         message = stopped.as_document() if stopped else None
         return JSONResponse({"conversation_id": body.conversation_id, "assistant_message": message})

@@ -126,7 +126,7 @@ class Chats:
         TooManyAnswersError, InvalidMessageError.
         """
         if not draft.content.strip() and not draft.attachments:
-            raise InvalidMessageError("there is nothing to answer", hint="write something")
+            raise InvalidMessageError("there is nothing to answer", hint="write something", body_key="content")
         if len(draft.attachments) > MAX_ATTACHMENTS:
             raise InvalidMessageError(f"a message has at most {MAX_ATTACHMENTS} files", hint="send fewer at once")
         refuse_bot(draft.conversation_id)

@@ -126,27 +126,37 @@ class NewTaskJob:
     def check(self) -> None:
         """Raise InvalidTaskJobError for what makes no sense whatever there is."""
         if not self.title.strip() or not self.title.isprintable():
-            raise InvalidTaskJobError("a task job needs a title of one line", hint="say in a few words what is to do")
+            raise InvalidTaskJobError(
+                "a task job needs a title of one line", hint="say in a few words what is to do", body_key="title"
+            )
         for name, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION), ("command", MAX_COMMAND)):
             if len(getattr(self, name)) > limit:
-                raise InvalidTaskJobError(f"the {name} has more than {limit:,} characters", hint="shorten it")
+                raise InvalidTaskJobError(
+                    f"the {name} has more than {limit:,} characters", hint="shorten it", body_key=name
+                )
         if "\0" in self.command + self.description:
             raise InvalidTaskJobError("command and description hold no NUL character", hint="leave it out")
         if self.command.strip() and self.skill:
-            raise InvalidTaskJobError("a task job has a command or a skill, not both", hint="leave one out")
+            raise InvalidTaskJobError(
+                "a task job has a command or a skill, not both", hint="leave one out", body_key="skill"
+            )
         if not self.repo and (self.base_branch or self.branch):
-            raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo")
+            raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo", body_key="repo")
         if not self.create_branch and not self.branch:
-            raise InvalidTaskJobError("without a new branch, an existing one is needed", hint="name it as branch")
+            raise InvalidTaskJobError(
+                "without a new branch, an existing one is needed", hint="name it as branch", body_key="branch"
+            )
         self._check_labels()
 
     def _check_labels(self) -> None:
         if len(self.labels) > MAX_LABELS:
-            raise InvalidTaskJobError(f"a task job has at most {MAX_LABELS} labels", hint="leave some out")
+            raise InvalidTaskJobError(
+                f"a task job has at most {MAX_LABELS} labels", hint="leave some out", body_key="labels"
+            )
         for label in self.labels:
             if not _LABEL.fullmatch(label):
                 hint = "up to 50 letters, digits, blanks and . _ : / -"
-                raise InvalidTaskJobError(f"{label[:60]!r} is not a label", hint=hint)
+                raise InvalidTaskJobError(f"{label[:60]!r} is not a label", hint=hint, body_key="labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

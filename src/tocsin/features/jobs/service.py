@@ -198,7 +198,9 @@ class TaskJobs:
         there = await repository.commit_of(branch) is not None
         if not new.create_branch:
             if not there:
-                raise InvalidTaskJobError(f"{repository.path} has no branch {branch!r}", hint="let it be created")
+                raise InvalidTaskJobError(
+                    f"{repository.path} has no branch {branch!r}", hint="let it be created", body_key="branch"
+                )
             await self.store.add(job)
             return job
         if there:
@@ -319,9 +321,11 @@ class TaskJobs:
         if new.skill not in known:
             near = near_word(new.skill, known)
             hint = f"did you mean {near}?" if near else "`tocsin skills list` shows them"
-            raise InvalidTaskJobError(f"there is no skill {new.skill[:100]!r}", hint=hint)
+            raise InvalidTaskJobError(f"there is no skill {new.skill[:100]!r}", hint=hint, body_key="skill")
         if new.skill in assistants and not new.repo:
-            raise InvalidTaskJobError("an assistant skill needs a repository to look at", hint="name one as repo")
+            raise InvalidTaskJobError(
+                "an assistant skill needs a repository to look at", hint="name one as repo", body_key="repo"
+            )
 
     def _order(self, job: TaskJob, caller: Caller, cause: RunTrigger, parent: str | None) -> RunSpec:
         actor = caller.facts.get("actor")

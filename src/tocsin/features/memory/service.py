@@ -284,7 +284,8 @@ class Memories:
         self._refuse_secrets(draft.key, draft.value, *draft.tags)
         if draft.expires_at is not None and draft.expires_at <= now:
             # Stored, it would only hide what its key had before.
-            raise InvalidEntryError(f"the entry {draft.key} expires in the past", hint="give a time to come, or none")
+            wrong = f"the entry {draft.key} expires in the past"
+            raise InvalidEntryError(wrong, hint="give a time to come, or none", body_key="expires_at")
         return MemoryEntry(
             key=draft.key,
             value=draft.value,
@@ -304,7 +305,8 @@ class Memories:
 
     def _refuse_secrets(self, key: str, *texts: str) -> None:
         if any(self._redact(text) != text for text in texts):
-            raise InvalidEntryError(f"the entry {key} holds a secret, or what looks like a token", hint=NOT_HERE)
+            wrong = f"the entry {key} holds a secret, or what looks like a token"
+            raise InvalidEntryError(wrong, hint=NOT_HERE, body_key="value")
 
     def _record(
         self, action: AuditAction, done: str, entry: MemoryEntry, caller: MemoryCaller, **facts: object

@@ -109,7 +109,9 @@ def check(notice: Notice) -> None:
         hint = f"there are: {', '.join(NotificationCategory)}"
         raise InvalidNoticeError(f"there is no category {truncate(notice.category, 50)!r}", hint=hint)
     if not _is_link(notice.link):
-        raise InvalidNoticeError("a link begins with #/, http:// or https://", hint="leave it out, or correct it")
+        raise InvalidNoticeError(
+            "a link begins with #/, http:// or https://", hint="leave it out, or correct it", body_key="link"
+        )
 
 
 def mended(notice: Notice) -> Notice:

@@ -63,18 +63,22 @@ class GitRepository:
         """Return the branch that the repository is on; raises InvalidTaskJobError where it is on none."""
         found = (await self.git("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1))).strip()
         if not found.startswith(_HEADS):
-            raise InvalidTaskJobError(f"{self.path} is on no branch", hint="name the branch to begin at as base_branch")
+            raise InvalidTaskJobError(
+                f"{self.path} is on no branch",
+                hint="name the branch to begin at as base_branch",
+                body_key="base_branch",
+            )
         return found.removeprefix(_HEADS)
 
     async def check_name(self, branch: str) -> None:
         """Raise InvalidTaskJobError for what cannot be the name of a branch."""
         hint = "use letters, digits and - . _ /, as in job/fix-login"
         if branch.startswith("-") or branch in {"", "HEAD", "@"} or "\0" in branch or len(branch) > 200:
-            raise InvalidTaskJobError(f"{branch[:200]!r} is not the name of a branch", hint=hint)
+            raise InvalidTaskJobError(f"{branch[:200]!r} is not the name of a branch", hint=hint, body_key="branch")
         try:
             await self.git("check-ref-format", f"{_HEADS}{branch}")
         except GitFailedError:
-            raise InvalidTaskJobError(f"{branch!r} is not the name of a branch", hint=hint) from None
+            raise InvalidTaskJobError(f"{branch!r} is not the name of a branch", hint=hint, body_key="branch") from None
 
     async def base_commit(self, branch: str) -> str:
         """Return the commit of a branch or remote-tracking branch; raises InvalidTaskJobError where there is none."""
@@ -83,8 +87,10 @@ class GitRepository:
             if found := await self._commit(ref):
                 return found
         if not await self.branches(limit=1):
-            raise InvalidTaskJobError(f"{self.path} has no commit yet", hint="make a first one")
-        raise InvalidTaskJobError(f"{self.path} has no branch {branch!r}", hint="name another base_branch")
+            raise InvalidTaskJobError(f"{self.path} has no commit yet", hint="make a first one", body_key="repo")
+        raise InvalidTaskJobError(
+            f"{self.path} has no branch {branch!r}", hint="name another base_branch", body_key="base_branch"
+        )
 
     async def commit_of(self, branch: str) -> str | None:
         """Return the commit of a branch, None where there is no such branch."""
