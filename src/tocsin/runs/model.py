@@ -8,6 +8,7 @@ from typing import Any
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
+from tocsin.core.text.visible import without_sequences
 
 LOG_MAX_BYTES = 1024 * 1024
 
@@ -142,6 +143,11 @@ class Line:
     ts: float
     stream: str
     text: str
+
+    @property
+    def plain(self) -> str:
+        """The text without what colours it on a terminal."""
+        return without_sequences(self.text)
 
 
 @dataclass(frozen=True, slots=True)

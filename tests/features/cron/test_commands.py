@@ -117,6 +117,11 @@ def test_a_word_that_is_no_policy_is_answered_with_those_that_are(cli: Cli):
     assert (done.code, "(there are: skip, queue, parallel, replace)" in done.err) == (2, True)
 
 
+def test_colours_of_the_output_are_left_out_while_it_runs(cli: Cli):
+    assert cli("cron", "add", "a", "@daily", r"printf '\033[31mred\033[0m\n'").code == 0
+    assert cli("cron", "run", "a").out == "red\n"
+
+
 def test_a_job_of_a_workflow_that_does_not_exist_is_added_with_a_warning(cli: Cli):
     done = cli("cron", "add", "a", "@daily", "nightly", "--type", "workflow")
     assert done.code == 0

@@ -311,7 +311,7 @@ async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None])
 
 def _plain_shower(out: Console) -> Callable[[Line], None]:
     def show(line: Line) -> None:
-        (out.aside if line.stream == "stderr" else out.text)(without_sequences(line.text))
+        (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
     return show
 

@@ -74,7 +74,7 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
     from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 
     def show(line: Line) -> None:
-        (out.aside if line.stream == "stderr" else out.text)(line.text)
+        (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
     named, here = [Path(readable(folder)).absolute() for folder in arguments.folder], Path.cwd()
 

@@ -190,7 +190,7 @@ def _create(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
 def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     def show(line: Line) -> None:
-        (out.text if line.stream == "stdout" else out.aside)(line.text)
+        (out.text if line.stream == "stdout" else out.aside)(line.plain)
 
     async def work(jobs: TaskJobs) -> TaskJob:
         started = await jobs.start(readable(arguments.id), CALLER, watch=show)

@@ -225,7 +225,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
     """Run a skill, and show what it prints as it comes."""
 
     def show(line: Line) -> None:
-        (out.aside if line.stream == "stderr" else out.text)(line.text)
+        (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
     if skills.can.run_assistant is not None and name in await _assistants(skills):
         out.effect_done("the skill was run")

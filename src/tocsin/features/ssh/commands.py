@@ -157,9 +157,9 @@ def _show(line: Line, out: Console) -> None:
     """Show a line as it comes: output with its host before it, everything else on standard error."""
     host, _, stream = line.stream.partition("/")
     if stream == "stdout":
-        out.line(f"{host}: {line.text}")
+        out.line(f"{host}: {line.plain}")
     elif stream == "stderr":
-        out.aside(f"{host}: {line.text}")
+        out.aside(f"{host}: {line.plain}")
 
 
 def _tell_end(run: Run, out: Console) -> None:

@@ -148,7 +148,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _show_line(line: Line, out: Console) -> None:
-    (out.text if line.stream == "stdout" else out.aside)(line.text)
+    (out.text if line.stream == "stdout" else out.aside)(line.plain)
 
 
 def _enable(arguments: argparse.Namespace, out: Console, program: Program) -> int:

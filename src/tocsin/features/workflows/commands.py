@@ -256,7 +256,7 @@ def _step_row(step: Any) -> tuple[str, ...]:
 
 
 def _show_line(line: Line, out: Console) -> None:
-    (out.aside if line.stream.endswith(":stderr") else out.text)(f"{line.stream} | {line.text}")
+    (out.aside if line.stream.endswith(":stderr") else out.text)(f"{line.stream} | {line.plain}")
 
 
 def _tell_plan(planned: PlannedRun, out: Console) -> int:

@@ -148,7 +148,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     params = dict(_pair(arguments, each) for each in arguments.param)
 
     def show(line: Line) -> None:
-        (out.aside if line.stream == "stderr" else out.text)(line.text)
+        (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
     async def work(jobs: CronJobs) -> Run:
         out.effect_done("the job was run")
