@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,51 @@ async def test_a_dry_run_records_the_hosts_and_reaches_none(site: Site, describe
     assert (run.status, run.dry_run, run.trigger) == (RunStatus.SUCCEEDED, True, RunTrigger.WORKFLOW)
     assert [(host.host, host.status) for host in run.hosts] == [("b", HostStatus.SKIPPED)]
     assert site.bench.audit() == []
+
+
+@pytest.mark.parametrize("keep_s", ["0", "30"])
+async def test_a_run_that_is_cancelled_while_it_connects_runs_nothing(
+    machine: Machine, described: Describe, tmp_path_factory: pytest.TempPathFactory, keep_s: str
+):
+    port, _ = machine.sshd()
+    arrived, may_pass, folder = asyncio.Event(), asyncio.Event(), tmp_path_factory.mktemp("s")
+
+    async def hold_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.set()
+        await may_pass.wait()
+        there, to = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(_carry(reader, to), _carry(there, writer))
+
+    # The name of the folder is short: that of a socket in it has little room.
+    async with open_site(folder / "d", {"SSH_KEEP_S": keep_s}) as site, peer(hold_up) as slow:
+        site.write(described("web", slow))
+        may_pass.set()
+        await site.trust("web")
+        may_pass.clear()
+        arrived.clear()
+        running = await site.ssh.start(SshRequest(f"touch {folder}/done", ("web",)), source="cli")
+        await arrived.wait()
+        await site.bench.app.runs().cancel(running.run.id)
+        may_pass.set()
+        run = await running.wait()
+        (host,) = site.ssh.inventory.choose(("web",), ())
+        if keep_s != "0":
+            kill_master(site.ssh.program.socket_of(host))
+    assert (run.status, [host.status for host in run.hosts]) == (RunStatus.CANCELLED, [HostStatus.CANCELLED])
+    assert not (folder / "done").exists()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+    writer.close()
+
+
+async def test_the_values_of_variables_are_in_no_process_list(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep 'hidden-[v]alue'"
+    done = await site.on(f'{look}; printf %s "$TOKEN"', "web", env={"TOKEN": "hidden-value", "MORE": "ä\n" * 5000})
+    assert done.stdout == "hidden-value"

@@ -250,9 +250,12 @@ async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variabl
         "deploy",
     )
     done = await asyncio.to_thread(
-        lambda: subprocess.run(["sh", "-c", params["command"]], capture_output=True, text=True, check=True)
+        lambda: subprocess.run(
+            ["sh", "-c", params["command"]], env=params["env"], capture_output=True, text=True, check=True
+        )
     )
     assert done.stdout == "a'; b\n"
+    assert "a'; b" not in params["command"]
 
 
 async def test_secrets_reach_variables_and_headers_alone_and_are_masked_everywhere(opening: Opening, server):

@@ -35,6 +35,8 @@ def outcome_of(name: str, exit_code: int, log: str, told: str = "") -> Outcome:
     """Return how it ended; `told` is standard error, where the `ssh` of a jump host speaks."""
     if exit_code == 0:
         return Outcome(HostStatus.SUCCEEDED, 0)
+    if exit_code < 0:  # a signal of this machine ended `ssh`: the command has told nothing
+        exit_code = _OWN
     if exit_code != _OWN or ((found := _ENDED.search(log)) and int(found[1]) == _OWN):
         return Outcome(HostStatus.FAILED, exit_code, f"it ended with exit code {exit_code}")
     if any(word in log for word in _BEGUN):

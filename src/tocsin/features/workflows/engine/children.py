@@ -1,7 +1,6 @@
 """Steps that start a run of its own: of a skill, on other hosts, of another workflow."""
 
 import json
-import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -47,11 +46,11 @@ class ChildSteps:
         """Run the command of a step on its hosts; values are variables of the remote shell."""
         template = call.step.command
         script, variables = script_of(call, template if isinstance(template, Template) else Template())
-        given = [f"{name}={shlex.quote(value)}" for name, value in {**_own_env(call), **variables}.items()]
         params = {
             "hosts": call.step.option("hosts", []),
             "groups": call.step.option("groups", []),
-            "command": "\n".join([*given, *(f"export {each.partition('=')[0]}" for each in given), script]),
+            "command": script,
+            "env": {**_own_env(call), **variables},
             "user": call.step.option("user"),
             "max_parallel": call.step.max_parallel,
             "stop_on_failure": call.step.option("stop_on_failure", False),
