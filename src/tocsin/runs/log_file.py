@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -15,6 +16,8 @@ from typing import BinaryIO
 from tocsin.core.text.visible import without_sequences
 from tocsin.delivery.document import seconds_of, timestamp
 from tocsin.runs.model import Line, RunOutput
+
+log = logging.getLogger(__name__)
 
 MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
@@ -52,18 +55,20 @@ def _moment(ts: float) -> str | None:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a log; none if there is no file.
+    """Yield the lines of a log; none if there is no file, or if it cannot be read, which is logged.
 
     A last line that a crash left incomplete is skipped.
     """
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            for raw in file:
+                if line := _decode(raw):
+                    yield line
     except FileNotFoundError:
         return
-    with file:
-        for raw in file:
-            if line := _decode(raw):
-                yield line
+    except OSError as error:  # the run itself is recorded elsewhere, and what follows from it must not wait
+        reason = error.strerror or type(error).__name__
+        log.warning("the output of a run cannot be read", extra={"path": str(path), "reason": reason})
 
 
 class LogFollower:
@@ -75,15 +80,15 @@ class LogFollower:
         self._file: BinaryIO | None = None  # kept open: nobody else gets its inode meanwhile
 
     def read(self) -> list[Line]:
-        """Return the lines that are new."""
+        """Return the lines that are new; none while the file cannot be read, which `read_lines` logs."""
         try:
             newest = self._path.stat().st_ino
-        except FileNotFoundError:
+            if self._file is None or os.fstat(self._file.fileno()).st_ino != newest:
+                self.close()
+                self._file = self._path.open("rb")
+            return list(self._new_lines(self._file))
+        except OSError:
             return []
-        if self._file is None or os.fstat(self._file.fileno()).st_ino != newest:
-            self.close()
-            self._file = self._path.open("rb")
-        return list(self._new_lines(self._file))
 
     def close(self) -> None:
         """Close the file."""

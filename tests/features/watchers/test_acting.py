@@ -1,9 +1,11 @@
 """Files change in a watched folder, and rules act on them."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.features.watchers.conftest import Site, open_site
 from tests.waiting import eventually
 
@@ -243,3 +245,23 @@ async def test_an_earlier_run_can_be_started_again(site: Site):
     ended = await again.wait()
     assert (ended.status, ended.retry_of, ended.params["path"]) == ("succeeded", first.id, path)
     assert await site.bench.features.can.list_subjects(RunKind.WATCHER) == ["one"]
+
+
+async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: Site, caplog: pytest.LogCaptureFixture):
+    async def execute(sql: str) -> None:
+        await site.bench.app.database.write(lambda connection: connection.execute(sql).fetchall())
+
+    async def is_noted() -> bool:
+        return bool((await site.watchers.find_rule("away"))["state"] == "error")
+
+    site.write({"name": "away", "path": f"{site.folder}/missing", "command": "true"})
+    stuck = "WHEN new.error <> '' BEGIN SELECT RAISE(ABORT, 'full'); END"
+    await execute(f"CREATE TRIGGER full BEFORE INSERT ON watcher_states {stuck}")
+    service = site.watchers.service()
+    task = asyncio.create_task(service.run())
+    await eventually(lambda: "a service failed and is retried" in caplog.text)
+    await execute("DROP TRIGGER full")
+    await eventually(is_noted)
+    assert [notice.title for notice in site.bench.notices] == ["The watcher away cannot watch its folder"]
+    service.stop()
+    await task

@@ -67,6 +67,7 @@ class Scheduler:
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
         self._followed_at = float("-inf")
         self._has_queued = False
+        self._failed: set[str] = set()  # runs of which what follows from their ends failed unexpectedly
 
     def stop(self) -> None:
         """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
@@ -199,11 +200,11 @@ class Scheduler:
         now = self._clock.now()
         look = await self._context.database.read(self._look)
         for run in look.unsettled:
-            await self._runner.settle(run)
+            await self._settle(run)
         if self._clock.monotonic() - self._followed_at >= FOLLOW_EVERY_S:
             self._followed_at = self._clock.monotonic()
             await self._runner.follow(await RunStore(self._context.database).undelivered())
-        self._has_queued = look.has_queued or bool(look.unsettled)
+        self._has_queued = look.has_queued or any(run.id not in self._failed for run in look.unsettled)
         if not self._has_queued or self._loop.stopping:
             return
         taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
@@ -214,6 +215,18 @@ class Scheduler:
                 await self._context.runs().cancel(run_id, "a newer run replaces it")
             except RunEndedError:
                 continue
+
+    async def _settle(self, run: Run) -> None:
+        """Do what follows from the end of a run; a bug in it is logged once, and holds up no other run."""
+        if run.id in self._failed:
+            return
+        try:
+            await self._runner.settle(run)
+        except TocsinError:
+            raise
+        except Exception:
+            self._failed.add(run.id)
+            log.exception("what follows from the end of a run failed", extra={"run": run.id})
 
     def _look(self, connection: sqlite3.Connection) -> _Look:
         return _Look(
@@ -271,6 +284,8 @@ class Scheduler:
             await self._runner.carry_out(run)
         except TocsinError as error:  # its record is corrected when its process has ended
             log.warning("a run of a job is not recorded to its end", extra={"run": run.id, "reason": error.sentence()})
+        except Exception:  # let out, it would end the scheduler, and the program with it
+            log.exception("a run of a job failed unexpectedly", extra={"run": run.id})
 
     async def _seconds_to_next(self) -> float:
         earliest = await self._store.earliest()

@@ -236,6 +236,7 @@ class CronJobs:
         await self._cancel_all(job, "its job was removed")
         if not keep_history:
             await self.runs().forget(KIND, job.id)
+            await self.store.forget_unsettled()
         self._record(CRON_REMOVE, job, actor, {"history": "kept" if keep_history else "deleted"})
         return job
 
@@ -361,8 +362,8 @@ class CronJobs:
         return [row.id for row in rows if row.subject_id == job.id]
 
     async def _queued(self, job: CronJob) -> list[str]:
-        found = await self.runs().search(KIND, job.id, [RunStatus.QUEUED], limit=200)
-        return [run.id for run in found.items]
+        found = await self._context.database.read(lambda connection: queue.queued(connection, KIND))
+        return [run.id for run in found if run.subject_id == job.id]
 
     async def _cancel_all(self, job: CronJob, reason: str) -> None:
         for run_id in [*await self._running(job), *await self._queued(job)]:

@@ -99,6 +99,14 @@ class JobStore:
 
         await self._database.write(work)
 
+    async def forget_unsettled(self) -> None:
+        """Drop what was still to be done about runs that are no longer kept."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM cron_unsettled WHERE run_id NOT IN (SELECT id FROM runs)")
+
+        await self._database.write(work)
+
     async def due(self, now: float, limit: int) -> list[CronJob]:
         """Return jobs that the scheduler has to look at."""
 

@@ -139,6 +139,8 @@ class JobFiles:
             await self._store.change(known.id, lambda job: replace(job, problem=read.problem))
             return
         fields = changed_fields(known.definition, definition)
+        if not fields and not known.problem:  # each process reads all files once
+            return
         await self._store.change(known.id, lambda job: edited(replace(job, problem=""), definition, now))
         if fields:
             facts = {"job": known.id, "name": definition.name, "fields": fields, "file": known.file}

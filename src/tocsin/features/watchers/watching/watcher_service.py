@@ -17,6 +17,7 @@ from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.folders import RuleFolder
 from tocsin.features.watchers.watching.matching import change_for, is_own
+from tocsin.runs.model import Run
 from tocsin.scheduling.lease import LOOK_S, Lease
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class WatcherService:
         self._tasks: dict[_FolderKey, asyncio.Task[None]] = {}
         self._active: tuple[WatcherRule, ...] = ()
         self._busy = set[str]()
+        self._failed = set[str]()  # runs of which what follows from their ends failed unexpectedly
         self._told: dict[str, SeenState] | None = None  # None: nothing is noted in this term
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._file_problem = ""
@@ -83,8 +85,20 @@ class WatcherService:
         await self._sync()
         await self._tell_states()
         for run in await self._store.unsettled():
-            await self._runner.settle(run)
+            await self._settle(run)
         return await self._start_due()
+
+    async def _settle(self, run: Run) -> None:
+        """Do what follows from the end of a run; a bug in it is logged once, and holds up no other run."""
+        if run.id in self._failed:
+            return
+        try:
+            await self._runner.settle(run)
+        except TocsinError:
+            raise
+        except Exception:
+            self._failed.add(run.id)
+            log.exception("what follows from the end of a run failed", extra={"run": run.id})
 
     async def _sync(self) -> None:
         """Watch the folders of the rules that are enabled now, and no others."""
@@ -92,9 +106,9 @@ class WatcherService:
         await self._tell_file(problem)
         active = tuple(rule for rule in await self._store.switched(rules) if rule.enabled)
         if active != self._active or self._told is None:
-            self._active = active
             if problem is None:
                 await self._store.drop_waiting([rule.name for rule in active])
+            self._active = active
         wanted: dict[_FolderKey, list[WatcherRule]] = {}
         for rule in active:
             wanted.setdefault((rule.path, rule.recursive), []).append(rule)
@@ -157,6 +171,9 @@ class WatcherService:
         except TocsinError as error:
             log.warning("a watcher could not act", extra={"watcher": name, "reason": error.sentence()})
             await self._clock.sleep(STORE_RETRY_S)
+        except Exception:  # let out, it would end the watchers, and the program with it
+            log.exception("a watcher failed unexpectedly", extra={"watcher": name})
+            await self._clock.sleep(STORE_RETRY_S)
         finally:
             self._busy.discard(name)
 
@@ -173,8 +190,9 @@ class WatcherService:
         states = {rule.name: folder.state() for folder in self._folders.values() for rule in folder.rules}
         if states == self._told:
             return
-        before, self._told = self._told or {}, states
+        before = self._told or {}
         await self._store.set_states(states)
+        self._told = states  # not before they are noted: the next step tries again
         for name, state in states.items():
             if state.error and state.error != before.get(name, SeenState()).error:
                 await self._tell_error(name, state)
