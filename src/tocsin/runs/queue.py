@@ -78,6 +78,12 @@ def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
     return [rows.run_of(row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
 
 
+def has_queued(connection: sqlite3.Connection, kind: RunKind) -> bool:
+    """Whether a run of a kind is queued."""
+    sql = "SELECT 1 FROM runs WHERE status = ? AND kind = ? LIMIT 1"
+    return connection.execute(sql, [RunStatus.QUEUED, kind]).fetchone() is not None
+
+
 def active(connection: sqlite3.Connection, kind: RunKind) -> list[ActiveRow]:
     """Return the runs of a kind that have begun and not ended."""
     sql = "SELECT subject_id, id, started_at, status FROM runs WHERE status IN (?, ?, ?) AND kind = ?"

@@ -178,6 +178,17 @@ async def test_more_missed_instants_than_a_thousand_are_told_in_the_oldest_recor
     assert "more than 1,000 instants were missed" in str(oldest.reason)
 
 
+async def test_what_many_jobs_missed_is_recorded_in_several_transactions_and_told_once(crontab: Crontab):
+    for name in ("a", "b", "c"):
+        await crontab.add("* * * * *", name=name, catchup="none", history_limit=5000)
+    await outage(crontab, 16 * HOUR + 30)
+    async with running(crontab):
+        recorded = await crontab.bench.app.database.read(lambda c: c.execute("SELECT COUNT(*) FROM runs").fetchone()[0])
+    assert recorded == 3 * 960
+    [notice] = [each for each in crontab.bench.notices if "missed" in each.title]
+    assert (notice.title, notice.body) == ("2,880 cron runs were missed", "a: 960\nb: 960\nc: 960")
+
+
 async def test_overlap_skip_says_which_run_is_still_running(crontab: Crontab, service: Service):
     await crontab.add("every 10s", "sleep 60")
     await service.pass_time(21)

@@ -1,6 +1,6 @@
 """What the operator is told of jobs: that one fails, that it works again, that runs were missed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.model import Run, RunStatus
@@ -22,16 +22,14 @@ def recovered(run: Run, since: float) -> Notice:
     return _of_job(run, title, "", NoticeLevel.SUCCESS, f"cron-recovered:{_period(since)}")
 
 
-def missed(runs: Sequence[Run]) -> Notice:
-    """Return what is told of runs that were missed."""
-    counts: dict[str, int] = {}
-    for run in runs:
-        counts[run.subject_name] = counts.get(run.subject_name, 0) + 1
+def missed(counts: Mapping[str, int], now: float) -> Notice:
+    """Return what is told of runs that were missed, by the name of their job."""
+    total = sum(counts.values())
     lines = [f"{name}: {count:,}" for name, count in sorted(counts.items())]
     if len(lines) > _SHOWN:
         lines[_SHOWN:] = [f"and {len(lines) - _SHOWN:,} more jobs"]
-    key = f"cron-missed:{_period(runs[0].queued_at)}"
-    title = f"{len(runs):,} cron {'run was' if len(runs) == 1 else 'runs were'} missed"
+    key = f"cron-missed:{_period(now)}"
+    title = f"{total:,} cron {'run was' if total == 1 else 'runs were'} missed"
     return Notice(title, "\n".join(lines), NoticeLevel.WARNING, "cron", "cron", "#/cron", key)
 
 

@@ -8,7 +8,9 @@ import asyncio
 import logging
 import sqlite3
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
@@ -38,6 +40,7 @@ CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
 FOLLOW_EVERY_S = 5.0
 JUMP_S = 60.0
 _BATCH = 500
+_INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
 
 
 class _Look(NamedTuple):
@@ -45,6 +48,14 @@ class _Look(NamedTuple):
 
     has_queued: bool
     unsettled: list[Run]
+
+
+class _PlannedJob(NamedTuple):
+    """What is recorded for a job that is due; `cursor` is up to where that is all."""
+
+    job: CronJob
+    cursor: float
+    runs: list[Run]
 
 
 class Scheduler:
@@ -114,7 +125,8 @@ class Scheduler:
             self.lease.confirm(connection)
             return [run for run in queue.queued(connection, KIND) if _was_missed(connection, run, now)]
 
-        await self._tell_missed(await self._context.database.write(work))
+        ended = await self._context.database.write(work)
+        await self._tell_missed(Counter(run.subject_name for run in ended))
 
     async def _watch_clock(self) -> None:
         now, passed = self._clock.now(), self._clock.monotonic()
@@ -148,29 +160,42 @@ class Scheduler:
         notice = Notice("Cron schedules were disturbed", detail, NoticeLevel.WARNING, "cron", "cron", "#/cron", name)
         await self._context.can.notify(notice)
 
-    async def _tell_missed(self, runs: list[Run]) -> None:
-        if runs:
-            await self._context.can.notify(missed(runs))
+    async def _tell_missed(self, counts: Mapping[str, int]) -> None:
+        if counts:
+            await self._context.can.notify(missed(counts, self._clock.now()))
 
     async def _plan(self) -> None:
         """Record each instant that is due, and advance the cursors; tell of those that were missed."""
         while True:
             now = self._clock.now()
             jobs = await self._store.due(now, _BATCH)
-            planned = [(job, now - job.offset, self._runs_of(job, now - job.offset)) for job in jobs]
-
-            def work(
-                connection: sqlite3.Connection, planned: list[tuple[CronJob, float, list[Run]]] = planned
-            ) -> list[Run]:
-                self.lease.confirm(connection)
-                advanced = [runs for job, cursor, runs in planned if advance(connection, job, cursor)]
-                return [run for runs in advanced for run in runs if enqueue(connection, run)]
-
-            if planned:
-                recorded = await self._context.database.write(work)
-                await self._tell_missed([run for run in recorded if run.status is RunStatus.MISSED])
+            counts: Counter[str] = Counter()
+            try:
+                for piece in self._planned(jobs, now):
+                    recorded = await self._context.database.write(partial(self._record, piece))
+                    counts.update(run.subject_name for run in recorded if run.status is RunStatus.MISSED)
+            finally:
+                await self._tell_missed(counts)
             if len(jobs) < _BATCH:
                 return
+
+    def _planned(self, jobs: Sequence[CronJob], now: float) -> Iterator[list[_PlannedJob]]:
+        """Yield what is due, in pieces that are small enough for one transaction."""
+        piece, size = [], 0
+        for job in jobs:
+            until = now - job.offset
+            piece.append(_PlannedJob(job, until, self._runs_of(job, until)))
+            size += len(piece[-1].runs)
+            if size >= _INSTANTS_AT_ONCE:
+                yield piece
+                piece, size = [], 0
+        if piece:
+            yield piece
+
+    def _record(self, planned: Sequence[_PlannedJob], connection: sqlite3.Connection) -> list[Run]:
+        self.lease.confirm(connection)
+        advanced = [each.runs for each in planned if advance(connection, each.job, each.cursor)]
+        return [run for runs in advanced for run in runs if enqueue(connection, run)]
 
     def _runs_of(self, job: CronJob, until: float) -> list[Run]:
         definition = job.valid()
@@ -230,7 +255,7 @@ class Scheduler:
 
     def _look(self, connection: sqlite3.Connection) -> _Look:
         return _Look(
-            bool(queue.queued(connection, KIND)),
+            queue.has_queued(connection, KIND),
             unsettled(connection, _BATCH),
         )
 
