@@ -20,6 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.api_fuzz", description=__doc__)
     parser.add_argument("--calls", type=int, default=100_000, help="how many requests to make")
     parser.add_argument("--seed", type=int, default=0, help="the same seed makes the same requests")
+    parser.add_argument("--only", default="", help="ask only operations with this in method and path")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)  # chat models and hosts that are not there
     started = time.monotonic()
@@ -33,7 +34,7 @@ def main() -> int:
         print(f"{what}\n    {request}", flush=True)
 
     with TemporaryDirectory() as folder:
-        report = fuzz(Path(folder), arguments.calls, arguments.seed, progress=progress, tell=tell)
+        report = fuzz(Path(folder), arguments.calls, arguments.seed, only=arguments.only, progress=progress, tell=tell)
     statuses = ", ".join(f"{number:,} × {status}" for status, number in sorted(report.statuses.items()))
     print(f"{report.calls:,} calls to {len(report.asked)} operations: {statuses}")
     print(f"{len(report.succeeded)} operations succeeded at least once, {len(report.findings)} findings")

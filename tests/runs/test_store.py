@@ -1,12 +1,18 @@
 """Runs in the database: what has ended stays as it is."""
 
+import sqlite3
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from tests.runs.conftest import House
+from tests.runs.conftest import RUN_SCHEMAS, House
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
+from tocsin.core.storage.database import Database
+from tocsin.runs import queue, rows
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
@@ -24,9 +30,11 @@ from tocsin.runs.model import (
     StepRun,
 )
 from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.store import RunEndedError, RunFilter
+from tocsin.runs.store import RunEndedError, RunFilter, RunStore
 
 OUTPUT = RunOutput(5, 1, False, "hello")
+T = TypeVar("T")
+MANY = 3000
 
 
 def run_of(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
@@ -141,3 +149,49 @@ async def test_a_page_that_is_just_full_has_no_next_one(house: House):
     for _ in range(3):
         await house.store.add(run_of(), "me")
     assert (await house.store.search(RunFilter(limit=3))).next_cursor is None
+
+
+class CountedDatabase(Database):
+    """Counts the steps that SQLite makes to read, which no load of the machine changes."""
+
+    hundreds = 0
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def tick() -> None:
+            self.hundreds += 1
+
+        def counted(connection: sqlite3.Connection) -> T:
+            connection.set_progress_handler(tick, 100)
+            try:
+                return work(connection)
+            finally:
+                connection.set_progress_handler(None, 0)
+
+        return await super().read(counted)
+
+
+@pytest.fixture
+async def many(tmp_path: Path) -> AsyncIterator[CountedDatabase]:
+    """Return a database with many runs of one kind, all ended long ago."""
+    database = CountedDatabase(tmp_path / "tocsin.db", lambda: RUN_SCHEMAS)
+    ended = [run_of(RunStatus.SUCCEEDED, f"job {n % 100}", finished_at=1001.0) for n in range(MANY)]
+    await database.write(lambda connection: [rows.insert(connection, run, "") for run in ended].clear())
+    yield database
+    await database.aclose()
+
+
+async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
+    store = RunStore(many)
+    asked = {
+        "active": lambda: many.read(lambda c: queue.active(c, RunKind.SKILL)),
+        "queued": lambda: many.read(lambda c: queue.queued(c, RunKind.SKILL)),
+        "last": lambda: many.read(lambda c: queue.last(c, RunKind.SKILL, "job 7")),
+        "newest": lambda: store.search(RunFilter(RunKind.SKILL, limit=5)),
+        "ended lately": lambda: store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=2000.0)),
+    }
+    steps = {}
+    for name, ask in asked.items():
+        before = many.hundreds
+        await ask()
+        steps[name] = 100 * (many.hundreds - before)
+    assert {name: found for name, found in steps.items() if found >= MANY} == {}

@@ -12,7 +12,8 @@ def idempotency_key(values: Sequence[str]) -> str:
     if not values:
         return ""
     key = values[0].strip().removeprefix('"').removesuffix('"')
-    if len(values) > 1 or not key or len(key) > MAX_IDEMPOTENCY_KEY or not key.isprintable():
+    # Quotes count, as in the description: what is one character too long is so in quotes, too.
+    if len(values) > 1 or not key or len(values[0]) > MAX_IDEMPOTENCY_KEY or not key.isprintable():
         raise HttpProblemError(
             "invalid-request",
             f"Idempotency-Key must be one text of 1 to {MAX_IDEMPOTENCY_KEY} printable characters.",

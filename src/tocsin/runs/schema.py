@@ -78,4 +78,9 @@ MIGRATIONS = (
     + recorded_as_update("run_parts", "runs", key="run_id"),
     # Through which door a run was asked for: what settles it may be another process.
     "ALTER TABLE runs ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+    # For the newest runs of a kind, and for how many ended so within a day.
+    """
+    CREATE INDEX runs_kind ON runs (kind, id);
+    CREATE INDEX runs_ended ON runs (status, queued_at);
+    """,
 )

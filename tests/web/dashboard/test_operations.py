@@ -139,6 +139,18 @@ async def test_a_repeated_key_gets_the_first_answer_and_makes_nothing_again(clie
     assert (other.status, other.json()["code"]) == (422, "idempotency-key-reused")
 
 
+@pytest.mark.parametrize("key", ["", '""', "k" * 256, f'"{"k" * 254}"', "a\tb"])
+async def test_a_key_that_is_none_is_refused(client, key):
+    answer = await client.post("/api/notifications", {"title": "a"}, Idempotency_Key=key)
+    assert (answer.status, answer.json()["code"]) == (400, "invalid-request")
+
+
+async def test_a_key_may_stand_in_quotes(client):
+    first = await client.post("/api/notifications", {"title": "a"}, Idempotency_Key=f'"{"k" * 253}"')
+    again = await client.post("/api/notifications", {"title": "a"}, Idempotency_Key="k" * 253)
+    assert (first.status, again.json()["id"]) == (201, first.json()["id"])
+
+
 async def test_a_refused_request_leaves_its_key_free(client):
     assert (await client.post("/api/notifications", {"titel": "a"}, Idempotency_Key="k2")).status == 422
     assert (await client.post("/api/notifications", {"title": "a"}, Idempotency_Key="k2")).status == 201

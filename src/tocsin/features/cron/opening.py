@@ -15,7 +15,7 @@ from tocsin.features.context import (
     SubsystemStatus,
 )
 from tocsin.features.cron.model import UnknownJobError
-from tocsin.features.cron.records import job_record
+from tocsin.features.cron.records import job_records
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.active_run import ActiveRun
@@ -38,11 +38,11 @@ def scheduler_of(jobs: CronJobs) -> Scheduler:
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return by ID the records of those jobs that there are."""
-    found = {}
+    found = []
     for job_id in ids:
         with suppress(UnknownJobError):  # it was removed meanwhile
-            found[job_id] = await job_record(jobs, await jobs.get(job_id), detailed=False)
-    return found
+            found.append(await jobs.get(job_id))
+    return {record["id"]: record for record in await job_records(jobs, found)}
 
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: StartRequest) -> ActiveRun:

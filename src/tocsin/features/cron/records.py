@@ -11,7 +11,7 @@ from tocsin.delivery.document import timestamp
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobDefinition
 from tocsin.features.cron.running import count_failures
-from tocsin.features.cron.service import CronJobs
+from tocsin.features.cron.service import CronJobs, JobPast
 from tocsin.runs.document import summary_document
 from tocsin.runs.queue import RunGlimpse
 from tocsin.scheduling.zones import zone_of
@@ -22,13 +22,22 @@ _MONTH_S = 30 * 86_400
 _UNKNOWN: dict[str, Any] = dict.fromkeys(each.name for each in fields(JobDefinition)) | {"tags": []}
 
 
-async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> dict[str, Any]:
-    """Return a job; `next_runs` only where it is `detailed`."""
-    last, runs = await jobs.last_run(job), await jobs.history(job)
-    ran = [run for run in runs if run.started_at is not None]
+async def job_record(jobs: CronJobs, job: CronJob) -> dict[str, Any]:
+    """Return a job, and when it is due next."""
+    [record] = await job_records(jobs, [job])
+    return {**record, "next_runs": next_runs(jobs, job, NEXT_RUNS)}
+
+
+async def job_records(jobs: CronJobs, found: Sequence[CronJob]) -> list[dict[str, Any]]:
+    """Return jobs as lists show them."""
+    return [_record(jobs, job, past) for job, past in zip(found, await jobs.pasts(found), strict=True)]
+
+
+def _record(jobs: CronJobs, job: CronJob, past: JobPast) -> dict[str, Any]:
+    ran = [run for run in past.history if run.started_at is not None]
     now, definition = jobs.now(), job.definition
     running = any(run.finished_at is None for run in ran)
-    record: dict[str, Any] = {
+    return {
         "id": job.id,
         **(definition.document() if definition else {**_UNKNOWN, "name": job.name}),
         "enabled": job.enabled,
@@ -39,7 +48,7 @@ async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> 
         "state": str(job.state(now, is_running=running)),
         "schedule_text": _words(job),
         "next_run_at": timestamp(job.next_at),
-        "last_run": summary_document(last) if last else None,
+        "last_run": summary_document(past.last) if past.last else None,
         "recent": [_brief(run) for run in ran[:SHOWN_RUNS]],
         "consecutive_failures": count_failures([run for run in ran if run.finished_at], job.failures_since),
         **_figures([run for run in ran if run.finished_at and run.queued_at > now - _MONTH_S]),
@@ -48,7 +57,6 @@ async def job_record(jobs: CronJobs, job: CronJob, *, detailed: bool = True) -> 
         "updated_at": timestamp(job.updated_at),
         "created_by": job.created_by,
     }
-    return {**record, "next_runs": next_runs(jobs, job, NEXT_RUNS)} if detailed else record
 
 
 def next_runs(jobs: CronJobs, job: CronJob, count: int) -> list[dict[str, Any]]:

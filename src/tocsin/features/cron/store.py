@@ -4,11 +4,20 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.database import Database
-from tocsin.features.cron.model import CronJob, JobChangedError, JobNameTakenError, JobSource, UnknownJobError, restored
+from tocsin.features.cron.model import (
+    CronJob,
+    JobChangedError,
+    JobDefinition,
+    JobNameTakenError,
+    JobSource,
+    UnknownJobError,
+    restored,
+)
 from tocsin.runs import queue, rows
 from tocsin.runs.model import Run, RunStatus
 
@@ -239,8 +248,13 @@ def row_of(job: CronJob) -> dict[str, Any]:
     return {**{name: getattr(job, name) for name in plain}, "definition": definition}
 
 
+@lru_cache(maxsize=2048)  # all jobs are read again and again, and hardly ever change
+def _definition(stored: str) -> JobDefinition:
+    return restored(json.loads(stored))
+
+
 def _job(row: sqlite3.Row) -> CronJob:
     found = dict(row)
-    definition = None if found["definition"] is None else restored(json.loads(found["definition"]))
+    definition = None if found["definition"] is None else _definition(found["definition"])
     flags = {name: bool(found[name]) for name in ("enabled", "auto_disabled")}
     return CronJob(**{**found, **flags, "definition": definition, "source": JobSource(found["source"])})

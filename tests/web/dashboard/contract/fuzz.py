@@ -40,6 +40,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 BATCH = 500
+_USUAL = frozenset({"User-Agent", "Accept-Encoding", "Connection", "Content-Length", "Authorization"})
 # What is stored with a command is run by other requests: no chance decides what this machine runs.
 HARMLESS = {"command": "true"}
 # How long a thing of each kind is used before another one is made, in requests.
@@ -59,7 +60,8 @@ class FuzzReport:
 
     def note(self, what: str, request: requests.PreparedRequest, answer: object) -> None:
         if what not in self.findings:
-            shown = f"{request.method} {request.url} {request.body!r:.300} -> {answer!r:.500}"
+            headers = {name: value for name, value in request.headers.items() if name not in _USUAL}
+            shown = f"{request.method} {request.url} {headers} {request.body!r:.300} -> {answer!r:.500}"
             self.findings[what] = shown
             self.tell(what, shown)
 
@@ -67,7 +69,7 @@ class FuzzReport:
 class ApiFuzz:
     """Asks one program, again and again."""
 
-    def __init__(self, world: ContractWorld, runner: asyncio.Runner, chance: int) -> None:
+    def __init__(self, world: ContractWorld, runner: asyncio.Runner, chance: int, only: str = "") -> None:
         self.report = FuzzReport()
         self._world = world
         self._runner = runner
@@ -76,7 +78,9 @@ class ApiFuzz:
         # Wrong passwords are among the requests, and end that a password is taken from here.
         world.client.headers = runner.run(world.token("admin"))
         schema = schemathesis.openapi.from_dict(world.document)
-        self._operations = [found.ok() for found in schema.get_all_operations()]
+        self._operations = [
+            operation for found in schema.get_all_operations() if only in (operation := found.ok()).label
+        ]
 
     def strategy(self) -> st.SearchStrategy[Case]:
         """Return requests, valid ones and others."""
@@ -158,15 +162,19 @@ def fuzz(
     calls: int,
     first_seed: int = 0,
     *,
+    only: str = "",
     progress: Any = None,
     tell: Callable[[str, str], None] | None = None,
 ) -> FuzzReport:
-    """Make at least so many requests; the same seed makes the same ones. `tell` gets each finding when it is met."""
+    """Make at least so many requests of the operations that have `only` in method and path.
+
+    The same seed makes the same ones. `tell` gets each finding when it is met.
+    """
     with asyncio.Runner() as runner:
         opened = open_world(folder)
         world = runner.run(opened.__aenter__())
         try:
-            fuzzing = ApiFuzz(world, runner, first_seed)
+            fuzzing = ApiFuzz(world, runner, first_seed, only)
             if tell:
                 fuzzing.report.tell = tell
             strategy, number = fuzzing.strategy(), first_seed

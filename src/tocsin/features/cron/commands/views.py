@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobState
-from tocsin.features.cron.records import due_record, job_record, local_time, upcoming_record
+from tocsin.features.cron.records import due_record, job_record, job_records, local_time, upcoming_record
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.log_file import LogPage
@@ -47,7 +47,7 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(jobs: CronJobs) -> list[tuple[CronJob, dict[str, Any]]]:
         found = await jobs.search(state=arguments.state, tag=readable(arguments.tag))
-        return [(job, await job_record(jobs, job, detailed=False)) for job in found]
+        return list(zip(found, await job_records(jobs, found), strict=True))
 
     found = program.run(work)
     if out.as_json:

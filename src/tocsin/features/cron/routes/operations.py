@@ -6,7 +6,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tocsin.features.cron.model import CronJob, JobState
-from tocsin.features.cron.records import due_record, job_record, preview_record
+from tocsin.features.cron.records import due_record, job_record, job_records, preview_record
 from tocsin.features.cron.routes.models import (
     CronJobRecord,
     CronJobSummary,
@@ -66,8 +66,7 @@ class CronRoutes:
         """List the jobs."""
         found = await self._jobs.search(q, state, tag)
         page, following = paging.cut(sorted(found, key=_KEYS[sort]), _KEYS[sort])
-        records = [await job_record(self._jobs, job, detailed=False) for job in page]
-        return paging.page(records, following, len(found))
+        return paging.page(await job_records(self._jobs, page), following, len(found))
 
     @operation(
         "POST",
