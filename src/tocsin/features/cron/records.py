@@ -11,7 +11,8 @@ from tocsin.delivery.document import timestamp
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobDefinition
 from tocsin.features.cron.running import count_failures
-from tocsin.features.cron.service import CronJobs, JobPast
+from tocsin.features.cron.service import CronJobs
+from tocsin.features.cron.store import JobPast
 from tocsin.runs.document import summary_document
 from tocsin.runs.queue import RunGlimpse
 from tocsin.scheduling.zones import zone_of
@@ -30,7 +31,7 @@ async def job_record(jobs: CronJobs, job: CronJob) -> dict[str, Any]:
 
 async def job_records(jobs: CronJobs, found: Sequence[CronJob]) -> list[dict[str, Any]]:
     """Return jobs as lists show them."""
-    return [_record(jobs, job, past) for job, past in zip(found, await jobs.pasts(found), strict=True)]
+    return [_record(jobs, job, past) for job, past in zip(found, await jobs.store.pasts(found), strict=True)]
 
 
 def _record(jobs: CronJobs, job: CronJob, past: JobPast) -> dict[str, Any]:

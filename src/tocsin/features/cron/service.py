@@ -1,11 +1,9 @@
 """Cron jobs as people see and change them."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -34,7 +32,6 @@ from tocsin.features.cron.store import JobStore, Trouble
 from tocsin.runs import queue
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import Line, Run, RunOutput, RunStatus, RunTrigger, new_run
-from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import GRACE_S
 from tocsin.runs.store import RunEndedError, RunPage
@@ -44,7 +41,6 @@ from tocsin.scheduling.zones import system_zone
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
-_LOOKED_AT_ONCE = 25  # jobs: reading thousands of runs at a time would hold up other readers
 _KILLED_S, _LOOK_S = 5.0, 0.05  # for how long after SIGKILL, and how often, the end of a run is waited for
 
 
@@ -53,13 +49,6 @@ class Actor(NamedTuple):
 
     source: str
     name: str | None = None
-
-
-class JobPast(NamedTuple):
-    """The newest run of a job, and how the runs before it went; also those that never started."""
-
-    last: Run | None
-    history: Sequence[RunGlimpse]
 
 
 class CronJobs:
@@ -347,21 +336,6 @@ class CronJobs:
         """Return the IDs of the jobs that are running."""
         rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
         return {row.subject_id for row in rows}
-
-    async def pasts(self, jobs: Sequence[CronJob], limit: int = 200) -> list[JobPast]:
-        """Return how the newest runs of these jobs went; many at a time, as each look costs a change of threads."""
-
-        def look(connection: sqlite3.Connection, some: Sequence[CronJob]) -> list[JobPast]:
-            return [
-                JobPast(queue.last(connection, KIND, job.id), queue.glimpses(connection, KIND, job.id, limit))
-                for job in some
-            ]
-
-        found: list[JobPast] = []
-        for start in range(0, len(jobs), _LOOKED_AT_ONCE):
-            some = jobs[start : start + _LOOKED_AT_ONCE]
-            found += await self._context.database.read(partial(look, some=some))
-        return found
 
     async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> RunPage:
         """Return the newest runs of a job in these states, or in all of them."""

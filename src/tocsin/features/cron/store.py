@@ -4,12 +4,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.database import Database
 from tocsin.features.cron.model import (
+    KIND,
     CronJob,
     JobChangedError,
     JobDefinition,
@@ -20,8 +21,10 @@ from tocsin.features.cron.model import (
 )
 from tocsin.runs import queue, rows
 from tocsin.runs.model import Run, RunStatus
+from tocsin.runs.queue import RunGlimpse
 
 _DUE = "SELECT * FROM cron_jobs WHERE next_at <= ? ORDER BY next_at LIMIT ?"
+_LOOKED_AT_ONCE = 25  # jobs: reading thousands of runs at a time would hold up other readers
 _ADVANCE = "UPDATE cron_jobs SET cursor = ?, next_at = ? WHERE id = ? AND version = ?"
 
 
@@ -31,6 +34,13 @@ class Trouble(NamedTuple):
     name: str
     detail: str
     at: float
+
+
+class JobPast(NamedTuple):
+    """The newest run of a job, and how the runs before it went; also those that never started."""
+
+    last: Run | None
+    history: Sequence[RunGlimpse]
 
 
 class JobStore:
@@ -140,6 +150,21 @@ class JobStore:
             return [_job(row) for row in connection.execute("SELECT * FROM cron_jobs WHERE cursor > ?", [now])]
 
         return await self._database.read(work)
+
+    async def pasts(self, jobs: Sequence[CronJob], limit: int = 200) -> list[JobPast]:
+        """Return how the newest runs of these jobs went; many at a time, as each look costs a change of threads."""
+
+        def look(connection: sqlite3.Connection, some: Sequence[CronJob]) -> list[JobPast]:
+            return [
+                JobPast(queue.last(connection, KIND, job.id), queue.glimpses(connection, KIND, job.id, limit))
+                for job in some
+            ]
+
+        found: list[JobPast] = []
+        for start in range(0, len(jobs), _LOOKED_AT_ONCE):
+            some = jobs[start : start + _LOOKED_AT_ONCE]
+            found += await self._database.read(partial(look, some=some))
+        return found
 
     async def note(self, trouble: Trouble) -> None:
         """Record a trouble, in place of the earlier one of its name."""
