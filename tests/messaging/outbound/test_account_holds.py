@@ -121,6 +121,17 @@ async def test_it_holds_the_queue_of_every_host_too(hosts: list[Host]):
     assert len(await second.store.claim_due("w1", 10, rules)) == 1
 
 
+async def test_a_target_that_a_direct_send_found_throttled_is_held_in_the_queue_of_every_host(hosts: list[Host]):
+    first, second = hosts
+    assert "slow down" in await first.send("one")
+    wanted = [NewDelivery("gong", target, "hello", "test") for target in ("one", "another")]
+    await second.store.enqueue_many(wanted)
+    rules = {"gong": ChannelRules()}
+    assert [due.target for due in await second.store.claim_due("w1", 10, rules)] == ["another"]
+    second.clock.advance(HOUR_S + 60)
+    assert [due.target for due in await second.store.claim_due("w1", 10, rules)] [:1] == ["one"]
+
+
 async def test_a_throttle_that_the_queue_met_is_kept_to_by_direct_sends_of_every_host(hosts: list[Host]):
     first, second = hosts
     await first.store.enqueue_many([NewDelivery("gong", "tower", "hello", "test")])

@@ -1,11 +1,11 @@
-"""What providers asked of a whole channel: known to every process, and kept to by direct sends as by the queue."""
+"""What providers asked in answer to direct sends: of a target, the queue keeps to it; of a whole channel, all sends."""
 
 import logging
 from math import inf
 
-from tocsin.channels.contract import Receipt
+from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, FailureKind, TocsinError
-from tocsin.core.text.strings import truncate
+from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.store import DeliveryStore
 
@@ -16,6 +16,8 @@ LOOK_EVERY_S = 0.5
 # The longest that a direct send waits for the store: no hold is worth more.
 PATIENCE_S = 0.25
 MAX_REASON = 200
+# The longest wait that the queue grants a provider.
+LONGEST_S = 3600.0
 
 
 class AccountHolds:
@@ -50,15 +52,28 @@ class AccountHolds:
         )
 
     async def note(self, receipt: Receipt) -> None:
-        """Take the receipt of a direct send; what the provider asked of the whole channel is told to everybody."""
+        """Take the receipt of a direct send, and tell everybody what the provider asked.
+
+        What it asked of one target holds up the queue; direct sends to it go on, as they know of no pace.
+        """
         failure, channel = receipt.failure, receipt.result.channel
-        if failure is None or not failure.whole_account or not failure.retry_after_s:
+        if failure is None or not failure.retry_after_s:
             return
         reason = truncate(str(failure), MAX_REASON)
+        if not failure.whole_account:
+            await self._hold_target(receipt.result, failure.retry_after_s, reason)
+            return
         until = self._clock.monotonic() + failure.retry_after_s
         if until > self._known.get(channel, (0.0, ""))[0]:
             self._known[channel] = until, reason
             await self._tell(channel)
+
+    async def _hold_target(self, result: SendResult, wait_s: float, reason: str) -> None:
+        try:
+            await self._store.hold(result.channel, normalise(result.target), min(wait_s, LONGEST_S), reason)
+        except TocsinError as error:
+            facts = {"channel": result.channel, "wait_s": round(wait_s), "reason": error.sentence()}
+            log.warning("the queue is not told that a target is throttled", extra=facts)
 
     async def _tell(self, channel: str) -> None:
         until, reason = self._known[channel]
