@@ -129,7 +129,7 @@ async def test_a_target_that_a_direct_send_found_throttled_is_held_in_the_queue_
     rules = {"gong": ChannelRules()}
     assert [due.target for due in await second.store.claim_due("w1", 10, rules)] == ["another"]
     second.clock.advance(HOUR_S + 60)
-    assert [due.target for due in await second.store.claim_due("w1", 10, rules)] [:1] == ["one"]
+    assert [due.target for due in await second.store.claim_due("w1", 10, rules)][:1] == ["one"]
 
 
 async def test_a_throttle_that_the_queue_met_is_kept_to_by_direct_sends_of_every_host(hosts: list[Host]):

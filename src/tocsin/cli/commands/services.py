@@ -9,7 +9,7 @@ from typing import Any
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
 from tocsin.core.config.data_dir import require_usable
-from tocsin.core.config.security import validate_security
+from tocsin.core.config.security import missing_login, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
@@ -74,7 +74,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
     )
     for problem in settings.problems:
         log.warning("secrets that only a layer of settings holds count as not set: %s", problem.sentence())
-    for warning in validate_security(settings):
+    for warning in dict.fromkeys([*validate_security(settings), *missing_login(settings)]):
         log.warning(warning)
     for unknown in unknown_settings(settings):
         log.warning("%s; %s", unknown, unknown.hint)

@@ -57,9 +57,14 @@ def validate_security(settings: Settings) -> list[str]:
 def _dashboard_weaknesses(settings: Settings) -> list[str]:
     if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
         return [f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set; remove one of them"]
-    # Without all of it there is no dashboard, which is no weakness; `up` says so.
+    # Without all of it there is no dashboard, which needs nobody's attention; the log of a start says so.
+    return [] if " and " in missing_dashboard_login(settings) else missing_login(settings)
+
+
+def missing_login(settings: Settings) -> list[str]:
+    """Return the warning that the login of the dashboard lacks settings, if it does."""
     missing = missing_dashboard_login(settings)
-    return [f"nobody can sign in to the dashboard: set {missing}"] if missing and " and " not in missing else []
+    return [f"nobody can sign in to the dashboard: set {missing}"] if missing else []
 
 
 def missing_dashboard_login(settings: Settings) -> str:
