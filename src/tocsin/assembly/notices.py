@@ -110,8 +110,9 @@ def notice_of(text: str) -> Notice:
 def dead_delivery(facts: Mapping[str, object]) -> Notice:
     """Return what is told of a delivery that ended unsent; those of one target within a day are one."""
     channel, target = facts["channel"], facts["target"]
+    tries = "1 try" if facts.get("attempts") == 1 else f"{facts.get('attempts')} tries"
     body = (
-        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {facts.get('attempts')} tries.\n\n"
+        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {tries}.\n\n"
         f"`tocsin deliveries show {facts.get('delivery')}` says why."
     )
     return Notice(

@@ -74,10 +74,14 @@ def prepare_service(settings: Settings, options: Options) -> None:
     )
     for problem in settings.problems:
         log.warning("secrets that only a layer of settings holds count as not set: %s", problem.sentence())
-    for warning in dict.fromkeys([*validate_security(settings), *missing_login(settings)]):
+    weaknesses = validate_security(settings)
+    for warning in weaknesses:
         log.warning(warning)
     for unknown in unknown_settings(settings):
         log.warning("%s; %s", unknown, unknown.hint)
+    for warning in missing_login(settings):
+        if warning not in weaknesses:
+            log.warning(warning)
 
 
 async def tell_mistakes(app: App, out: Console) -> None:
