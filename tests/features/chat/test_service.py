@@ -250,6 +250,13 @@ async def test_conversations_of_the_bot_can_be_read_and_not_changed(tmp_path: Pa
             "some are elsewhere",
         )
         assert (await talk.chats.of_bot("nothing of it")).items == []
+        await talk.finished()
+        pages, cursor = [], ""
+        while cursor is not None:
+            page = await talk.chats.listing(limit=1, cursor=cursor)
+            pages.append([each.source for each in page.items])
+            cursor = page.next_cursor
+        assert (pages, page.total) == ([["dashboard"], ["chatter"]], 2)
         transcript = await talk.chats.transcript("bot:7")
         assert [(message.role, message.content) for message in transcript.messages] == [
             ("user", "ping"),

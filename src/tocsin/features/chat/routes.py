@@ -193,13 +193,9 @@ class ChatRoutes:
         q: Annotated[str, Query(max_length=200, description="Only those in whose title or messages this stands.")] = "",
     ) -> Any:
         """List the conversations, the last changed first; behind them those of the bot, which can only be read."""
-        found = await self._chats.search(q, limit=paging.limit, cursor=paging.start)
-        items, notice = [*found.items], ""
-        if found.next_cursor is None:
-            of_bot = await self._chats.of_bot(q)
-            items, notice = [*items, *of_bot.items], of_bot.notice
-        page = paging.page((each.as_document() for each in items), found.next_cursor, found.total)
-        return {**page, "notice": notice or None}
+        found = await self._chats.listing(q, limit=paging.limit, cursor=paging.start)
+        page = paging.page((each.as_document() for each in found.items), found.next_cursor, found.total)
+        return {**page, "notice": found.notice or None}
 
     @operation(
         "POST",

@@ -57,6 +57,15 @@ class ChatModelInfo(NamedTuple):
     is_default: bool
 
 
+class ConversationListing(NamedTuple):
+    """A page of conversations, where the next one begins, how many there are, and why some may be missing."""
+
+    items: Sequence[ChatConversation]
+    next_cursor: str | None
+    total: int
+    notice: str
+
+
 class Chats:
     """The conversations of a data directory."""
 
@@ -90,6 +99,21 @@ class Chats:
         """Return conversations, the last changed first."""
         await self.settle()
         return await self.store.search(text, limit, cursor)
+
+    async def listing(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ConversationListing:
+        """Return a page of all conversations: those of the dashboard, and behind them those of the bot, by ID."""
+        of_bot = await self.of_bot(text)
+        in_bot = cursor.startswith(PREFIX)
+        own = await self.search(text, limit=1 if in_bot else limit, cursor="" if in_bot else cursor)
+        items: list[ChatConversation] = [] if in_bot else [*own.items]
+        following, total = own.next_cursor, own.total + len(of_bot.items)
+        if in_bot or following is None:
+            begin = cursor if in_bot else PREFIX
+            rest = sorted((each for each in of_bot.items if each.id > begin), key=lambda each: each.id)
+            shown = rest[: limit - len(items)]
+            following = (shown[-1].id if shown else begin) if len(rest) > len(shown) else None
+            items += shown
+        return ConversationListing(items, following, total, of_bot.notice)
 
     async def of_bot(self, text: str = "") -> BotConversations:
         """Return the conversations of the bot that this process can see."""
