@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.program import App, Monitoring, publisher_of
-from tocsin.assembly.storage import LEFT_FIX, left_in_database
+from tocsin.assembly.storage import LEFT_FIX, give_back, left_in_database
 from tocsin.core.config.security import check_gateway_bind
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
@@ -293,6 +293,8 @@ async def _run_maintenance(app: App) -> None:
                 await app.runs().prune()
                 await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
+            if app.database.exists():
+                await give_back(app.database)
             prune_at = app.clock.monotonic() + PRUNE_EVERY_S
         return TIDY_EVERY_S
 

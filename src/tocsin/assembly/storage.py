@@ -15,6 +15,8 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from tocsin.bot.storage.stores import BotStores
     from tocsin.core.lazy import Lazy
     from tocsin.core.process.beats import Beats
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from tocsin.status.shared_notices import SharedNotices
 
 DATABASE_FILE = "tocsin.db"
+GIVEN_BACK_PAGES, GIVEN_BACK_PIECES = 500, 20  # of 4 KiB in one transaction, and so many of these at a time
 LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 
 
@@ -252,3 +255,27 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
         **bot_schema.SCHEMAS,
         **{component: scripts for feature in features for component, scripts in feature.tables.items()},
     }
+
+
+async def give_back(database: "Database") -> None:
+    """Give the disk back what deleting has freed in the file, in small transactions.
+
+    A tenth of the file stays free for what comes. A file that was made by an older version keeps all of it, until
+    somebody runs `PRAGMA auto_vacuum=INCREMENTAL; VACUUM`.
+    """
+
+    def work(connection: "sqlite3.Connection") -> bool:
+        mode, pages, free = (
+            int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("auto_vacuum", "page_count", "freelist_count")
+        )
+        spare = min(free - pages // 10, GIVEN_BACK_PAGES)
+        if mode == 0 or spare <= 0:
+            return False
+        for _ in range(spare):  # each call frees one page: Python's module asks SQLite for the first result alone
+            connection.execute("PRAGMA incremental_vacuum(1)")
+        return True
+
+    for _ in range(GIVEN_BACK_PIECES):
+        if not await database.write(work):
+            return

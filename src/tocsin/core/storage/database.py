@@ -206,8 +206,7 @@ class Database:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA synchronous=FULL")  # a commit is on the disk, not only in the kernel
         connection.execute("PRAGMA fullfsync=ON")  # macOS: … and not only in the cache of the disk
-        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.executescript(f"PRAGMA cache_size=-{CACHE_KIB}; PRAGMA temp_store=MEMORY")
         return connection
 
     def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -345,6 +344,7 @@ def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
     give_up_at = time.monotonic() + patience_s
     while True:
         try:
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a file that is new; see `give_back`
             connection.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:
