@@ -144,13 +144,13 @@ class OpenFeatures:
         return found
 
     async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":
-        from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-
         try:
             status: SubsystemStatus = await load(name)(self.opened(feature))
         except TocsinError as error:
-            item = AttentionItem(NoticeLevel.ERROR, f"{feature}: {error.sentence()}")
-            return SubsystemStatus(SubsystemState.ERROR, error.sentence(), attention=[item])
+            return _failed(feature, error.sentence())
+        except Exception as error:  # it may be a plug-in: the status of the others is shown
+            log.exception("a feature gives no status", extra={"feature": feature})
+            return _failed(feature, f"unexpected {type(error).__name__}: this is a bug, the log has more")
         return status
 
     async def profile_uses(self) -> "list[ProfileUse]":
@@ -177,6 +177,8 @@ class OpenFeatures:
                 await load(named(feature))(self.opened(name))
             except TocsinError as error:
                 log.warning(failed, extra={"feature": name, "reason": error.sentence()})
+            except Exception:  # it may be a plug-in: the work of the others, and the services, go on
+                log.exception(failed, extra={"feature": name})
 
     def _each(self, names: Callable[[Feature], Sequence[str]]) -> Sequence[Any]:
         return [load(name)(self.opened(feature.name)) for feature in self.known.values() for name in names(feature)]
@@ -220,6 +222,14 @@ class OpenFeatures:
                     return names
                 return None
         return await otherwise(kind)
+
+
+def _failed(feature: str, why: str) -> "SubsystemStatus":
+    """Return the status of a feature that cannot tell its own."""
+    from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+
+    item = AttentionItem(NoticeLevel.ERROR, f"{feature}: {why}")
+    return SubsystemStatus(SubsystemState.ERROR, why, attention=[item])
 
 
 def _some(name: str) -> tuple[str, ...]:
