@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.waiting import eventually
 
-from tocsin.core.time.clock import SystemClock
+from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.chat.feature import FEATURE
 from tocsin.features.chat.model import ChatMessage
 from tocsin.features.chat.service import Chats
@@ -106,12 +106,13 @@ class Talk:
 
 @asynccontextmanager
 async def open_talk(
-    folder: Path, env: dict[str, str] | None = None, *, owner: str = "", **can: Any
+    folder: Path, env: dict[str, str] | None = None, *, owner: str = "", clock: Clock | None = None, **can: Any
 ) -> AsyncIterator[Talk]:
     """Open conversations; with another `owner`, as another process has them."""
     model = HandModel()
     abilities = {"open_model": model.lent, **can}
-    async with open_feature(FEATURE, folder, ENV if env is None else env, clock=SystemClock(), can=abilities) as bench:
+    env, clock = ENV if env is None else env, clock or SystemClock()
+    async with open_feature(FEATURE, folder, env, clock=clock, can=abilities) as bench:
         chats = bench.service
         if owner:
             chats = bench.features._opened["chat"] = Chats(chats._context, owner)  # noqa: SLF001

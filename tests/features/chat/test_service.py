@@ -1,5 +1,6 @@
 """Conversations: sending, stopping, replacing, and what the model is shown."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import own_identity
+from tocsin.features.chat.answer_store import SILENCE_S
 from tocsin.features.chat.model import (
     ConversationBusyError,
     InvalidMessageError,
@@ -23,6 +25,7 @@ from tocsin.features.chat.store import MessageDraft
 from tocsin.features.context import BotWindow, BotWindowList, RecalledEntry
 from tocsin.providers.contract import ProviderError, Turn
 from tocsin.providers.files.reading import UnreadableFileError
+from tocsin.testing.fakes import FakeClock
 
 
 async def test_an_answer_is_stored_piece_by_piece_and_then_as_a_whole(talk: Talk):
@@ -177,6 +180,20 @@ async def test_the_answer_of_a_dead_process_is_failed_and_what_it_wrote_stays(ta
     assert not found.is_generating
     failed = await talk.message(begun.answer.id)
     assert (failed.status, failed.content, failed.error["code"]) == ("failed", "I am", "interrupted")
+
+
+async def test_an_answer_that_takes_long_to_begin_is_left_to_its_process_elsewhere(tmp_path: Path):
+    clock = FakeClock()
+    async with open_talk(tmp_path, owner="elsewhere", clock=clock) as talk:
+        begun, until = await talk.send(), clock.now() + 5 * SILENCE_S
+        other = Chats(talk.chats._context)  # noqa: SLF001  # a process of another container
+        while clock.now() < until:
+            await other.settle()
+            await asyncio.sleep(0)
+        assert (await talk.message(begun.answer.id)).status == "pending"
+        talk.model.say("after long thought")
+        talk.model.end()
+        assert (await talk.until(begun.answer.id, "complete")).content == "after long thought"
 
 
 async def test_the_end_of_the_program_fails_the_answer_at_once(tmp_path: Path):

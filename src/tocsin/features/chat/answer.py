@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 FLUSH_EVERY_S = 0.05
 # How soon a stop that another process asked for is heard.
 LISTEN_EVERY_S = 0.5
+# A model may think for minutes without a word: others must see that its process lives.
+BEAT_EVERY_S = 15.0
 _TRIES, _TRY_EVERY_S = 30, 1.0
 _LEAVE_S = 1.0  # for the client of the model to close its connection
 
@@ -45,6 +47,7 @@ class AnswerWriter:
         self._is_void = False  # what was written is: the model begins anew
         self._news = asyncio.Event()
         self._is_stopped = False
+        self._beat_at = clock.monotonic() + BEAT_EVERY_S
 
     def stop(self) -> None:
         """Write nothing more; what was written stays."""
@@ -89,8 +92,9 @@ class AnswerWriter:
         text = self._taken(is_over=is_over)
         anew, self._is_void = self._is_void, False
         try:
-            if text or anew:
+            if text or anew or self._clock.monotonic() >= self._beat_at:
                 goes_on = await self._store.add_text(self._message_id, self._owner, text, self._clock.now(), anew=anew)
+                self._beat_at = self._clock.monotonic() + BEAT_EVERY_S
                 self._told()
             else:
                 goes_on = await self._store.may_go_on(self._message_id, self._owner)

@@ -32,7 +32,7 @@ class AnswerStore:
         self._database = database
 
     async def add_text(self, message_id: str, owner: str, text: str, now: float, *, anew: bool = False) -> bool:
-        """Add a piece to an answer, or begin it `anew`; return whether it is to go on.
+        """Add a piece to an answer, or begin it `anew`, with a sign of life; return whether it is to go on.
 
         It is not where a person stopped it, or where it is not there or not its owner's any more.
         """
