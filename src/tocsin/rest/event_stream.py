@@ -170,7 +170,7 @@ class EventStreamResponse(Response):
         self._stream.on_drop(scope.get("tocsin.cut_off"))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            if scope["method"] != "HEAD" and not scope.get("tocsin.head"):
+            if scope["method"] != "HEAD":
                 await self._send_events(scope, receive, send)
             self._stream.on_drop(None)  # the connection stays open for the client's next request
             await send({"type": "http.response.body", "body": b""})

@@ -17,6 +17,7 @@ from tocsin.rest.refusals import refuse_parameter
 T = TypeVar("T")
 
 USUAL_LIMIT, MAX_LIMIT = 50, 200
+_MARK_CHARS = 12
 _OF_THE_PAGE = frozenset({"limit", "cursor"})
 
 
@@ -40,7 +41,7 @@ class Paging:
         self, items: Iterable[Mapping[str, Any]], next_start: str | None, total: int | None = None
     ) -> dict[str, Any]:
         """Return a page; `next_start` is where the store goes on after it, None on the last one."""
-        cursor = None if next_start is None else _encode(self.list_id, next_start)
+        cursor = None if next_start is None else _encode(_mark(self.list_id, next_start), next_start)
         return {"items": list(items), "next_cursor": cursor, "total": total}
 
     def cut(self, items: Sequence[T], key: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
@@ -56,12 +57,17 @@ async def _paging(
     cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",
 ) -> Paging:
     asked = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_PAGE]
-    list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()[:12]
+    list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()
     return Paging(limit, _decode(list_id, cursor) if cursor else "", list_id)
 
 
-def _encode(list_id: str, start: str) -> str:
-    return urlsafe_b64encode(f"{list_id}{start}".encode()).decode().rstrip("=")
+def _mark(list_id: str, start: str) -> str:
+    """Return what a cursor begins with: it fits this list and this place alone, so that no store gets another text."""
+    return sha256(f"{list_id} {start}".encode(errors="surrogatepass")).hexdigest()[:_MARK_CHARS]
+
+
+def _encode(mark: str, start: str) -> str:
+    return urlsafe_b64encode(f"{mark}{start}".encode()).decode().rstrip("=")
 
 
 def _decode(list_id: str, cursor: str) -> str:
@@ -69,9 +75,10 @@ def _decode(list_id: str, cursor: str) -> str:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except (Base64Error, ValueError):
         raise _not_a_cursor() from None
-    if not text.startswith(list_id) or len(text) == len(list_id):
+    start = text[_MARK_CHARS:]
+    if not start or text != _mark(list_id, start) + start:
         raise _not_a_cursor()
-    return text[len(list_id) :]
+    return start
 
 
 def _not_a_cursor() -> HttpProblemError:

@@ -40,6 +40,12 @@ async def test_a_job_is_created_with_its_branch_and_where_it_can_be_read(client:
     assert (entry.action, entry.source, entry.metadata["actor"]) == ("job.create", "dashboard", "admin")
 
 
+async def test_a_name_that_is_too_long_for_a_path_is_no_repository(client: DashboardClient):
+    long = "a" * 300
+    assert (await client.get(f"/api/jobs/branches?repo={long}")).status == 404
+    assert (await client.post("/api/jobs", {"title": "Fix the login", "repo": long})).status == 404
+
+
 async def test_jobs_are_listed_by_state_label_and_words_in_pages(client: DashboardClient):
     for number in range(3):
         await made(client, title=f"Task {number}", labels=["odd" if number % 2 else "even"])

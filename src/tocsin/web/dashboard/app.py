@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -134,8 +133,3 @@ def _methods_of(app: FastAPI, path: str) -> frozenset[str]:
         if route.matches(asked)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or {"GET"}
     return frozenset(found - {"HEAD"})
-
-
-def operations_of(app: FastAPI) -> list[APIRoute]:
-    """Return every operation."""
-    return [route for route in app.router.routes if isinstance(route, APIRoute)]

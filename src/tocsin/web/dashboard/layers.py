@@ -15,7 +15,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class ApiHeaders:
-    """Adds to answers below /api what all of them have: no storing, and how much of the limit is left."""
+    """Adds to answers below /api what all of them have: no storing, no guessing of types, what of the limit is left."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -35,6 +35,7 @@ class ApiHeaders:
 
 def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
     headers = message["headers"]
+    headers.append((b"x-content-type-options", b"nosniff"))  # what runs print stays text in every browser
     if not any(name == b"cache-control" for name, _ in headers):
         headers.append((b"cache-control", b"no-store"))
     if "tocsin.limit" in scope:
