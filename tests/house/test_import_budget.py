@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,8 +30,8 @@ SLOW = {
 # What importing a module must not load, by the name of the top-level package.
 FORBIDDEN = {
     "tocsin": SLOW | {"argparse", "dotenv", "platformdirs"},
-    "tocsin.cli.main": SLOW | {"logging"},
-    "tocsin.assembly.program": SLOW | {"logging"},
+    "tocsin.cli.main": SLOW | {"logging", "pkgutil", "shutil"},
+    "tocsin.assembly.program": SLOW | {"logging", "pkgutil"},
 }
 PROBE = """
 import sys
@@ -49,3 +50,12 @@ def test_importing_a_module_does_not_load_what_only_some_calls_need(module: str,
     assert done.returncode == 0, done.stderr
     loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
     assert loaded & forbidden == set()
+
+
+def test_listing_the_channels_loads_nothing_that_only_other_commands_need(tmp_path: Path):
+    probe = PROBE.replace("__import__(sys.argv[1])", "from tocsin.cli.main import run; run(['channels', '-q'])")
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", probe], env={"TOCSIN_DATA_DIR": str(tmp_path)}, capture_output=True, check=True
+    )
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert loaded & (SLOW | {"difflib", "logging", "pkgutil", "platformdirs", "shutil"}) == set()

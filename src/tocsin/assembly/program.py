@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.assembly.storage import Stores, open_stores, sqlite_beats
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 RUNS_FOLDER = "runs"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Installed:
+class Installed(NamedTuple):
     """The channels and features there are, and a sentence for every plug-in that cannot be used."""
 
     channels: Sequence[type[OutboundAdapter]]

@@ -3,9 +3,7 @@
 A channel is a module that defines one OutboundAdapter, either here or named by an entry point of another distribution.
 """
 
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +14,7 @@ from tocsin.core.config.settings import Settings, Values, platform
 from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
-from tocsin.core.plugins import plugin_points, sentence_of
+from tocsin.core.plugins import modules_in, plugin_points, sentence_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,8 +26,7 @@ ENTRY_POINTS = "tocsin.channels"
 _NO_CHANNELS = frozenset({"attempt", "contract", "conversation", "inbound", "registry", "replies"})
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelState:
+class ChannelState(NamedTuple):
     """Whether a channel can be used here, and what is missing."""
 
     spec: ChannelSpec
@@ -165,7 +162,7 @@ class Discovery(NamedTuple):
 
 def discover() -> Discovery:
     """Find every channel; a broken plug-in is reported and does not stop the others."""
-    names = [m.name for m in pkgutil.iter_modules(tocsin.channels.__path__) if m.name not in _NO_CHANNELS]
+    names = [name for name, _ in modules_in(tocsin.channels.__path__) if name not in _NO_CHANNELS]
     modules = [import_module(f"{tocsin.channels.__name__}.{name}") for name in names]
     classes = {adapter.spec.kind: adapter for module in modules for adapter in _adapters_in(module)}
     problems = []

@@ -5,7 +5,9 @@ argparse and not click: the whole of `tocsin channels` takes less time than impo
 """
 
 import argparse
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,6 +25,7 @@ from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
 # Collections while modules are imported find nothing, and take a tenth of the time of a short command.
 _ALLOCATIONS = 50_000
+_PROG = "tocsin"
 INTERRUPTED = 130  # as a shell reports Ctrl-C
 
 
@@ -33,6 +36,18 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         code = run(sys.argv[1:] if argv is None else argv)
     finally:
         close_outputs()
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, without a tidying up that a short command pays with a sixth of its time.
+
+    Where there are no threads, nobody watches and all is written, nothing is left to do; elsewhere the last search for
+    unreachable objects is spared.
+    """
+    if "threading" not in sys.modules and sys.getprofile() is sys.gettrace() is None:
+        os._exit(code)
+    atexit.register(gc.freeze)
     sys.exit(code)
 
 
@@ -48,7 +63,7 @@ def run(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str], out: Console) -> int:
     options = Options()
     try:
-        arguments = build_parser(argv).parse_args(argv)
+        arguments = _arguments_of(argv)
         options = options_of(arguments)
         out.as_json, out.quiet = options.json, options.quiet
         return int(_call(arguments, options, out) or DONE)
@@ -90,10 +105,26 @@ def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
 _BUG = "this is a bug; run it again with --verbose and report what it shows"
 
 
-def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.ArgumentParser:
-    """Return the parser; only commands named in `argv` get their arguments, unless `everything`."""
+def _arguments_of(argv: Sequence[str]) -> argparse.Namespace:
+    # Parsers of all commands together take 3 ms; only the help and a misspelt command need them.
+    named = () if any(word[:1] == "-" and "h" in word for word in argv) else argv
+    try:
+        return build_parser(argv, listed=named).parse_args(argv)
+    except UsageError as error:
+        if error.prog != _PROG:
+            raise
+    return build_parser(argv).parse_args(argv)
+
+
+def build_parser(
+    argv: Sequence[str], *, listed: Sequence[str] = (), everything: bool = False
+) -> argparse.ArgumentParser:
+    """Return the parser; only commands named in `argv` get their arguments, unless `everything`.
+
+    Where one of `listed` is a command, the parser knows no others.
+    """
     parser = Parser(
-        prog="tocsin",
+        prog=_PROG,
         description="Send and receive messages on every channel you have.",
         epilog='example: tocsin send email ops@example.org "Backup done"',
     )
@@ -102,7 +133,9 @@ def build_parser(argv: Sequence[str], *, everything: bool = False) -> argparse.A
     shown = parser.add_subparsers(
         prog=parser.prog, metavar="COMMAND", dest="command", required=True, parser_class=Parser
     )
-    for name, entry in commands_by_name().items():
+    commands = commands_by_name()
+    for name in [name for name in commands if name in listed] or commands:
+        entry = commands[name]
         summary = entry.help
         wanted = everything or name in argv
         command = shown.add_parser(

@@ -3,8 +3,8 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +20,31 @@ def plugin_points(group: str) -> "Sequence[EntryPoint]":
     return sorted(entry_points(group=group), key=lambda point: point.name)
 
 
+def modules_in(package: Iterable[str]) -> list[tuple[str, bool]]:
+    """Return the names of the modules in a package, given its `__path__`, in order; and whether each is a package."""
+    found: dict[str, bool] = {}
+    for place in package:
+        names = _listed(place)
+        if not names:  # inside a zip file
+            from pkgutil import iter_modules  # imports inspect: 6 ms
+
+            found |= {module.name: module.ispkg for module in iter_modules([place])}
+        for name in names:
+            stem, dot, ending = name.partition(".")
+            if ending == "py" and stem != "__init__":
+                found.setdefault(stem, False)
+            elif not dot and os.path.isfile(f"{place}/{name}/__init__.py"):  # noqa: PTH113  # as above
+                found[stem] = True
+    return sorted(found.items())
+
+
+def _listed(path: str) -> list[str]:
+    try:
+        return os.listdir(path)  # noqa: PTH208  # Path.iterdir takes ten times as long, at every start
+    except OSError:  # a zip file, or a directory that is not there
+        return []
+
+
 def sentence_of(error: BaseException) -> str:
     """Return why a plug-in cannot be loaded, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
@@ -32,9 +57,9 @@ def _declared(paths: Iterable[str]) -> bytes:
 
 
 def _texts(path: str) -> list[bytes]:
-    try:
-        packages = os.listdir(path)  # noqa: PTH208  # Path.iterdir takes ten times as long, at every start
-    except OSError:
-        return []  # a zip file, or a directory that is not there
-    points = (Path(path, name, "entry_points.txt") for name in packages if name.endswith("-info"))
-    return [point.read_bytes() for point in points if point.is_file()]
+    texts = []
+    for name in _listed(path):
+        if name.endswith("-info"):
+            with suppress(OSError), open(f"{path}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123  # as below
+                texts.append(stream.read())
+    return texts

@@ -4,7 +4,6 @@ A folder with a `feature.py` that defines `FEATURE`, or an entry point of anothe
 all it takes.
 """
 
-import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -12,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.features
-from tocsin.core.plugins import plugin_points, sentence_of
+from tocsin.core.plugins import modules_in, plugin_points, sentence_of
 from tocsin.features.contract import Feature
 from tocsin.terminal.command_table import COMMANDS
 
@@ -37,7 +36,7 @@ class FoundFeatures(NamedTuple):
 @lru_cache(maxsize=1)  # the command line and the settings both need them
 def find_features() -> FoundFeatures:
     """Find every feature; a broken plug-in is reported and does not stop the others."""
-    folders = [found.name for found in pkgutil.iter_modules(tocsin.features.__path__) if found.ispkg]
+    folders = [name for name, is_package in modules_in(tocsin.features.__path__) if is_package]
     found: list[Feature] = [import_module(f"{tocsin.features.__name__}.{name}.feature").FEATURE for name in folders]
     problems = []
     for point in plugin_points(ENTRY_POINTS):

@@ -2,12 +2,11 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Options:
+class Options(NamedTuple):
     """The global options of a command."""
 
     data_dir: Path | None = None
@@ -53,7 +52,7 @@ def _path(text: str) -> Path:
 def options_of(arguments: argparse.Namespace) -> Options:
     """Return the global options among `arguments`."""
     given = vars(arguments)
-    return Options(**{name: given[name] for name in Options.__slots__ if name in given})
+    return Options(**{name: given[name] for name in Options._fields if name in given})
 
 
 def add_subcommands(

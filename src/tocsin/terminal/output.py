@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -288,6 +287,8 @@ def _is_unicode(stream: TextIO | None) -> bool:
 
 
 def _plain(value: object) -> Any:
+    from dataclasses import asdict, is_dataclass  # takes 6 ms, and most commands print no records
+
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)

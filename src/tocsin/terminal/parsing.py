@@ -25,10 +25,27 @@ class Parser(argparse.ArgumentParser):
     quote the text is shown the call with quotes.
     """
 
+    _adds = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
         self.set_defaults(prog=self.prog)  # of the innermost command that was reached
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Add an argument.
+
+        argparse makes a formatter to check it, for which it asks how wide the terminal is: importing what tells takes
+        2 ms.
+        """
+        self._adds = True
+        try:
+            return super().add_argument(*args, **kwargs)
+        finally:
+            self._adds = False
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog=self.prog, width=80) if self._adds else super()._get_formatter()
 
     def add_subparsers(self, **kwargs: Any) -> Any:
         """Add subcommands, and remember them, so that a feature can add one to the command of another."""

@@ -4,8 +4,7 @@ Source: docs/facts/email.md, "Message".
 """
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.channels.email.subject import split_subject
 
@@ -22,8 +21,7 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAMED = r"\s*\"?([^\"<>\r\n]*?)\"?\s*<([^<>]*)>\s*"
 
 
-@dataclass(frozen=True, slots=True)
-class Mailbox:
+class Mailbox(NamedTuple):
     """An address with a display name; `domain` is ASCII."""
 
     local: str

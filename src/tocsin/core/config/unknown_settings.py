@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DATA_DIR
@@ -24,8 +24,7 @@ _OF_OTHERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownSetting:
+class UnknownSetting(NamedTuple):
     """A name that is not a setting; `line` is 0 outside files, `meant` is empty if no setting is similar.
 
     A `former` name of a setting still works.
@@ -83,6 +82,13 @@ def _meant(name: str, known: Collection[str], cutoff: float) -> str:
         form
         for form in known
         if abs(len(form) - length) <= (most := differing * (len(form) + length)) and len(letters ^ set(form)) <= most
+    ]
+    # The letters that both have, counted: get_close_matches asks for this, too.
+    candidates = [
+        form
+        for form in candidates
+        if 2 * sum(min(spelled.count(letter), form.count(letter)) for letter in letters)
+        >= cutoff * (len(form) + length)
     ]
     if not candidates:
         return ""
