@@ -57,7 +57,7 @@ def test_jobs_due_at_once_stand_out_and_a_job_is_run_switched_off_and_on_changed
 
     page.get_by_label("Run by-mouse now").click()
     expect(page.get_by_role("row", name="by-mouse")).to_contain_text("Succeeded")
-    switch = page.get_by_label("by-mouse runs at its times")
+    switch = page.get_by_label("by-mouse runs on schedule")
     switch.click()
     expect(switch).not_to_be_checked()
     page.get_by_role("button", name="Undo").click()

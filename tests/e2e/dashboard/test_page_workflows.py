@@ -60,8 +60,8 @@ def test_a_run_is_planned_watched_in_the_graph_approved_and_repeated_from_a_step
     expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
     expect(page.locator(".log__text", has_text="level 5")).to_be_visible()
 
-    page.locator('tr[data-key="last"]').get_by_role("button", name="Retry from here").click()
-    page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+    page.locator('tr[data-key="last"]').get_by_role("button", name="Run again from here").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run again").click()
     expect(page.locator(".facts")).to_contain_text("Retry of")
     expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
 

@@ -14,6 +14,7 @@ ROOT: Final = Path(__file__).parent
 ENTRY: Final = "shell/main.js"
 # Most pages need these: they come with the frame.
 COMMON: Final = (
+    "lib/channels.js",
     "lib/page.js",
     "lib/list.js",
     "lib/run_log.js",

@@ -1,5 +1,6 @@
 """Every page in every look, with every window that it opens."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -12,7 +13,7 @@ SMALLEST = (320, 640)
 LOOKS = [(theme, size) for theme in ("light", "dark") for size in (WIDE, NARROW)]
 
 
-def _press(name: str) -> Callable[[Page], None]:
+def _press(name: str | re.Pattern[str]) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("main").get_by_role("button", name=name).first.click()
 
 
@@ -44,11 +45,11 @@ WINDOWS: Sequence[tuple[str, str, Callable[[Page], None]]] = (
     ("#/memory", "decay", _press("Decay …")),
     ("#/skills/hello", "run", _press("Run")),
     ("#/chat/", "delete", _press("Delete")),
-    ("#/deliveries/", "cancel", _press("Cancel")),
+    ("#/deliveries/", "cancel or replay", _press(re.compile("Cancel|Send again"))),
     ("#/runs/", "retry", _press("Retry")),
 )
 # Tabs of details, which their pages show one at a time.
-TABS = {"#/cron/": ("log", "definition", "next"), "#/settings": ("values", "integrations", "tokens", "browser")}
+TABS = {"#/cron/": ("log", "definition", "preview"), "#/settings": ("values", "integrations", "tokens", "look")}
 
 
 def all_states(stage: Stage) -> list[Figure]:

@@ -38,7 +38,7 @@ def _run_now(clicks: Clicks) -> None:
 
 def _disable(clicks: Clicks) -> None:
     clicks.menu("Cron")
-    switch = clicks.page.get_by_label("quick runs at its times")
+    switch = clicks.page.get_by_label("quick runs on schedule")
     clicks.on(switch)
     expect(switch).not_to_be_checked()
     clicks.page.get_by_role("button", name="Undo").click()
@@ -137,7 +137,7 @@ def _k_run(stage: Stage, page: Page) -> None:
 def _k_switch(stage: Stage, page: Page) -> None:
     page.keyboard.press("g")
     page.keyboard.press("c")
-    switch = page.get_by_label("quick runs at its times")
+    switch = page.get_by_label("quick runs on schedule")
     tab_to(page, switch)
     page.keyboard.press("Space")
     expect(switch).not_to_be_checked()

@@ -10,7 +10,7 @@ const UNITS = [
   ["second", SECOND, MINUTE],
   ["minute", MINUTE, HOUR],
   ["hour", HOUR, DAY],
-  ["day", DAY, 30 * DAY],
+  ["day", DAY, 100 * DAY], // "in 2 months" would hide a month
   ["month", 30 * DAY, 365 * DAY],
   ["year", 365 * DAY, Infinity],
 ];

@@ -14,7 +14,7 @@ import { signal } from "../lib/store.js";
 const PATH = "/api/jobs/stream/updates?topics=";
 /** Those that every installation has, and those of features that may be missing. */
 const CORE_TOPICS = "runs,cron,notifications,status";
-let topics = `${CORE_TOPICS},jobs,branches`;
+let topics = `${CORE_TOPICS},deliveries,received,jobs,branches`;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 30_000;
 const POLL_MS = 30_000;
@@ -23,6 +23,10 @@ const HIDDEN_MS = 60_000;
 /** What changes numbers of the status, such as runs of today, without changing a state. */
 const COUNTED = /^(run\.(updated|deleted)|cron\.|notification\.)/;
 const REFRESH_MS = 10_000;
+/** A page that shows the status asks for it at once; in a storm of events, this many times and then each so often. */
+const URGENT_MOST = 4;
+const URGENT_EVERY_MS = 5000;
+const URGENT_GATHER_MS = 300;
 /** What a page must read again after: events may have been lost. */
 const RESYNC = "resync";
 
@@ -132,6 +136,7 @@ function onMessage({ data }) {
   if (data.kind === "event") tell(data.event);
   else if (data.kind === "liveness") liveness.set(data.liveness);
   else if (data.kind === "status") status.set(data.status);
+  else if (data.kind === "refresh" && leading) refreshNow();
   else if (data.kind === "hello" && leading) {
     channel?.postMessage({ kind: "liveness", liveness: liveness.get() });
     if (status.get()) channel?.postMessage({ kind: "status", status: status.get() });
@@ -173,14 +178,30 @@ function refreshSoon() {
   }, REFRESH_MS);
 }
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let urgent;
+let saved = { count: URGENT_MOST, at: 0 };
+
+/** Read the status within a second, for a page that shows its numbers. */
+export function refreshNow() {
+  if (!leading) return channel?.postMessage({ kind: "refresh" });
+  if (urgent) return;
+  saved = { count: Math.min(URGENT_MOST, saved.count + (Date.now() - saved.at) / URGENT_EVERY_MS) - 1, at: Date.now() };
+  urgent = setTimeout(() => {
+    urgent = undefined;
+    void refreshStatus(false, true);
+  }, URGENT_GATHER_MS + Math.max(0, -saved.count) * URGENT_EVERY_MS);
+}
+
 /**
  * Read the status again; only the tab that reads the stream does, for all.
  * @param {boolean} [asPoll]
+ * @param {boolean} [anew]  Not what the server said a few seconds ago.
  */
-export async function refreshStatus(asPoll = false) {
+export async function refreshStatus(asPoll = false, anew = false) {
   if (!leading && status.get()) return;
   try {
-    keepStatus(await call("GET", "/api/status"));
+    keepStatus(await call("GET", `/api/status${anew ? "?refresh=true" : ""}`));
     if (asPoll) spread({ type: RESYNC, id: "", data: null });
   } catch (error) {
     // Where there is a page, the header shows that the server is away, and what was read last stays.

@@ -1,4 +1,4 @@
-// Light, dark, or as the system is; `boot.js` applies it, also before the first paint.
+// Light, dark, or as the system is, and how close lines stand; `boot.js` applies it, also before the first paint.
 import { remembered } from "../lib/store.js";
 
 /** @typedef {"light" | "dark" | "system"} Theme */
@@ -12,4 +12,14 @@ export function chooseTheme(next) {
   theme.set(next);
   document.dispatchEvent(new Event("tocsin-theme"));
   if (next !== "system") document.documentElement.setAttribute("data-theme", next); // also where storage is refused
+}
+
+/** @typedef {"normal" | "compact"} Density */
+
+export const density = remembered("density", /** @type {Density} */ ("normal"), (value) => value === "normal" || value === "compact");
+
+/** @param {Density} next */
+export function chooseDensity(next) {
+  density.set(next);
+  document.documentElement.setAttribute("data-density", next);
 }

@@ -115,7 +115,7 @@ function columnsOf(take) {
     { name: "last", title: CRON.last, value: (/** @type {CronJob} */ job) => lastAt(job), cell: lastOf },
     { name: "next", title: CRON.next, value: (/** @type {CronJob} */ job) => job.next_run_at, cell: (/** @type {CronJob} */ job) => html`<${Time} at=${job.next_run_at} zone=${job.timezone} none=${CRON.noNext} />` },
     { name: "history", title: CRON.history, sort: false, cell: historyOf },
-    { name: "actions", title: "", sort: false, bare: true, cell: (/** @type {CronJob} */ job) => html`<${Acts} job=${job} take=${take} />` },
+    { name: "actions", title: "", sort: false, bare: "icons", cell: (/** @type {CronJob} */ job) => html`<${Acts} job=${job} take=${take} />` },
   ];
 }
 

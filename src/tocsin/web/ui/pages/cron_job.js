@@ -14,7 +14,7 @@ import { Icon } from "../parts/icon.js";
 import { LogView } from "../parts/log_view.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
-import { Status } from "../parts/status.js";
+import { causeOf, Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
 import { Tabs } from "../parts/tabs.js";
 import { Time } from "../parts/time.js";
@@ -94,7 +94,7 @@ function Notices({ job }) {
 function Facts({ job }) {
   const rate = job.success_rate_30d;
   return html`<section class="panel"><div class="panel__body cron__facts"><dl class="facts">
-      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /> <span class="muted">${absolute(job.next_run_at, job.timezone)}</span>` : CRON.noNext}</dd></div>
+      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted">${absolute(job.next_run_at, job.timezone)}</span>` : CRON.noNext}</dd></div>
       <div><dt>${CRON.last}</dt><dd>${job.last_run ? html`<a href=${link("runs", job.last_run.id)}><${Status} state=${job.last_run.status} quiet /></a> <${Time} at=${job.last_run.started_at ?? job.last_run.queued_at} zone=${job.timezone} />` : CRON.neverRan}</dd></div>
       <div><dt>${JOB.success}</dt><dd class="numbers">${rate === null ? "–" : `${Math.round(rate * 100)} %`}</dd></div>
       <div><dt>${JOB.usual}</dt><dd class="numbers">${duration(job.duration_p50_ms)}</dd></div>
@@ -116,7 +116,7 @@ function RunList({ data, change }) {
       { name: "started", title: JOB.started, primary: true, value: (/** @type {Run} */ run) => run.started_at ?? run.scheduled_for ?? run.queued_at, cell: (/** @type {Run} */ run) => html`<${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} zone=${job.timezone} />` },
       { name: "status", title: JOB.status, value: (/** @type {Run} */ run) => run.status, cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
       { name: "took", title: JOB.duration, align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
-      { name: "trigger", title: JOB.trigger, value: (/** @type {Run} */ run) => [run.trigger, run.actor].filter(Boolean).join(", ") },
+      { name: "trigger", title: JOB.trigger, value: causeOf },
       { name: "reason", title: JOB.reason, sort: false, hideSmall: true, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
     ]} />`;
 }

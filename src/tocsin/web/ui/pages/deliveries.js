@@ -1,7 +1,8 @@
 // Deliveries: every message and what became of it.
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
-import { nextPage, withRecord } from "../lib/list.js";
+import { channelKinds, channelName, readChannels } from "../lib/channels.js";
+import { nextPage, withoutRecord, withRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
@@ -9,22 +10,35 @@ import { Empty } from "../parts/states.js";
 import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
-import { Actions, State } from "../pages/deliveries_actions.js";
+import { Actions, State, Target } from "../pages/deliveries_actions.js";
 import { DELIVERIES } from "../strings/deliveries.js";
 
 /** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
-/** @typedef {import("../types/records.js").List<Delivery>} Deliveries */
+/** @typedef {import("../types/records.js").List<Delivery> & {wanted: Record<string, string>}} Deliveries */
 
 const PATH = "/api/deliveries";
-const CHANNELS = ["teamchat", "botchat", "guildchat", "email", "devicemsg"];
 
 export const page = definePage({
   title: DELIVERIES.title,
   reloadOn: ["q", "status", "channel"],
   /** @returns {Promise<Deliveries>} */
-  load: ({ query, signal }) => api.get(PATH, asked(query), { signal }),
+  load: async ({ query, signal }) => {
+    const [found] = await Promise.all([api.get(PATH, asked(query), { signal }), readChannels(signal)]);
+    return { ...found, wanted: query };
+  },
   View: List,
+  events: "delivery.updated delivery.resync",
+  onEvent: changedBy,
 });
+
+/** @param {Deliveries} data @param {import("../lib/sse.js").ServerEvent} event */
+function changedBy(data, { type, data: record }) {
+  const { q, status, channel } = data.wanted;
+  const known = data.items.some(({ id }) => id === record.id);
+  if (type === "delivery.resync" || (q && !known)) return undefined; // the server knows which words fit
+  const fits = (!status || record.status === status) && (!channel || record.channel === channel);
+  return fits ? withRecord(data, record, "id") : withoutRecord(data, record.id, "id");
+}
 
 /** @param {Record<string, string>} query */
 function asked({ q, status, channel }) {
@@ -39,14 +53,20 @@ function List({ data, query, change }) {
   const states = Object.entries(DELIVERIES.states).map(([state, [, word]]) => [state, word]);
   /** @param {Delivery} after */
   const show = (after) => change((now) => withRecord(now, after, "id"));
+  const more = nextPage(data, (turn) => change((now) => ({ ...turn(now), wanted: now.wanted })), PATH, asked(query));
   return html`<${PageHead} title=${DELIVERIES.title} note=${DELIVERIES.note} actions=${send} />
     <${Toolbar}>
       <${FilterBox} value=${query.q} label=${DELIVERIES.search} />
       <${Choice} name="status" label=${DELIVERIES.state} value=${query.status} options=${[["", DELIVERIES.all], ...states]} />
-      <${Choice} name="channel" label=${DELIVERIES.channel} value=${query.channel} options=${[["", DELIVERIES.all], ...CHANNELS.map((name) => [name, name])]} />
+      <${Choice} name="channel" label=${DELIVERIES.channel} value=${query.channel} options=${[["", DELIVERIES.all], ...channelsOf(data.items)]} />
     <//>
     <${Table} label=${DELIVERIES.title} rows=${data.items} columns=${columns(show)} rowKey=${(/** @type {Delivery} */ one) => one.id}
-      href=${(/** @type {Delivery} */ one) => link("deliveries", one.id)} empty=${filtered ? undefined : empty} more=${nextPage(data, change, PATH, asked(query))} />`;
+      href=${(/** @type {Delivery} */ one) => link("deliveries", one.id)} empty=${filtered ? undefined : empty} more=${more} />`;
+}
+
+/** Those that can be chosen. @param {Delivery[]} items @returns {[string, string][]} */
+function channelsOf(items) {
+  return [...new Set([...channelKinds(), ...items.map(({ channel }) => channel)])].map((name) => [name, channelName(name)]);
 }
 
 /**
@@ -57,7 +77,7 @@ function columns(show) {
   return [
     { name: "state", title: DELIVERIES.state, value: (one) => one.status, cell: (one) => html`<${State} delivery=${one} />` },
     { name: "message", title: DELIVERIES.message, primary: true, value: (one) => one.message, cell: (one) => html`<span class="delivery__text">${one.message.slice(0, 160)}</span>` },
-    { name: "target", title: DELIVERIES.target, value: (one) => `${one.channel} ${one.target}`, cell: (one) => html`<span dir="auto">${one.channel} ${one.target}</span>` },
+    { name: "target", title: DELIVERIES.target, value: (one) => `${channelName(one.channel)} ${one.target}`, cell: (one) => html`<${Target} to=${one} />` },
     { name: "error", title: DELIVERIES.error, value: (one) => one.error, cell: (one) => html`<span class="muted" dir="auto">${one.error.slice(0, 120) || "–"}</span>`, hideSmall: true },
     { name: "next", title: DELIVERIES.next, value: (one) => one.next_attempt_at, cell: (one) => html`<${Time} at=${one.next_attempt_at} none="–" />` },
     { name: "created", title: DELIVERIES.created, value: (one) => one.created_at, cell: (one) => html`<${Time} at=${one.created_at} />` },

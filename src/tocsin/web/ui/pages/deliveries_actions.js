@@ -1,6 +1,7 @@
 // What can be done with a delivery, in the list and on its own page.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { channelName } from "../lib/channels.js";
 import { ActionButton } from "../parts/action.js";
 import { confirm } from "../parts/dialog.js";
 import { Status } from "../parts/status.js";
@@ -16,6 +17,11 @@ const REPLAYABLE = ["dead", "uncertain", "cancelled", "expired"];
 export function State({ delivery }) {
   const [state, word] = DELIVERIES.states[delivery.status] ?? [delivery.status, delivery.status];
   return html`<${Status} state=${state} label=${word} title=${delivery.error || undefined} />`;
+}
+
+/** Where it goes: the channel by the name that people know. @param {{to: {channel: string, target: string}}} props */
+export function Target({ to }) {
+  return html`<span class="target">${channelName(to.channel)} <span class="target__name" dir="auto">${to.target}</span></span>`;
 }
 
 /** @param {{delivery: Delivery, show: (after: Delivery) => void, small?: boolean}} props */

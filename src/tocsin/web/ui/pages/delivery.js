@@ -1,19 +1,25 @@
 // One delivery: its text, where it stands, and why.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { channelName, readChannels } from "../lib/channels.js";
 import { definePage } from "../lib/page.js";
 import { PageHead } from "../parts/page_head.js";
 import { Duration, Time } from "../parts/time.js";
-import { Actions, State } from "../pages/deliveries_actions.js";
+import { Actions, State, Target } from "../pages/deliveries_actions.js";
 import { DELIVERIES } from "../strings/deliveries.js";
 
 /** @typedef {import("../pages/deliveries_actions.js").Delivery} Delivery */
 
 export const page = definePage({
-  title: ({ data }) => (data ? `${data.channel} ${data.target}` : DELIVERIES.title),
+  title: ({ data }) => (data ? `${channelName(data.channel)} ${data.target}` : DELIVERIES.title),
   /** @returns {Promise<Delivery>} */
-  load: ({ params, signal }) => api.get(url`/api/deliveries/${params.id}`, {}, { signal }),
+  load: async ({ params, signal }) => {
+    const [found] = await Promise.all([api.get(url`/api/deliveries/${params.id}`, {}, { signal }), readChannels(signal)]);
+    return found;
+  },
   View: One,
+  events: "delivery.updated delivery.resync",
+  onEvent: (data, { type, data: record }) => (type === "delivery.resync" || record.id === data.id ? undefined : data),
 });
 
 /** @param {import("../lib/page.js").PageProps<Delivery>} props */
@@ -22,7 +28,7 @@ function One({ data, change }) {
   const show = (after) => change(() => after);
   const back = { href: "#/deliveries", label: DELIVERIES.back };
   const actions = html`<${Actions} delivery=${data} show=${show} />`;
-  return html`<${PageHead} title=${`${data.channel} ${data.target}`} note=${html`<${State} delivery=${data} />`} actions=${actions} back=${back} />
+  return html`<${PageHead} title=${html`<${Target} to=${data} />`} note=${html`<${State} delivery=${data} />`} actions=${actions} back=${back} />
     ${data.error && html`<p class="delivery__error" dir="auto">${data.error}</p>`}
     <section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2><pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${data.message}</pre></section>
     <dl class="facts">

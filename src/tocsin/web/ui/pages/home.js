@@ -6,7 +6,7 @@ import { useKeys } from "../lib/keys.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
-import { status } from "../lib/stream.js";
+import { refreshNow, status } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
@@ -23,8 +23,12 @@ export const page = definePage({
   /** The frame reads the status too: one answer serves both. @returns {Promise<StatusReport>} */
   load: async ({ signal }) => status.get() ?? (await api.get("/api/status", {}, { signal })),
   View: Home,
-  events: "status.changed",
-  onEvent: (data) => data, // the frame reads the status again, and `Home` watches it
+  events: "status.changed run.updated run.deleted cron.* delivery.* received.* notification.*",
+  // The frame reads the status again, and `Home` watches it.
+  onEvent(data, { type }) {
+    if (type !== "status.changed") refreshNow();
+    return data;
+  },
 });
 
 /** @param {import("../lib/page.js").PageProps<StatusReport>} props */
@@ -51,10 +55,10 @@ function Counts({ runs }) {
   const { stats } = HOME;
   return html`<span class="counts">
     ${runs.active + runs.queued > 0 && html`<a href="#/runs?status=running"><${Shape} tone="busy" />${HOME.active(runs.active, runs.queued)}</a>`}
+    <span>${stats.span}</span>
     <a href="#/runs?status=succeeded"><${Shape} tone="ok" />${number(runs.succeeded_24h)} ${stats.succeeded}</a>
     <a href="#/runs?status=failed"><${Shape} tone=${runs.failed_24h ? "bad" : "off"} />${number(runs.failed_24h)} ${stats.failed}</a>
     ${runs.missed_24h > 0 && html`<a href="#/runs?status=missed"><${Shape} tone="warn" />${number(runs.missed_24h)} ${stats.missed}</a>`}
-    <span class="muted">${stats.span}</span>
   </span>`;
 }
 

@@ -14,7 +14,7 @@ const HEIGHT = 44;
 /** A bar grows with each run, and stops where more of them could not be told apart. */
 const FULL = 12;
 
-/** @typedef {{at: number, good: number, bad: number, due: number}} Hour */
+/** @typedef {{at: number, good: number, bad: number, due: number, unknown: boolean}} Hour  `unknown`: later than what was read. */
 
 /** @param {{seen: string}} props  Read again when `seen` changes. */
 export function Strip({ seen }) {
@@ -29,7 +29,7 @@ export function Strip({ seen }) {
   const all = (/** @type {"good" | "bad" | "due"} */ what) => hours.reduce((sum, hour) => sum + hour[what], 0);
   const middle = ((now() - hours[0].at) / HOUR_MS) * WIDTH;
   return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip}</h2>
-      <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${known.current.due.length === MOST_PAGES * PAGE ? HOME.stripCut(MOST_PAGES * PAGE) : HOME.stripDue}</span></div>
+      <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${HOME.stripDue}${hours.at(-1)?.unknown && html`<i class="strip__unknown"></i>${HOME.stripCut(MOST_PAGES * PAGE)}`}</span></div>
     <svg viewBox=${`0 0 ${2 * SPAN * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${HOME.stripSummary(all("good"), all("bad"), all("due"))}>
       ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} />`)}
       <line class="strip__now" x1=${middle} x2=${middle} y1="0" y2=${HEIGHT} />
@@ -52,6 +52,7 @@ function Column({ hour, x }) {
   };
   return html`<g><title>${HOME.stripHour(clockTime(hour.at), good, bad, due)}</title>
     <rect class="strip__field" x=${x} y="0" width=${WIDTH} height=${HEIGHT} />
+    ${hour.unknown && html`<rect class="strip__unknown" x=${x} y="0" width=${WIDTH} height=${HEIGHT} />`}
     ${total ? [block("strip__ok", good), block("strip__due", due), block("strip__bad", bad)] : html`<rect class="strip__none" x=${x + 2} y=${HEIGHT - 2} width=${WIDTH - 4} height="2" />`}
   </g>`;
 }
@@ -100,7 +101,7 @@ async function readHours(known, signal) {
   const due = known.hour === hour ? known.due : pagesOf("/api/cron/upcoming", { hours: SPAN }, signal);
   const [coming] = await Promise.all([due, readRuns(known, first, signal)]);
   Object.assign(known, { due: coming, hour });
-  const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0 }));
+  const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0, unknown: false }));
   for (const run of known.runs.values()) {
     const place = hours[Math.floor((timeOf(run) - first) / HOUR_MS)];
     const tone = toneOf(run.status);
@@ -111,5 +112,7 @@ async function readHours(known, signal) {
     const place = hours[Math.floor((Date.parse(run.at) - first) / HOUR_MS)];
     if (place && Date.parse(run.at) > now()) place.due += 1;
   }
+  const last = known.due.length === MOST_PAGES * PAGE ? Date.parse(known.due[known.due.length - 1].at) : Infinity;
+  for (const one of hours) one.unknown = one.at + HOUR_MS > last;
   return hours;
 }

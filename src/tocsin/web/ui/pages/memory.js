@@ -120,7 +120,7 @@ function columns(remove) {
     { name: "scope", title: MEMORY.scope, value: (entry) => entry.scope, hideSmall: true },
     { name: "strength", title: MEMORY.strength, value: (entry) => entry.strength, cell: (entry) => html`<${Strength} entry=${entry} />` },
     { name: "updated", title: MEMORY.updated, value: (entry) => entry.updated_at, cell: (entry) => html`<${Time} at=${entry.updated_at} />` },
-    { name: "do", title: "", sort: false, bare: true, cell: (entry) => html`<${ActionButton} icon="trash" label=${`${MEMORY.remove}: ${entry.key}`} run=${() => remove(entry)} />` },
+    { name: "do", title: "", sort: false, bare: "icons", cell: (entry) => html`<${ActionButton} icon="trash" label=${`${MEMORY.remove}: ${entry.key}`} run=${() => remove(entry)} />` },
   ];
 }
 

@@ -1,6 +1,7 @@
 // Messaging: the channels and how they fare, a composer that shows what will be sent, and the profiles.
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
+import { keepChannels } from "../lib/channels.js";
 import { definePage } from "../lib/page.js";
 import { PageHead } from "../parts/page_head.js";
 import { Composer } from "../pages/msg_composer.js";
@@ -10,7 +11,8 @@ import { MSG } from "../strings/msg.js";
 
 /** @typedef {import("../types/records.js").Channel} Channel */
 /** @typedef {import("../types/records.js").Profile} Profile */
-/** @typedef {{channels: Channel[], profiles: Profile[]}} Messaging */
+/** @typedef {Record<string, string>} Meanings  Of settings, by name. */
+/** @typedef {{channels: Channel[], profiles: Profile[], about: Meanings}} Messaging */
 
 export const page = definePage({
   title: MSG.title,
@@ -20,16 +22,25 @@ export const page = definePage({
       api.get("/api/msg/channels", {}, { signal }),
       api.get("/api/msg/profiles", {}, { signal }),
     ]);
-    return { channels: channels.items, profiles: profiles.items };
+    keepChannels(channels.items);
+    const about = await meaningsOf(channels.items.flatMap(({ available, missing }) => (available ? missing : [])), signal);
+    return { channels: channels.items, profiles: profiles.items, about };
   },
   View: Messaging,
   events: "status.changed",
 });
 
+/** What settings that are missing mean, and where to get them. @param {string[]} names @param {AbortSignal} signal @returns {Promise<Meanings>} */
+async function meaningsOf(names, signal) {
+  if (!names.length) return {};
+  const { values } = await api.get("/api/settings/overview", {}, { signal }).catch(() => ({ values: [] }));
+  return Object.fromEntries(values.filter(({ key }) => names.includes(key)).map(({ key, description }) => [key, description]));
+}
+
 /** @param {import("../lib/page.js").PageProps<Messaging>} props */
 function Messaging({ data, query, reload }) {
   return html`<${PageHead} title=${MSG.title} note=${MSG.note} />
     <${Composer} channels=${data.channels} profiles=${data.profiles} chosen=${query.to} sent=${reload} />
-    <${ChannelCards} channels=${data.channels} reload=${reload} />
+    <${ChannelCards} channels=${data.channels} about=${data.about} reload=${reload} />
     <${ProfileTable} profiles=${data.profiles} />`;
 }

@@ -3,6 +3,7 @@ import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { number } from "../lib/format.js";
 import { ActionButton } from "../parts/action.js";
+import { Said } from "../parts/said.js";
 import { Status, toneOf } from "../parts/status.js";
 import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
@@ -10,14 +11,14 @@ import { MSG } from "../strings/msg.js";
 
 /** @typedef {import("../types/records.js").Channel & {state: string}} Channel */
 
-/** @param {{channels: Channel[], reload: () => Promise<void>}} props */
-export function ChannelCards({ channels, reload }) {
+/** @param {{channels: Channel[], about: Record<string, string>, reload: () => Promise<void>}} props */
+export function ChannelCards({ channels, about, reload }) {
   return html`<section aria-labelledby="channels"><h2 id="channels">${MSG.channels}</h2>
-    <ul class="cards channels">${channels.map((channel) => html`<li key=${channel.channel}><${Card} channel=${channel} reload=${reload} /></li>`)}</ul></section>`;
+    <ul class="cards channels">${channels.map((channel) => html`<li key=${channel.channel}><${Card} channel=${channel} about=${about} reload=${reload} /></li>`)}</ul></section>`;
 }
 
-/** @param {{channel: Channel, reload: () => Promise<void>}} props */
-function Card({ channel, reload }) {
+/** @param {{channel: Channel, about: Record<string, string>, reload: () => Promise<void>}} props */
+function Card({ channel, about, reload }) {
   const [state, word] = MSG.states[channel.state] ?? [channel.state, channel.state];
   const test = async () => {
     const result = await api.post(url`/api/msg/test/${channel.channel}`);
@@ -26,9 +27,9 @@ function Card({ channel, reload }) {
     else toast.problem(new Error(result.error), `${channel.label}: ${word}`);
   };
   return html`<div class=${`card card--${toneOf(state)} channel`}>
-    <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
-    ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><span class="muted">${MSG.missing}</span>
-      ${channel.missing.map((name) => html`<code>${name}</code>`)}<span class="muted">${MSG.missingHint}</span></div>`}
+    <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} title=${channel.available ? undefined : MSG.unavailableTitle} /></span>
+    ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? MSG.missing} /></dd>`)}</dl>
+      <p class="muted">${MSG.missingHint}</p></div>`}
     <dl class="channel__facts">
       <dt>${MSG.sent}</dt><dd>${number(channel.sent_24h)}</dd>
       <dt>${MSG.failed}</dt><dd>${number(channel.failed_24h)}</dd>

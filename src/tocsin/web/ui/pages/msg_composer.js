@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "../lib/drafts.js";
+import { channelName } from "../lib/channels.js";
 import { go, link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { Shape, Status } from "../parts/status.js";
@@ -30,6 +31,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
     keepDraft(DRAFT, next);
   };
   useEffect(() => void (chosen && change({ to: chosen })), [chosen]);
+  const known = targetsKnown(draft.to, channels, profiles);
   const previews = usePreviews(draft, channels, profiles);
   if (!usable.length) return html`<p class="all-well composer__none"><${Shape} tone="warn" size=${16} />${MSG.needChannel}</p>`;
   const [kind, name] = split(draft.to);
@@ -54,7 +56,8 @@ export function Composer({ channels, profiles, chosen, sent }) {
         ${profiles.length > 0 && html`<optgroup label=${MSG.profile}>${profiles.map((one) => html`<option value=${`profile:${one.name}`} selected=${draft.to === `profile:${one.name}`}>${one.name}</option>`)}</optgroup>`}
       </select></label>
       ${kind === "channel" && html`<label class="field"><span class="field__label">${MSG.target}</span>
-        <input class="input" value=${draft.target} placeholder="#ops" title=${MSG.targetHint} onInput=${(/** @type {any} */ event) => change({ target: event.currentTarget.value })} /></label>`}
+        <input class="input" value=${draft.target} list="targets" placeholder=${known[0] ?? ""} title=${MSG.targetHint} onInput=${(/** @type {any} */ event) => change({ target: event.currentTarget.value })} />
+        <datalist id="targets">${known.map((one) => html`<option value=${one}></option>`)}</datalist></label>`}
       <label class="field composer__text"><span class="field__label">${MSG.text}</span>
         <textarea class="input" rows="4" dir="auto" value=${draft.text} onInput=${(/** @type {any} */ event) => change({ text: event.currentTarget.value })}></textarea></label>
       <div class="composer__foot">
@@ -65,6 +68,13 @@ export function Composer({ channels, profiles, chosen, sent }) {
     <${PreviewBox} previews=${previews} hint=${draft.text.trim() && kind === "channel" && !draft.target.trim() ? MSG.previewTarget : MSG.previewNone} />
     <${Results} results=${results} />
   </section>`;
+}
+
+/** Targets of a channel that the installation names. @param {string} to @param {Channel[]} channels @param {Profile[]} profiles */
+function targetsKnown(to, channels, profiles) {
+  const named = profiles.flatMap(({ entries }) => entries).filter(({ channel }) => to === `channel:${channel}`);
+  const usual = channels.find(({ channel }) => to === `channel:${channel}`)?.default_target;
+  return [...new Set([usual, ...named.map(({ target }) => target)])].filter((target) => typeof target === "string");
 }
 
 /** @param {string} to @returns {[kind: string, name: string]} */
@@ -144,6 +154,6 @@ function Results({ results }) {
   if (!results.length) return null;
   const sent = results.filter((result) => result.ok).length;
   return html`<div class="composer__results" role="status">${results.length > 1 && html`<p>${MSG.fanOut(sent, results.length)}</p>`}
-    <ul>${results.map((result) => html`<li><${Status} state=${result.ok ? "sent" : "failed"} /> <span dir="auto">${result.channel} ${result.target}</span>
+    <ul>${results.map((result) => html`<li><${Status} state=${result.ok ? "sent" : "failed"} /> <span>${channelName(result.channel)} <span dir="auto">${result.target}</span></span>
       <span class="muted" dir="auto">${result.ok ? result.message : result.error}</span></li>`)}</ul></div>`;
 }

@@ -1,5 +1,6 @@
 // The notification profiles: their targets, what is wrong with them, and who sends to them.
 import { html } from "../vendor/preact.js";
+import { channelName } from "../lib/channels.js";
 import { link } from "../lib/router.js";
 import { Empty } from "../parts/states.js";
 import { Shape, Status } from "../parts/status.js";
@@ -24,7 +25,7 @@ const COLUMNS = [
     title: MSG.targets,
     value: (profile) => profile.entries.length,
     cell: (profile) => html`<ul class="targets">${profile.entries.map((entry) => html`<li><${Shape} tone=${entry.usable ? "ok" : "bad"} />
-      <span dir="auto">${entry.channel} ${entry.target}</span>${entry.problem && html` <span class="muted" dir="auto">${entry.problem}</span>`}</li>`)}</ul>`,
+      <span>${channelName(entry.channel)} <span dir="auto">${entry.target}</span></span>${entry.problem && html` <span class="muted" dir="auto">${entry.problem}</span>`}</li>`)}</ul>`,
   },
   {
     name: "used",

@@ -7,6 +7,7 @@ import { definePage } from "../lib/page.js";
 import { ActionButton } from "../parts/action.js";
 import { confirm } from "../parts/dialog.js";
 import { PageHead } from "../parts/page_head.js";
+import { Said } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -86,7 +87,7 @@ function columns(turn, remove) {
       value: (notice) => `${notice.title} ${notice.body}`,
       cell: (notice) => html`<span class="notice"><strong dir="auto">${notice.title}</strong>
         ${notice.count > 1 && html`<span class="badge">${NOTICES.times(notice.count)}</span>`}
-        ${notice.body && html`<span class="notice__body" dir="auto">${notice.body}</span>`}</span>`,
+        ${notice.body && html`<span class="notice__body"><${Said} text=${notice.body.replace(/\n{2,}/g, "\n")} /></span>`}</span>`,
     },
     { name: "category", title: NOTICES.category, value: (notice) => NOTICES.categories[notice.category] ?? notice.category },
     { name: "when", title: NOTICES.when, value: (notice) => notice.created_at, cell: (notice) => html`<${Time} at=${notice.created_at} />` },

@@ -11,7 +11,8 @@ import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
 import { LogView } from "../parts/log_view.js";
 import { PageHead } from "../parts/page_head.js";
-import { Status } from "../parts/status.js";
+import { Said } from "../parts/said.js";
+import { causeOf, Status } from "../parts/status.js";
 import { Duration, Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
 import { cancelRun, decide, retryRun } from "../pages/run_actions.js";
@@ -75,7 +76,7 @@ function Reason({ run }) {
   const reason = run.reason ?? run.error?.message;
   if (!reason) return null;
   const bad = ["failed", "timed_out", "interrupted"].includes(run.status);
-  return html`<p class=${`notice notice--${bad ? "bad" : "warn"}`} dir="auto">${reason}</p>`;
+  return html`<p class=${`notice notice--${bad ? "bad" : "warn"}`} dir="auto"><${Said} text=${reason} /></p>`;
 }
 
 /** @param {{run: Run}} props */
@@ -84,7 +85,7 @@ function Facts({ run }) {
   const params = Object.entries(run.params ?? {}).filter(([, value]) => value !== "" && value !== null);
   /** @type {[string, unknown][]} */
   const facts = [
-    [RUN.because, [RUNS.causes[run.trigger] ?? run.trigger, run.actor && run.trigger !== "schedule" && `${RUN.by} ${run.actor}`].filter(Boolean).join(" ")],
+    [RUN.because, causeOf(run)],
     [RUN.scheduled, time(run.scheduled_for)],
     [RUN.started, time(run.started_at) ?? (run.queued_at && html`${RUN.queued} ${time(run.queued_at)}`)],
     [RUN.finished, time(run.finished_at)],
@@ -98,7 +99,7 @@ function Facts({ run }) {
     [RUN.dry, run.dry_run ? RUN.yes : null],
     [RUN.params, params.length ? html`<code class="wraps" dir="auto">${params.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n")}</code>` : null],
     [RUN.env, run.env_keys.join(", ")],
-    [RUN.id, html`<code>${run.id}</code> <${CopyButton} text=${run.id} />`],
+    [RUN.id, html`<span class="run__id"><code>${run.id}</code><${CopyButton} text=${run.id} /></span>`],
   ];
   const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return html`<section class="panel" aria-label=${RUN.facts}><div class="panel__body run__facts"><dl class="facts">${told.map(([label, value]) => html`<div><dt>${label}</dt><dd dir="auto">${value}</dd></div>`)}</dl></div></section>`;

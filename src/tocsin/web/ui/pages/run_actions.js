@@ -27,7 +27,8 @@ export async function retryRun(run, fromStep = "") {
 
 /** @param {Run} run @param {string} step */
 export async function retryFrom(run, step) {
-  await confirm({ title: RUN.retryFromTitle(step), text: RUN.retryFromText, action: RUN.retry, work: () => retryRun(run, step) });
+  const again = run.status === "succeeded";
+  await confirm({ title: again ? RUN.againFromTitle(step) : RUN.retryFromTitle(step), text: RUN.retryFromText, action: again ? RUN.again : RUN.retry, work: () => retryRun(run, step) });
 }
 
 /**

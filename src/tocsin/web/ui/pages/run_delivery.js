@@ -1,6 +1,7 @@
 // Where a run's output was sent, how that went, and how to send it again.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { channelName } from "../lib/channels.js";
 import { link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { Status } from "../parts/status.js";
@@ -17,7 +18,7 @@ export function Deliveries({ run }) {
   if (status === "none" && !results.length) return null;
   const columns = [
     { name: "result", title: RUN.result, sort: false, cell: (/** @type {OutputResult} */ result) => html`<${Status} state=${result.ok ? "delivered" : "failed"} title=${result.error || undefined} />` },
-    { name: "target", title: RUN.target, primary: true, sort: false, value: (/** @type {OutputResult} */ result) => `${result.channel}:${result.target}` },
+    { name: "target", title: RUN.target, primary: true, sort: false, value: (/** @type {OutputResult} */ result) => `${channelName(result.channel)} ${result.target}` },
     { name: "message", title: RUN.message, sort: false, value: (/** @type {OutputResult} */ result) => result.error || result.message, cell: (/** @type {OutputResult} */ result) => html`<span class="run__message" dir="auto">${result.error || result.message}</span>` },
     { name: "again", title: "", bare: true, cell: (/** @type {OutputResult} */ result) => result.delivery_id && html`<${ActionButton} small icon="retry" run=${() => replay(String(result.delivery_id))}>${RUN.replay}<//>` },
   ];

@@ -7,7 +7,7 @@ import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
-import { Status, wordOf } from "../parts/status.js";
+import { causeOf, Status, wordOf } from "../parts/status.js";
 import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
@@ -65,6 +65,6 @@ const COLUMNS = [
   { name: "kind", title: RUNS.kind, value: (/** @type {Run} */ run) => RUNS.kinds[run.kind] ?? run.kind },
   { name: "started", title: RUNS.started, value: startOf, cell: (/** @type {Run} */ run) => html`<${Time} at=${startOf(run)} />` },
   { name: "took", title: RUNS.took, align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
-  { name: "because", title: RUNS.because, hideSmall: true, value: (/** @type {Run} */ run) => [RUNS.causes[run.trigger] ?? run.trigger, run.trigger !== "schedule" && run.actor].filter(Boolean).join(", ") },
+  { name: "because", title: RUNS.because, hideSmall: true, value: causeOf },
   { name: "reason", title: RUNS.reason, sort: false, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
 ];

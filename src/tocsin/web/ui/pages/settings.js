@@ -60,14 +60,14 @@ function OverviewTab({ data }) {
             <span dir="auto">${message}</span>${fix && html`<span class="muted" dir="auto">${fix}</span>`}</li>`)}</ul>`
         : html`<p class="all-well"><${Shape} tone="ok" size=${16} />${SETTINGS.noWarnings}</p>`}</section>
     <dl class="facts panel vault__facts">
-      ${Object.entries(SETTINGS.facts).map(([name, word]) => html`<div><dt>${word}</dt><dd dir="auto">${String(told[name])}</dd></div>`)}
+      ${Object.entries(SETTINGS.facts).map(([name, word]) => html`<div><dt>${word}</dt><dd dir="auto"><span class=${String(told[name]).length > 24 ? "wraps" : ""}>${String(told[name])}</span></dd></div>`)}
       <div><dt>${SETTINGS.uptime}</dt><dd>${duration(data.uptime_seconds * 1000)}</dd></div>
       <div><dt>${SETTINGS.https}</dt><dd>${security.force_https ? SETTINGS.enforced : SETTINGS.notEnforced}</dd></div>
       <div><dt>${SETTINGS.signatures}</dt><dd>${security.webhook_require_signature ? SETTINGS.checked : SETTINGS.unchecked}</dd></div>
     </dl>
     <div class="columns">
       <section class="panel"><div class="panel__head"><h2>${SETTINGS.limits}</h2></div>
-        <dl class="pairs">${Object.entries(limits).map(([name, value]) => html`<dt>${SETTINGS.limitNames[name] ?? name}</dt><dd>${number(value)}</dd>`)}</dl></section>
+        <dl class="pairs">${Object.entries(limits).map(([name, value]) => html`<dt>${SETTINGS.limitNames[name] ?? name}</dt><dd>${name.endsWith("_bytes") ? bytes(value) : number(value)}</dd>`)}</dl></section>
       <section class="panel"><div class="panel__head"><h2>${SETTINGS.storage}</h2><span class="muted">${bytes(storage.bytes)}</span></div>
         <dl class="pairs">${Object.entries(storage.by_area).map(([name, size]) => html`<dt>${name}</dt><dd>${bytes(size)}</dd>`)}</dl></section>
     </div>`;
@@ -104,7 +104,7 @@ const INTEGRATIONS = [
     name: "missing",
     title: SETTINGS.missing,
     value: (one) => one.error ?? one.missing.join(", "),
-    cell: (one) => html`<span class="muted" dir="auto">${one.error ?? (one.missing.join(", ") || "–")}</span>`,
+    cell: (one) => html`<span class="muted"><${Said} text=${one.error ?? (one.missing.join(", ") || "–")} /></span>`,
   },
   { name: "latency", title: SETTINGS.latency, value: (one) => one.latency_ms, cell: (one) => (one.latency_ms === null ? "–" : duration(one.latency_ms)), align: "end" },
 ];

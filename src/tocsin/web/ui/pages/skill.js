@@ -9,8 +9,9 @@ import { setQuery } from "../lib/router.js";
 import { CodeView } from "../parts/code.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
+import { Said } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
-import { Shape, Status } from "../parts/status.js";
+import { causeOf, Shape, Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
 import { Tabs } from "../parts/tabs.js";
 import { Time } from "../parts/time.js";
@@ -48,7 +49,7 @@ function One({ data, query, change }) {
   useKeys(skill.runnable ? [{ keys: "r", label: SKILL_RUN.run, run: begin }] : []);
   const actions = skill.runnable && html`<button type="button" class="button button--primary" onClick=${begin}><${Icon} name="play" size=${16} />${SKILL_RUN.run}</button>`;
   const note = html`<span class="row"><${Status} state=${standingOf(skill)} />${SKILLS.kinds[skill.kind]}${skill.built_in ? ` · ${SKILLS.builtIn}` : ""}</span><p dir="auto">${skill.description}</p>
-    <p class="muted" dir="auto">${skill.active_reason}</p>`;
+    <p class="muted"><${Said} text=${skill.active_reason} /></p>`;
   const body = skill.body;
   return html`<${PageHead} title=${skill.name} note=${note} back=${{ href: "#/skills", label: SKILLS.back }} actions=${actions} />
     <${Problems} skill=${skill} />
@@ -79,7 +80,7 @@ function Why({ skill, file }) {
     ${!checks.length && html`<p class="muted">${SKILL.noChecks}</p>`}
     <ol class="whys">${checks.map(({ question, ok, reason }) => {
       const [tone, word] = SKILL.answer[String(ok)];
-      return html`<li><span class=${`status status--${tone}`}><${Shape} tone=${tone} />${word}</span><span><strong>${question}</strong><br /><span class="muted" dir="auto">${reason}</span></span></li>`;
+      return html`<li><span class=${`status status--${tone}`}><${Shape} tone=${tone} />${word}</span><span><strong><${Said} text=${question} /></strong><br /><span class="muted"><${Said} text=${reason} /></span></span></li>`;
     })}</ol>
     ${checks.length > 0 && html`<form class="whys__ask" onSubmit=${ask}><label class="field"><span class="field__label">${SKILL.whyFile}</span>
       <input class="input input--mono" value=${typed} autocomplete="off" spellcheck=${false} placeholder="src/app.py" aria-describedby="why-hint" onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>
@@ -116,7 +117,7 @@ function Runs({ skill, runs, chosen }) {
 const COLUMNS = [
   { name: "status", title: SKILLS.state, value: (run) => run.status, cell: (run) => html`<${Status} state=${run.status} />` },
   { name: "started", title: SKILL.started, primary: true, value: (run) => run.queued_at, cell: (run) => html`<${Time} at=${run.started_at ?? run.queued_at} />` },
-  { name: "by", title: SKILL.by, value: (run) => [run.trigger, run.actor].filter(Boolean).join(", ") },
+  { name: "by", title: SKILL.by, value: causeOf },
   { name: "reason", title: SKILLS.why, hideSmall: true, value: (run) => run.reason },
   { name: "took", title: SKILL.took, align: "end", value: (run) => run.duration_ms, cell: (run) => duration(run.duration_ms) },
 ];

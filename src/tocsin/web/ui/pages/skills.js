@@ -6,6 +6,7 @@ import { nextPage } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
+import { Said } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -45,13 +46,18 @@ function View({ data, query, change }) {
       href=${(/** @type {Skill} */ skill) => link("skills", skill.name)} empty=${data.items.length ? undefined : empty} more=${nextPage(data, change, PATH, QUERY)} />`;
 }
 
+/** What it does, and why it does not act where it does not. @param {Skill} skill */
+function describe(skill) {
+  return html`<span class="skill__text" dir="auto">${skill.description}</span>
+    ${standingOf(skill) !== "active" && html`<span class="muted"><${Said} text=${skill.active_reason} /></span>`}`;
+}
+
 /** @type {import("../parts/table.js").Column<Skill>[]} */
 const COLUMNS = [
   { name: "state", title: SKILLS.state, value: standingOf, cell: (skill) => html`<${Status} state=${standingOf(skill)} title=${skill.active_reason} />` },
   { name: "name", title: SKILLS.name, primary: true, value: (skill) => skill.name },
   { name: "kind", title: SKILLS.kind, value: (skill) => SKILLS.kinds[skill.kind] },
-  { name: "description", title: SKILLS.description, value: (skill) => skill.description, cell: (skill) => html`<span class="skill__text" dir="auto">${skill.description}</span>` },
-  { name: "why", title: SKILLS.why, value: (skill) => skill.active_reason, cell: (skill) => html`<span class="muted" dir="auto">${skill.active_reason}</span>` },
+  { name: "description", title: SKILLS.description, value: (skill) => skill.description, cell: describe },
   {
     name: "last", title: SKILLS.last, value: (skill) => skill.last_run?.queued_at,
     cell: (skill) => (skill.last_run ? html`<a href=${link("runs", skill.last_run.id)}><${Status} state=${skill.last_run.status} quiet /></a> <span class="muted"><${Time} at=${skill.last_run.queued_at} /></span>` : SKILLS.never),

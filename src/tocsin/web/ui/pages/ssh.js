@@ -60,8 +60,8 @@ function Hosts({ data, query, change }) {
   return html`<${PageHead} title=${SSH.title} note=${SSH.note} actions=${actions} />
     <${CommandBar} hosts=${data.hosts} groups=${data.groups} chosen=${chosen} choose=${choose} started=${(/** @type {Run} */ run) => setQuery({ run: run.id })} />
     ${query.run && html`<${HostGrid} key=${query.run} id=${query.run} again=${failed} close=${() => setQuery({ run: "" })} />`}
-    <section class="stack" aria-labelledby="hosts"><h2 id="hosts">${SSH.hosts}</h2>
-      <p class="muted" role="status">${health ? SSH.summary(health.summary) : SSH.checking}</p>
+    <section class="stack" aria-labelledby="hosts"><div class="spread"><h2 id="hosts">${SSH.hosts}</h2>
+      <p class="muted" role="status">${health ? SSH.summary(health.summary) : SSH.checking}</p></div>
       <${HostTable} data=${data} query=${query} health=${health} chosen=${chosen} choose=${choose} /></section>
     <section class="stack" aria-labelledby="recent"><h2 id="recent">${SSH.recent}</h2><${Recent} runs=${data.runs} /></section>`;
 }

@@ -57,7 +57,7 @@ const COLUMNS = [
   { name: "last", title: WORKFLOWS.last, value: (/** @type {Workflow} */ one) => one.last_run?.started_at ?? one.last_run?.queued_at, cell: lastOf },
   { name: "history", title: WORKFLOWS.history, sort: false, cell: (/** @type {Workflow} */ one) => html`<${HistoryBar} runs=${one.recent} newestFirst label=${WORKFLOWS.historyOf(one.name)} href=${(/** @type {any} */ run) => run.id && link("runs", run.id)} />` },
   { name: "changed", title: WORKFLOWS.changed, value: (/** @type {Workflow} */ one) => one.updated_at, hideSmall: true, cell: (/** @type {Workflow} */ one) => html`<${Time} at=${one.updated_at} />` },
-  { name: "run", title: "", bare: true, cell: (/** @type {Workflow} */ one) => html`<${ActionButton} run=${() => runWorkflow(one.name, false)} icon="play" label=${WORKFLOWS.runLabel(one.name)} disabled=${!one.valid} />` },
+  { name: "run", title: "", bare: "icons", cell: (/** @type {Workflow} */ one) => html`<${ActionButton} run=${() => runWorkflow(one.name, false)} icon="play" label=${WORKFLOWS.runLabel(one.name)} disabled=${!one.valid} />` },
 ];
 
 /** @param {Workflow} one */

@@ -1,6 +1,6 @@
 // A state by colour, shape and word: nobody has to tell colours apart.
 import { html } from "../vendor/preact.js";
-import { STATES } from "../strings/states.js";
+import { CAUSES, STATES } from "../strings/states.js";
 
 /** @typedef {"ok" | "bad" | "warn" | "busy" | "off" | "info"} Tone */
 
@@ -28,6 +28,15 @@ export function toneOf(state) {
  */
 export function wordOf(state) {
   return STATES[state ?? ""]?.[1] ?? (state ?? "–").replace(/_/g, " ");
+}
+
+/**
+ * @param {{trigger: string, actor?: string | null}} run
+ * @returns {string}  What began it, and who: `schedule`; `the API, demo`.
+ */
+export function causeOf({ trigger, actor }) {
+  const who = trigger === "schedule" || trigger === actor ? "" : actor;
+  return [CAUSES[trigger] ?? trigger, who].filter(Boolean).join(", ");
 }
 
 /** @param {{tone: Tone, size?: number}} props */

@@ -19,7 +19,7 @@ import { TABLE } from "../strings/states.js";
  * @property {"end"} [align]  For numbers.
  * @property {boolean} [primary]  What the record is called: it holds the link, and heads the card on a small screen.
  * @property {boolean} [hideSmall]  Not on cards.
- * @property {boolean} [bare]  On cards without its title, such as a row of buttons.
+ * @property {boolean | "icons"} [bare]  On cards without its title, such as a row of buttons; `icons` stand beside its name.
  */
 /** @typedef {{name: string, down: boolean}} Order */
 /**
@@ -49,6 +49,8 @@ const orders = new Map();
 const NONE = { name: "", down: false };
 /** Words that no column has to hold in one line. */
 const LONG = /\S{25}/;
+/** What has more letters takes the whole width of a card. */
+const NARROW = 24;
 
 /**
  * @template T
@@ -112,9 +114,9 @@ function Row({ row, props }) {
   const target = href?.(row);
   const further = below?.(row);
   const cells = columns.map((column) => {
-    const inner = column.cell ? column.cell(row) : text(column.value?.(row));
-    const names = ["table__cell", column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", isLong(column.value?.(row)) && "table__long"];
-    const name = names.filter(Boolean).join(" ");
+    const value = column.value?.(row);
+    const inner = column.cell ? column.cell(row) : text(value);
+    const name = `table__cell ${fixedNames(column)}${namesOf(value)}${column.value && isNothing(value) ? " table__nothing" : ""}`;
     if (!column.primary) return html`<td class=${name} data-title=${column.title}>${inner}</td>`;
     const linked = target ? html`<a class="table__link" href=${target} dir="auto">${inner}</a>` : html`<span dir="auto">${inner}</span>`;
     return html`<th scope="row" class=${`${name} table__primary`}>${linked}</th>`;
@@ -171,14 +173,33 @@ function orderOf(name, first = NONE) {
   return known;
 }
 
+/** @type {WeakMap<object, string>} */
+const fixed = new WeakMap();
+
+/** The names of classes that all cells of a column have. @param {Column<any>} column */
+function fixedNames(column) {
+  let names = fixed.get(column);
+  if (names === undefined) {
+    names = [column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", column.bare === "icons" && "table__bare--icons"].filter(Boolean).join(" ");
+    fixed.set(column, names);
+  }
+  return names;
+}
+
+/** Those that depend on what a cell says. @param {unknown} value */
+function namesOf(value) {
+  if (typeof value !== "string" || value.length <= NARROW) return "";
+  return LONG.test(value) ? " table__long table__wide" : " table__wide";
+}
+
 /** @param {unknown} value */
-function isLong(value) {
-  return typeof value === "string" && LONG.test(value);
+function isNothing(value) {
+  return value === null || value === undefined || value === "";
 }
 
 /** @param {unknown} value */
 function text(value) {
-  return value === null || value === undefined || value === "" ? "–" : String(value);
+  return isNothing(value) ? "–" : String(value);
 }
 
 /**

@@ -7,6 +7,30 @@ import { toast } from "../parts/toast.js";
 /** Which one is open. */
 export const overlay = signal(/** @type {"" | "palette" | "shortcuts" | "login"} */ (""));
 
+/** Keys that come before the search is there belong into its field. */
+let early = "";
+/** @param {KeyboardEvent} event */
+function keepEarly(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape") overlay.set("");
+  else if (event.key === "Backspace") early = early.slice(0, -1);
+  else if (event.key.length === 1) early += event.key;
+  else if (event.key !== "Enter") return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+overlay.watch((name) => {
+  early = "";
+  if (name === "palette") addEventListener("keydown", keepEarly, true);
+  else removeEventListener("keydown", keepEarly, true);
+});
+
+/** What was typed until now; from now on the search hears for itself. */
+export function takeEarly() {
+  removeEventListener("keydown", keepEarly, true);
+  return early;
+}
+
 session.watch((state) => {
   if (state === "needed") overlay.set("login");
 });
@@ -23,7 +47,10 @@ export function Overlays({ page }) {
       shortcuts: () => import("../shell/shortcuts.js").then((module) => module.Shortcuts),
       login: () => import("../shell/login.js").then((module) => module.Login),
     }[name]();
-    loading.then((found) => setLoaded((all) => ({ ...all, [name]: found })), toast.problem);
+    loading.then((found) => setLoaded((all) => ({ ...all, [name]: found })), (error) => {
+      toast.problem(error);
+      if (name !== "login") overlay.set("");
+    });
   }, [name, part]);
   return part ? html`<${part} page=${page} close=${() => overlay.set("")} />` : null;
 }

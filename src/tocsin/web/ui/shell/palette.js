@@ -5,6 +5,7 @@ import { go, link } from "../lib/router.js";
 import { remembered } from "../lib/store.js";
 import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
+import { takeEarly } from "../shell/overlays.js";
 import { AREAS } from "../shell/routes.js";
 import { SHELL } from "../strings/shell.js";
 
@@ -32,7 +33,10 @@ export function Palette({ close }) {
   const [active, setActive] = useState(0);
   const [entries, setEntries] = useState(() => [...fixedEntries(), ...known.entries]);
   // Before the next key: what is typed at once belongs here.
-  useLayoutEffect(() => void dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    setText(takeEarly());
+  }, []);
   useEffect(() => {
     if (Date.now() - known.at < KEEP_MS) return;
     void readEntries().then((found) => {

@@ -2,8 +2,8 @@
 export const HOME = {
   title: "Home",
   attention: "Needs attention",
-  allWell: "Nothing needs you.",
-  open: "Look",
+  allWell: "Nothing needs attention.",
+  open: "Open",
   areas: "Areas",
   /** @type {Record<string, string>} */
   names: {
@@ -31,10 +31,10 @@ export const HOME = {
   stripBad: "not ok",
   stripDue: "due",
   /** @param {number} most */
-  stripCut: (most) => `due, of the next ${most.toLocaleString("en")} runs`,
+  stripCut: (most) => `after the next ${most.toLocaleString("en")} runs`,
   /** @param {number} active @param {number} queued */
   active: (active, queued) => `${active} running${queued ? `, ${queued} queued` : ""}`,
-  stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "in 24 h" },
+  stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "In 24 h" },
   newJob: "New job",
   send: "Send a message",
   checked: "checked",

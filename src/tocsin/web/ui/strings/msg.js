@@ -8,9 +8,9 @@ export const MSG = {
   tested: "Last test",
   never: "Not tested yet",
   missing: "Missing",
-  missingHint: "Set it in .env or the environment, then restart.",
-  unavailable: "Not on this platform",
-  docs: "How to get it",
+  missingHint: "Set these in .env or the environment, then restart.",
+  unavailable: "Not here",
+  unavailableTitle: "It needs another platform than this one.",
   sent: "Sent in 24 h",
   failed: "Failed in 24 h",
   last: "Last sent",
@@ -19,7 +19,7 @@ export const MSG = {
   inbound: /** @type {Record<string, string>} */ ({ none: "no", polling: "by polling", webhook: "by webhook" }),
   limit: "Limit",
   /** @param {number} chars */
-  chars: (chars) => `${chars.toLocaleString("en")} characters`,
+  chars: (chars) => `${chars.toLocaleString("en")} chars`,
   noLimit: "none",
   states: /** @type {Record<string, [state: string, word: string]>} */ ({
     ok: ["ok", "Works"], configured: ["info", "Configured"], failing: ["failing", "Failing"], unconfigured: ["unconfigured", "Not set up"],
@@ -35,8 +35,8 @@ export const MSG = {
   queue: "Queue",
   queueHint: "Keep trying until it has arrived",
   preview: "How it will be sent",
-  previewTarget: "Name a target to see how the message will be split.",
-  previewNone: "Type a message to see how it will be split.",
+  previewTarget: "Name a target to see how the message will arrive.",
+  previewNone: "Type a message to see how it will arrive.",
   /** @param {number} number @param {number} all @param {number} length */
   part: (number, all, length) => (all > 1 ? `Part ${number} of ${all}, ${length.toLocaleString("en")} characters` : `${length.toLocaleString("en")} characters`),
   /** @param {string} target */

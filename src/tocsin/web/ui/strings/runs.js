@@ -7,17 +7,12 @@ export const RUNS = {
   status: "Status",
   started: "Started",
   took: "Took",
-  because: "Because of",
+  because: "Started by",
   reason: "Reason",
-  anyKind: "all kinds",
-  anyStatus: "all states",
+  anyKind: "All",
+  anyStatus: "All",
   /** @type {Record<string, string>} */
   kinds: { cron: "Cron job", workflow: "Workflow", skill: "Skill", ssh: "SSH command", trigger: "Trigger", watcher: "Watcher", job: "Job" },
-  /** @type {Record<string, string>} */
-  causes: {
-    schedule: "its schedule", manual: "a person", catchup: "a missed time", retry: "a retry", api: "the API", bot: "the bot",
-    webhook: "a webhook", workflow: "a workflow", watcher: "a watcher",
-  },
   none: "Nothing has run yet.",
   noneOfThese: "No run matches these filters.",
   noneCommand: "tocsin cron run NAME",
@@ -39,8 +34,11 @@ export const RUN = {
   retried: "Started again.",
   again: "Run again",
   retryFrom: "Retry from here",
+  againFrom: "Run again from here",
   /** @param {string} step */
   retryFromTitle: (step) => `Retry from ${step}?`,
+  /** @param {string} step */
+  againFromTitle: (step) => `Run again from ${step}?`,
   retryFromText: "Steps before it keep their results; this one and those after it run again.",
   approve: "Approve",
   reject: "Reject",
@@ -55,8 +53,7 @@ export const RUN = {
   waits: (step) => `${step} waits for a person.`,
   print: "Print",
   facts: "About this run",
-  because: "Because of",
-  by: "by",
+  because: "Started by",
   scheduled: "Was due",
   queued: "Queued",
   started: "Started",

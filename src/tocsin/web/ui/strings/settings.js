@@ -4,10 +4,10 @@ export const SETTINGS = {
   note: "What is in force, and from where. Change it in .env or the environment; it counts after a restart.",
   tabs: { overview: "Overview", values: "Values", integrations: "Integrations", tokens: "Tokens", look: "This browser" },
   warnings: "Warnings",
-  noWarnings: "No setting is weak.",
+  noWarnings: "No setting weakens security.",
   facts: /** @type {Record<string, string>} */ ({
     version: "Version", python: "Python", platform: "Platform", pid: "Process", environment: "Environment", data_dir: "Data directory",
-    timezone: "Zone", base_url: "Gateway", dashboard_url: "Dashboard",
+    timezone: "Time zone", base_url: "Gateway", dashboard_url: "Dashboard",
   }),
   uptime: "Running for",
   https: "HTTPS",
@@ -18,8 +18,8 @@ export const SETTINGS = {
   unchecked: "not checked",
   limits: "Limits",
   limitNames: /** @type {Record<string, string>} */ ({
-    requests_per_minute_per_address: "Requests a minute of an address", requests_per_minute_per_user: "Requests a minute of a user",
-    webhook_calls_per_minute: "Webhook calls a minute", body_bytes: "Bytes of a body",
+    requests_per_minute_per_address: "Requests a minute from one address", requests_per_minute_per_user: "Requests a minute from one user",
+    webhook_calls_per_minute: "Webhook calls a minute", body_bytes: "Largest body",
   }),
   storage: "Storage",
   key: "Setting",
@@ -56,6 +56,8 @@ export const SETTINGS = {
   secretText: "It is not shown again.",
   done: "Done",
   theme: "Theme",
+  density: "Density",
+  densities: /** @type {Record<string, string>} */ ({ normal: "Normal", compact: "Compact" }),
   shortcuts: "Shortcuts of one letter",
   shortcutsHint: "Switch them off if you speak to your computer or press keys by accident.",
 };

@@ -23,7 +23,7 @@ export const SSH = {
   check: "Check now",
   checking: "Looking at the hosts …",
   group: "Group",
-  anyGroup: "All groups",
+  anyGroup: "All",
   noGroup: "No group",
   back: "SSH",
   commandRun: "Command",

@@ -61,6 +61,12 @@ export const STATES = {
   unknown: ["off", "Unknown"],
 };
 
+/** What began a run. @type {Record<string, string>} */
+export const CAUSES = {
+  schedule: "schedule", manual: "a person", catchup: "a missed time", retry: "a retry", api: "the API", bot: "the bot",
+  webhook: "a webhook", workflow: "a workflow", watcher: "a watcher",
+};
+
 export const PARTS = {
   loading: "Loading …",
   retry: "Try again",

@@ -11,7 +11,7 @@ export const WORKFLOWS = {
   new: "New workflow",
   none: "There is no workflow yet.",
   noneCommand: "tocsin workflows new disk-report",
-  any: "all",
+  any: "All",
   validOnly: "valid",
   invalidOnly: "with mistakes",
   run: "Run",
