@@ -25,7 +25,15 @@ def _header(name: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("banner").get_by_role("button", name=name).click()
 
 
-# Where, and what opens a window there.
+def _on_tab(tab: str, name: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.get_by_role("tab", name=tab).click()
+        _press(name)(page)
+
+    return act
+
+
+# Where, and what opens a window there; `@1` is the second of such pages.
 WINDOWS: Sequence[tuple[str, str, Callable[[Page], None]]] = (
     ("#/home", "search", _key("Control+k")),
     ("#/home", "shortcuts", _key("?")),
@@ -42,11 +50,11 @@ WINDOWS: Sequence[tuple[str, str, Callable[[Page], None]]] = (
     ("#/access", "allow", _press("Allow a chat")),
     ("#/access", "deny", _press("Deny")),
     ("#/memory", "new", _press("Remember something")),
-    ("#/memory", "decay", _press("Decay …")),
     ("#/skills/hello", "run", _press("Run")),
     ("#/chat/", "delete", _press("Delete")),
-    ("#/deliveries/", "cancel or replay", _press(re.compile("Cancel|Send again"))),
-    ("#/runs/", "retry", _press("Retry")),
+    ("#/settings", "new token", _on_tab("Tokens", "New token")),
+    ("#/notifications", "delete", _press(re.compile("^Delete"))),
+    ("#/runs/@1", "approve", _press(re.compile("Approve|from here"))),
 )
 # Tabs of details, which their pages show one at a time.
 TABS = {"#/cron/": ("log", "definition", "preview"), "#/settings": ("values", "integrations", "tokens", "look")}
@@ -90,12 +98,13 @@ def _places(stage: Stage, visitor: Visitor) -> Iterator[str]:
             expect(page.locator("main .loading")).to_have_count(0)
             yield f"{route}?{tab}"
     for begin, name, open_ in WINDOWS:
-        route = next(route for route in stage.site.routes if _is_below(route, begin))
+        part, _, number = begin.partition("@")
+        route = [route for route in stage.site.routes if _is_below(route, part)][int(number or 0)]
         visitor.open("#/home")
         visitor.open(route)
         expect(page.locator("main .loading")).to_have_count(0)
         open_(page)
-        expect(page.locator("dialog[open], [role=dialog], .popover").first).to_be_visible()
+        expect(page.locator("dialog[open], .popover__panel").first).to_be_visible()
         yield f"{route} {name}"
         page.keyboard.press("Escape")
         with suppress(Error):

@@ -16,9 +16,21 @@ const UNITS = [
 ];
 const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const numberFormat = new Intl.NumberFormat("en");
+/** @satisfies {Record<string, Intl.DateTimeFormatOptions>} */
+const FORMATS = {
+  whole: {
+    weekday: "short", day: "numeric", month: "short", year: "numeric",
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
+  },
+  day: { day: "numeric", month: "short" },
+  clock: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  moment: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+};
 /** @type {Map<string, Intl.DateTimeFormat>} */
 const dateFormats = new Map();
 
+/** That of the browser; asked again when somebody comes back, who may have travelled. */
+let ownZone = "";
 /** How far the server's clock is ahead of the browser's, in milliseconds: a wrong clock here must not show. */
 let ahead = 0;
 
@@ -28,7 +40,9 @@ setInterval(() => {
   if (!document.hidden) minute.set(now());
 }, 30 * SECOND);
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) minute.set(now());
+  if (document.hidden) return;
+  ownZone = "";
+  minute.set(now());
 });
 
 /** @returns {number}  Milliseconds since 1970 by the server's clock. */
@@ -45,7 +59,8 @@ export function setServerTime(date) {
 
 /** @returns {string}  The zone of the browser, such as `Europe/Berlin`. */
 export function browserZone() {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  ownZone ||= Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"; // to ask takes longer than to write a date
+  return ownZone;
 }
 
 /**
@@ -54,10 +69,7 @@ export function browserZone() {
  * @returns {string}  Such as `Fri 20 Nov 2026, 09:00:05 CET`; empty for what is not a time.
  */
 export function absolute(time, zone) {
-  return formatted(time, zone ?? browserZone(), {
-    weekday: "short", day: "numeric", month: "short", year: "numeric",
-    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
-  });
+  return formatted(time, zone ?? browserZone(), "whole");
 }
 
 /**
@@ -66,12 +78,8 @@ export function absolute(time, zone) {
  * @returns {string}  Such as `09:00`, and `20 Nov, 09:00` on another day than today.
  */
 export function clockTime(time, zone = browserZone()) {
-  /** @type {Intl.DateTimeFormatOptions} */
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  /** @type {Intl.DateTimeFormatOptions} */
-  const day = { day: "numeric", month: "short" };
-  const today = formatted(time, zone, day) === formatted(now(), zone, day);
-  return formatted(time, zone, today ? clock : { ...day, ...clock });
+  const today = formatted(time, zone, "day") === formatted(now(), zone, "day");
+  return formatted(time, zone, today ? "clock" : "moment");
 }
 
 /**
@@ -140,12 +148,13 @@ function pad(amount) {
 /**
  * @param {string | number} time
  * @param {string} zone
- * @param {Intl.DateTimeFormatOptions} options
+ * @param {keyof typeof FORMATS} name
  */
-function formatted(time, zone, options) {
+function formatted(time, zone, name) {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return "";
-  const key = zone + JSON.stringify(options);
+  const options = FORMATS[name];
+  const key = `${name} ${zone}`;
   let format = dateFormats.get(key);
   if (!format) {
     try {

@@ -26,13 +26,15 @@ import { CRON } from "../strings/cron.js";
 /** @typedef {import("../types/records.js").List<CronJob>} Jobs */
 /** @typedef {import("../types/records.js").Run} Run */
 
+/** What fills a screen comes first, and the rest in pages as large as they may be. */
+const FIRST = 50;
 const LIMIT = 200;
 const STATES = ["failing", "scheduled", "running", "paused", "auto_disabled", "completed", "invalid"];
 
 export const page = definePage({
   title: CRON.title,
   /** @returns {Promise<Jobs>} */
-  load: ({ signal }) => api.get("/api/cron/jobs", { limit: LIMIT }, { signal }),
+  load: ({ signal }) => api.get("/api/cron/jobs", { limit: FIRST }, { signal }),
   View: Cron,
   events: "cron.* run.created run.updated",
   onEvent: changedBy,

@@ -24,8 +24,10 @@ export function LogLineRow({ line, words, current, marked, href, mark }) {
     event.preventDefault(); // the place stays, and so does where one reads
     mark();
   };
+  // Written when it is looked at: dates of hundreds of lines a second would be most of the work.
+  const say = (/** @type {any} */ event) => void (ts && (event.currentTarget.title = absolute(ts)));
   return html`<div class=${name.filter(Boolean).join(" ")}>
-    <a class="log__number" href=${href} aria-label=${LOG.line(n)} title=${ts ? absolute(ts) : undefined} data-n=${n} tabindex="-1" onClick=${onClick}></a>
+    <a class="log__number" href=${href} aria-label=${LOG.line(n)} data-n=${n} tabindex="-1" onClick=${onClick} onMouseEnter=${say}></a>
     <span class="log__text">${ansiPieces(text).map((piece) => (piece.name || words ? html`<span class=${piece.name || undefined}>${marks(piece.text, words)}</span>` : piece.text))}</span>
   </div>`;
 }

@@ -73,18 +73,36 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
   const first = rows.at(Math.max(0, Math.floor(top / ROW) - MARGIN_ROWS));
   const last = Math.min(log.lines.length, rows.at(Math.ceil((top + seen) / ROW) + MARGIN_ROWS) + 1);
   const shown = log.lines.slice(first, last);
+  const drawn = useMemo(() => new WeakMap(), [log, place.get().path]);
   return html`<div class=${`log log--${height}`}>
     <${LogBar} log=${log} name=${name} download=${download} words=${hits.words} at=${found.length ? hits.at + 1 : 0} all=${found.length}
       search=${search} jump=${jump} wrap=${wrap} setWrap=${() => wrapped.set(!wrap)} />
     <div class=${`log__box${wrap ? " log__box--wrap" : ""}`} ref=${box} tabindex="0" role="region" aria-label=${label} onScroll=${onScroll}>
       ${!log.lines.length && html`<p class="log__none">${running || !log.complete() ? LOG.waiting : LOG.empty}</p>`}
       <div class="log__all" style=${{ height: `${rows.total * ROW}px` }}><div class="log__seen" style=${{ transform: `translateY(${rows.top(first) * ROW}px)` }}>
-        ${shown.map((line, index) => html`<${LogLineRow} key=${line.n} line=${line} words=${hits.words} current=${found[hits.at] === first + index}
-          marked=${line.n === wanted} href=${lineLink(line.n)} mark=${() => setQuery({ line: line.n === wanted ? "" : String(line.n) })} />`)}
+        ${shown.map((line, index) => lineOnce(drawn, line, hits.words, found[hits.at] === first + index, line.n === wanted))}
       </div></div>
     </div>
     ${running && !follow && html`<button type="button" class="button button--primary log__follow" onClick=${() => setFollow(true)}><${Icon} name="down" size=${15} />${LOG.follow}</button>`}
   </div>`;
+}
+
+/**
+ * The same node again says that a line has not changed.
+ * @param {WeakMap<object, {look: string, node: unknown}>} drawn
+ * @param {import("../lib/log.js").LogLine} line
+ * @param {string} words
+ * @param {boolean} current
+ * @param {boolean} marked
+ */
+function lineOnce(drawn, line, words, current, marked) {
+  const look = `${current} ${marked} ${words}`;
+  const known = drawn.get(line);
+  if (known?.look === look) return known.node;
+  const node = html`<${LogLineRow} key=${line.n} line=${line} words=${words} current=${current} marked=${marked} href=${lineLink(line.n)}
+    mark=${() => setQuery({ line: marked ? "" : String(line.n) })} />`;
+  drawn.set(line, { look, node });
+  return node;
 }
 
 /**
@@ -142,7 +160,9 @@ function matchesIn(log, words) {
 /** @param {HTMLElement} box */
 function selectionIn(box) {
   const selection = getSelection();
-  return Boolean(selection && !selection.isCollapsed && selection.anchorNode && box.contains(selection.anchorNode));
+  if (!selection?.anchorNode || !box.contains(selection.anchorNode)) return false;
+  // `isCollapsed` would lay the page out, ten times a second.
+  return selection.anchorNode !== selection.focusNode || selection.anchorOffset !== selection.focusOffset;
 }
 
 /** @param {HTMLElement} box @param {{ours: number}} field @param {number} top */

@@ -42,8 +42,9 @@ import { TABLE } from "../strings/states.js";
  * @property {(row: T) => Child} [below]  A second row with more about the first, such as details that were opened.
  */
 
-const FIRST = 40;
-const STEP = 160;
+/** Enough for a large screen: each further row is work before anything is seen. */
+const FIRST = 32;
+const STEP = 48;
 /** @type {Map<string, import("../lib/store.js").Signal<Order>>} */
 const orders = new Map();
 const NONE = { name: "", down: false };
@@ -69,7 +70,7 @@ export function Table(props) {
     if (shown >= sorted.length || !end.current) return undefined;
     const near = new IntersectionObserver((seen) => {
       if (seen.some((entry) => entry.isIntersecting)) setShown((count) => count + STEP);
-    }, { rootMargin: "600px" });
+    }, { rootMargin: "400px" });
     near.observe(end.current);
     return () => near.disconnect();
   }, [shown, sorted.length]);
