@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Response, Route, expect
 from tests.e2e.dashboard.conftest import LOOKS, NARROW, Visitor
 
 MAX_FIRST_LOAD_BYTES = 60 * 1024
@@ -89,6 +89,27 @@ def test_the_palette_finds_a_page_by_a_part_of_its_name(visit: Visit):
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.url.endswith("#/home")
+
+
+def test_what_is_typed_before_the_search_is_loaded_stands_in_it(visit: Visit):
+    page = visit().open("#/cron")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/shell/palette.js", hold)
+
+    with page.expect_request("**/shell/palette.js"):
+        page.keyboard.press("Control+k")
+    page.keyboard.type("nothx")
+    page.keyboard.press("Backspace")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cron")  # "n" makes a job where it is not typed
+    held[0].continue_()
+
+    expect(page.get_by_role("combobox", name="Go to or run")).to_have_value("noth")
+    page.keyboard.type("ing")
+    expect(page.get_by_role("combobox", name="Go to or run")).to_have_value("nothing")
 
 
 def test_the_theme_is_chosen_kept_and_there_before_anything_is_seen(visit: Visit):

@@ -97,3 +97,23 @@ def test_the_event_source_of_a_browser_is_told_and_comes_back_to_what_it_missed(
         assert updates == feed
         assert int(updates[0][1]) < int(updates[1][1])
         page.close()
+
+
+def test_a_message_shows_in_deliveries_and_changes_home_without_a_reload(visit: Visit, tmp_path):
+    with serve_dashboard(tmp_path, {"TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa"}) as served:
+        visitor = visit(served=served)
+        page = visitor.open()
+        messaging = page.locator(".card", has_text="Messaging")
+        expect(messaging).to_contain_text("0 waiting")
+        listed = page.context.new_page()
+        listed.goto(f"{visitor.address}#/deliveries")
+        expect(listed.get_by_text("Nothing has been sent yet.")).to_be_visible()
+        expect(listed.locator(".live--live")).to_be_visible()
+
+        message = {"channel": "teamchat", "target": "#ops", "message": "Backup begins", "queue": True}
+        page.context.request.post(f"{visitor.address}api/msg/send", data=message)
+
+        expect(listed.locator("tbody tr")).to_contain_text(["Backup begins"])
+        expect(listed.locator("tbody tr")).to_contain_text(["Slack #ops"])
+        expect(messaging).to_contain_text("1 waiting")
+        page.context.close()
