@@ -33,6 +33,7 @@ def test_what_a_run_prints_is_seen_while_it_goes_on_and_it_is_cancelled_and_retr
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".page-head__note")).to_contain_text("Cancelled")
+    expect(page.get_by_role("dialog")).to_have_count(0)  # the page behind it hears no keys
     page.keyboard.press("r")
     expect(page.locator(".facts")).to_contain_text("Retry of")
     page.get_by_role("button", name="Cancel", exact=True).click()

@@ -174,7 +174,7 @@ class Workflows:
         params, problems = take_params(workflow.params, request.params_for(workflow))
         values = self._builder.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
-        path = self._context.environment().get("PATH", "")
+        path = self._context.environment().get("PATH")
         steps = plan(workflow, values, self._builder.folder_of(workflow), path, self._context.redact)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
         return PlannedRun(workflow, steps, tuple(problems), tuple(warnings))

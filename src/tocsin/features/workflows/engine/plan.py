@@ -80,7 +80,7 @@ class _PlanScope(StepScope):
         return True
 
 
-def plan(workflow: Workflow, values: RunValues, folder: Path, path: str, redact: Any) -> tuple[PlannedStep, ...]:
+def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, redact: Any) -> tuple[PlannedStep, ...]:
     """Return every step in the order in which it can start at the earliest."""
     found: list[PlannedStep] = []
     offset = 0
@@ -103,7 +103,7 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str, redact:
     return tuple(replace(each, command=redact(each.command)) for each in found)
 
 
-def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str) -> PlannedStep:
+def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str | None) -> PlannedStep:
     would_run, problem = _would_run(step, scope)
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
@@ -158,7 +158,7 @@ def shown_command(step: WorkflowStep, scope: StepScope) -> str:
     return filled(step.command)
 
 
-def _missing_program(step: WorkflowStep, path: str, scope: StepScope) -> str:
+def _missing_program(step: WorkflowStep, path: str | None, scope: StepScope) -> str:
     """Return what is wrong with the program that a step starts, if it can be told."""
     if step.type is not StepType.SHELL:
         return ""

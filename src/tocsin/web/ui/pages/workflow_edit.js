@@ -8,7 +8,6 @@ import { CodeEditor } from "../parts/code.js";
 import { Failure } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { toast } from "../parts/toast.js";
-import { completionsAt } from "../pages/workflow_complete.js";
 import { Graph } from "../pages/workflow_graph.js";
 import { WORKFLOW } from "../strings/workflows.js";
 
@@ -29,7 +28,8 @@ export function Editor({ workflow, version, saved, reload }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const changed = text !== stored;
   const names = useNames();
-  const complete = (/** @type {string} */ typed, /** @type {number} */ at) => completionsAt(typed, at, names);
+  /** @param {string} typed @param {number} at */
+  const complete = (typed, at) => (completionsAt ? completionsAt(typed, at, names) : completions().then((find) => find(typed, at, names)));
   const found = useValidation(workflow, text, changed);
   useEffect(() => void (changed ? keepDraft(draft, { text, version: base }) : dropDraft(draft)), [text, stored]);
   useEffect(() => void (!changed && setBase(version)), [version, changed]);
@@ -66,6 +66,11 @@ export function Editor({ workflow, version, saved, reload }) {
     ${changed && (found.graph?.nodes.length ?? 0) > 0 && html`<${Graph} drawing=${found.graph} label=${WORKFLOW.graph} />`}
   </div>`;
 }
+
+/** @type {typeof import("../pages/workflow_complete.js").completionsAt | undefined} */
+let completionsAt;
+/** What may stand where is loaded with the first key: most people only read. */
+const completions = async () => (completionsAt = (await import("../pages/workflow_complete.js")).completionsAt);
 
 /** The names that a workflow may use; what cannot be read is not offered. @returns {import("../pages/workflow_complete.js").Names} */
 function useNames() {

@@ -3,6 +3,7 @@ import { html } from "../vendor/preact.js";
 import { ApiProblem } from "../lib/api.js";
 import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
+import { Said } from "../parts/said.js";
 import { Shape } from "../parts/status.js";
 import { PARTS } from "../strings/states.js";
 
@@ -41,7 +42,7 @@ export function Failure({ error, retry, compact = false }) {
   const trace = problem ? "" : String(error instanceof Error ? (error.stack ?? error.message) : error);
   return html`<div class=${compact ? "failure failure--compact" : "failure"} role="alert">
     <p class="failure__title"><${Shape} tone="bad" size=${16} />${title}</p>
-    ${detail && html`<p>${detail}</p>`}
+    ${detail && html`<p><${Said} text=${detail} /></p>`}
     ${trace && html`<pre class="failure__trace" tabindex="0">${trace}</pre>`}
     <div class="row">
       ${retry && html`<button type="button" class="button" onClick=${retry}>${PARTS.retry}</button>`}

@@ -4,7 +4,7 @@ import { CODE } from "../strings/states.js";
 
 /** @typedef {{word: string, says: string, after: string}} Suggestion  `after` is typed behind the word. */
 /** @typedef {{from: number, options: Suggestion[]}} Suggestions  `from` is where the word begins that they replace. */
-/** @typedef {(text: string, at: number) => Suggestions | null} Complete */
+/** @typedef {(text: string, at: number) => Suggestions | null | Promise<Suggestions | null>} Complete */
 
 const LINE = 20;
 const WIDTH = 320;
@@ -23,7 +23,12 @@ export function useSuggestions(field, complete, onInput) {
   const look = () => {
     const area = field.current;
     setActive(0);
-    setFound(area && complete && area.selectionStart === area.selectionEnd ? complete(area.value, area.selectionStart) : null);
+    if (!area || !complete || area.selectionStart !== area.selectionEnd) return setFound(null);
+    const { value, selectionStart } = area;
+    const options = complete(value, selectionStart);
+    if (!(options instanceof Promise)) return setFound(options);
+    // What it needs was still on its way: by now, something else may stand there.
+    return void options.then((late) => area.value === value && area.selectionStart === selectionStart && setFound(late), () => undefined);
   };
   /** @param {Suggestion} option */
   const take = ({ word, after }) => {

@@ -32,6 +32,7 @@ export function Palette({ close }) {
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
   const [entries, setEntries] = useState(() => [...fixedEntries(), ...known.entries]);
+  const [reading, setReading] = useState(!known.at);
   // Before the next key: what is typed at once belongs here.
   useLayoutEffect(() => {
     dialog.current?.showModal();
@@ -42,6 +43,7 @@ export function Palette({ close }) {
     void readEntries().then((found) => {
       known = { at: Date.now(), entries: found };
       setEntries([...fixedEntries(), ...found]);
+      setReading(false);
     });
   }, []);
   const shown = useMemo(() => search(entries, text), [entries, text]);
@@ -79,7 +81,7 @@ export function Palette({ close }) {
           <${Icon} name=${entry.icon} size=${16} /><span dir="auto">${entry.label}</span></div>`,
       ])}
     </div>
-    <p class="palette__note" role="status">${shown.length ? WORDS.keys : WORDS.none}</p>
+    <p class="palette__note" role="status">${shown.length ? WORDS.keys : reading ? WORDS.reading : WORDS.none}</p>
   </dialog>`;
 }
 

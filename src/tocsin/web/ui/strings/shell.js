@@ -74,6 +74,7 @@ export const SHELL = {
     title: "Go to or run",
     placeholder: "Type a page, a job, a host or what to do",
     none: "Nothing matches.",
+    reading: "Looking …",
     recent: "Recent",
     pages: "Pages",
     actions: "Actions",
