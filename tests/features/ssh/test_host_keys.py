@@ -1,12 +1,13 @@
 """Host keys: never accepted in silence, shown before they are trusted, and told when they change."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.features.ssh.conftest import Machine, Site, fingerprint_of, make_key
 
-from tocsin.features.ssh.client.host_keys import ShownKey, UnreachableError
+from tocsin.features.ssh.client.host_keys import ShownKey, UnreachableError, trust
 from tocsin.features.ssh.model import HostKey, KeyStatus
 from tocsin.runs.model import HostStatus
 
@@ -84,3 +85,15 @@ async def test_a_host_that_does_not_answer_has_no_key_to_trust(site: Site, descr
     site.write(described("web", 1))
     with pytest.raises(UnreachableError, match=r"web shows no host key: .*Connection refused"):
         await site.trust("web")
+
+
+async def test_keys_that_are_trusted_at_the_same_time_all_stay(site: Site, tmp_path: Path):
+    key = Path(f"{make_key(tmp_path / 'key')}.pub").read_text().strip()
+    known = tmp_path / "known"
+
+    async def trust_host(number: int) -> None:
+        async with site.ssh.program.session((), {}) as session:
+            await trust(session, ShownKey(HostKey(), f"host{number} {key}"), known)
+
+    await asyncio.gather(*map(trust_host, range(4)))
+    assert sorted(line.split()[0] for line in known.read_text().splitlines()) == ["host0", "host1", "host2", "host3"]

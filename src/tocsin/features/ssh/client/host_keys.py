@@ -1,8 +1,11 @@
 """Host keys: which one a host shows, whether it is known, and taking it into our file of known hosts."""
 
 import asyncio
+import fcntl
 import os
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from tocsin.features.ssh.client.ssh_program import CONNECT_TIMEOUT_S, SshSession
 from tocsin.features.ssh.model import Address, HostEntry, HostKey, KeyStatus
 
 _TIMEOUT_S = 3 * CONNECT_TIMEOUT_S  # there may be jump hosts
+_LOOK_S = 0.02
 _NO_LOGIN = (
     "ControlPath=none",
     "PubkeyAuthentication=no",
@@ -78,12 +82,39 @@ async def trust(session: SshSession, shown: ShownKey, path: Path) -> None:
     """Let a file of known hosts have this key for the host, and no other one."""
     name = shown.line.split()[0]
     copy = session.private / "known_hosts"
-    copy.write_bytes(_content_of(path))
-    await _keygen(session, "-R", name, "-f", str(copy))
-    rest = copy.read_text(errors="surrogateescape")
-    rest = rest if not rest or rest.endswith("\n") else rest + "\n"
-    content = f"{rest}{shown.line}\n".encode(errors="surrogateescape")
-    await asyncio.to_thread(write_atomically, path, content)
+    async with _only_writer(session.program.folder):
+        copy.write_bytes(_content_of(path))
+        await _keygen(session, "-R", name, "-f", str(copy))
+        rest = copy.read_text(errors="surrogateescape")
+        rest = rest if not rest or rest.endswith("\n") else rest + "\n"
+        content = f"{rest}{shown.line}\n".encode(errors="surrogateescape")
+        await asyncio.to_thread(write_atomically, path, content)
+
+
+@asynccontextmanager
+async def _only_writer(folder: Path) -> AsyncIterator[None]:
+    """Let nobody else change files of known hosts meanwhile: what others trust at the same time must stay."""
+    descriptor = os.open(folder / "known_hosts.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        await _take(descriptor)
+        yield
+    finally:
+        os.close(descriptor)  # gives the lock back, as the end of a process does
+
+
+async def _take(lock: int) -> None:
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    await asyncio.sleep(_LOOK_S)
+                else:
+                    return
+    except TimeoutError:
+        sentence = "another process has been changing the known hosts for too long"
+        raise ConfigError(sentence, hint="end it, or try again") from None
 
 
 def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
