@@ -41,7 +41,7 @@ class ChaoschatAdapter(OutboundAdapter):
         if answer is None or not (reply.status != 200 or isinstance(answer.get("id"), int)):
             raise unusable(reply, self.address.name)
         if reply.status == 429:
-            raise rate_limited(reply.retry_after_s())
+            raise rate_limited(reply.retry_after_s(), whole_account="x-whole-account" in reply.headers)
         if reply.status != 200:
             raise refused(f"HTTP {reply.status}")
         return f"id={answer['id']}"

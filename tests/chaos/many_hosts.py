@@ -100,7 +100,7 @@ class Host:
 
 
 @contextmanager
-def _open(directory: Path) -> Iterator[tuple[Town, Redis, str]]:
+def open_hosts(directory: Path) -> Iterator[tuple[Town, Redis, str]]:
     """Run Redis, the recording provider and a teamchat; return the address of the last one, too."""
     with open_town(directory) as town:
         redis = Redis(town, directory)
@@ -123,7 +123,7 @@ def _open(directory: Path) -> Iterator[tuple[Town, Redis, str]]:
 
 def survive_kills(directory: Path, sizes: Sizes) -> list[Figure]:
     """Accept messages and events at all gateways while processes die; return the ledger."""
-    with _open(directory) as (town, redis, url):
+    with open_hosts(directory) as (town, redis, url):
         hosts = [Host(town, kind, n) for kind, many in _kinds(sizes).items() for n in range(many)]
         for host in hosts:
             host.start()
@@ -137,7 +137,7 @@ def survive_kills(directory: Path, sizes: Sizes) -> list[Figure]:
         ids = {message: id_ for part in accepted for message, id_ in part.ids.items()}
         queue = RedisQueue(town, redis)
         try:
-            _wait_for_events(redis)
+            wait_for_events(redis)
             everything = settle(town, queue, ids)
         except ChaosError as error:
             raise ChaosError(f"{error}\n{what_is_left(redis)}") from None
@@ -233,7 +233,9 @@ async def _restart(host: Host) -> None:
     await asyncio.to_thread(host.start)
 
 
-def _wait_for_events(redis: Redis) -> None:
+def wait_for_events(redis: Redis) -> None:
+    """Return when no event is open."""
+
     def look() -> bool:
         states = ("new", "working", "replying")
         return not any(redis.ask("ZCARD", f"{{tocsin:inbox}}:status:{state}") for state in states)
@@ -324,7 +326,7 @@ def scale_workers(directory: Path, *, messages: int, workers: tuple[int, ...] = 
 
 def _rate(directory: Path, messages: int, many: int) -> float:
     directory.mkdir()
-    with _open(directory) as (town, redis, _):
+    with open_hosts(directory) as (town, redis, _):
         gateway = Host(town, "gateway", 0)
         gateway.start()
         town.port = gateway.port

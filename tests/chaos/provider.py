@@ -100,12 +100,12 @@ class Connection(asyncio.Protocol):
         plan = text.get("plan", ())
         fault, _, value = (plan[number] if number < len(plan) else "ok").partition(":")
         seconds = float(value or 0)
-        taken = fault not in {"429s", "429f", "429d", "429", "502", "reset"}
+        taken = fault not in {"429s", "429f", "429d", "429a", "429", "502", "reset"}
         if channel == "noncechat" and taken:
             taken = message["key"] not in RECORD.keys
             RECORD.keys.add(message["key"])
         self._enter(f"{channel} {target}")
-        told = float(int(seconds)) if fault in {"429s", "429d"} else seconds
+        told = float(int(seconds)) if fault in {"429s", "429d", "429a"} else seconds
         RECORD.rows.append((now, text["id"], target, channel, fault, int(taken), told))
         if fault == "ok" and RECORD.delay_s:
             self._later(RECORD.delay_s, self._accept)
@@ -191,6 +191,8 @@ def _retry_after(fault: str, seconds: float, now: int) -> str:
         return ""
     if fault == "429d":
         return f"Retry-After: {formatdate(now + int(seconds), usegmt=True)}\r\n"
+    if fault == "429a":  # the whole account is meant
+        return f"X-Whole-Account: 1\r\nRetry-After: {int(seconds)}\r\n"
     return f"Retry-After: {int(seconds) if fault == '429s' else seconds}\r\n"
 
 

@@ -21,6 +21,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.storage.shared_limits import SharedBuckets, SharedLimiter
 from tocsin.core.time.ratelimit import RateLimiter
 from tocsin.delivery.store import DeliveryFilter
+from tocsin.features.context import Notice
 from tocsin.messaging.inbound.redis.shared_loop_guard import SharedLoopGuard
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
@@ -118,3 +119,16 @@ async def test_what_a_host_without_a_database_has_to_tell_waits_for_one_that_kee
     assert notice_of(left).dedupe_key == "undelivered:email:ops@example.org"
     await waiting.drop(left)
     assert await waiting.oldest() is None
+
+
+async def test_what_features_tell_on_a_host_without_a_dashboard_reaches_the_one_that_has_it(apps: list[App]):
+    carries = CoreNotices(apps[0], keeps=False)
+    await apps[0].features.can.notify(Notice("The vault cannot be opened", "told by a feature", source="vault"))
+    await carries.step()
+    waiting = apps[1].stores.notices()
+    assert waiting is not None
+    told = []
+    while (left := await waiting.oldest()) is not None:
+        told.append(notice_of(left).title)
+        await waiting.drop(left)
+    assert "The vault cannot be opened" in told

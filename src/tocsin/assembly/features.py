@@ -13,7 +13,15 @@ from tocsin.features.contract import Feature, LiveTopic, load
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import Abilities, FeatureContext, ListSubjects, ProfileUse, SubsystemStatus
+    from tocsin.features.context import (
+        Abilities,
+        FeatureContext,
+        ListSubjects,
+        Notice,
+        Notify,
+        ProfileUse,
+        SubsystemStatus,
+    )
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest, StartRun
@@ -35,6 +43,11 @@ class OpenFeatures:
         self._make_context = make_context
         self._shared: FeatureContext | None = None
         self._opened: dict[str, Any] = {}
+        self._leave: Notify | None = None
+
+    def leave_notices(self, leave: "Notify") -> None:
+        """Let another host keep what features tell the operator: from now on, `leave` is called instead."""
+        self._leave = leave
 
     def opened(self, name: str) -> Any:
         """Return the service of a feature, or its context where it opens none."""
@@ -194,6 +207,7 @@ class OpenFeatures:
             }
             if any(feature.starts for feature in self.known.values()):
                 provided["start_run"] = partial(self._start_run, own.can.start_run)
+            provided["notify"] = partial(self._notify, provided.get("notify", own.can.notify))
             provided["list_subjects"] = partial(self._list_subjects, own.can.list_subjects)
             self._shared = replace(own, can=replace(own.can, **provided))
         return self._shared
@@ -204,6 +218,9 @@ class OpenFeatures:
 
     async def _call_provider(self, feature: str, name: str, /, *args: Any, **named: Any) -> Any:
         return await load(name)(self.opened(feature))(*args, **named)
+
+    async def _notify(self, keep: "Notify", notice: "Notice", /) -> None:
+        await (self._leave or keep)(notice)
 
     async def _start_run(
         self, otherwise: "StartRun", kind: "RunKind", subject: str, request: "StartRequest", /

@@ -45,6 +45,8 @@ class CoreNotices:
         self._waiting: deque[Notice] = deque(weak_settings(app.settings), maxlen=_WAITING)
         self._check_at = app.clock.monotonic() + FIRST_CHECK_S
         app.audit.observe(self._observe)
+        if self._shared and not keeps:  # a feature would make a database that no dashboard reads
+            app.features.leave_notices(self._leave)
 
     async def step(self) -> float:
         """Tell of what waits; return when to look again."""
@@ -62,6 +64,9 @@ class CoreNotices:
         while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
             await self._app.features.can.notify(notice_of(left))
             await self._shared.drop(left)
+
+    async def _leave(self, notice: Notice) -> None:
+        self._waiting.append(notice)
 
     async def _tell_one(self, notice: Notice) -> None:
         if self._shared and not self._keeps:
