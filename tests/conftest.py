@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.delivery.conftest import RedisServer
+    from tests.delivery.redis_topologies import ClusterSetup, SentinelSetup
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
 MANY_FILES = 200
@@ -40,6 +41,24 @@ def unsaved_redis() -> "Iterator[RedisServer]":
         server.start()
         yield server
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> "Iterator[ClusterSetup]":
+    """Return three masters, which tests do not mistreat; keys of each test have a prefix of its own."""
+    from tests.delivery.redis_topologies import cluster_setup
+
+    with cluster_setup() as setup:
+        yield setup
+
+
+@pytest.fixture(scope="session")
+def redis_sentinels() -> "Iterator[SentinelSetup]":
+    """Return a master with a replica under three Sentinels, which tests do not mistreat."""
+    from tests.delivery.redis_topologies import sentinel_setup
+
+    with sentinel_setup(replicas=1) as setup:
+        yield setup
 
 
 @pytest.fixture(autouse=True)

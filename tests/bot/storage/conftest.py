@@ -75,12 +75,13 @@ class RedisBotPlace(BotPlace):
             await client.aclose()
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "cluster", "sentinel"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BotPlace]:
     made: BotPlace
     if request.param == "sqlite":
         made = SqliteBotPlace(tmp_path / "tocsin.db")
     else:
-        made = RedisBotPlace(request.getfixturevalue("unsaved_redis").url)
+        servers = {"redis": "unsaved_redis", "cluster": "redis_cluster", "sentinel": "redis_sentinels"}
+        made = RedisBotPlace(request.getfixturevalue(servers[request.param]).url)
     yield made
     await made.aclose()

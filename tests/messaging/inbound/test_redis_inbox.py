@@ -40,6 +40,16 @@ class TestRedisInbox(InboxStoreContract):
         return lambda clock, **bounds: RedisInbox(client, clock, prefix=prefix, **bounds)
 
 
+class TestInboxInClusterAndBehindSentinels(InboxStoreContract):
+    """Runs the contract where a script may touch one slot only, and where the master has to be asked for."""
+
+    @pytest.fixture(params=["redis_cluster", "redis_sentinels"])
+    async def open_store(self, request: pytest.FixtureRequest) -> AsyncIterator[OpenInbox]:
+        client, prefix = open_redis(request.getfixturevalue(request.param).url), f"test-{new_id()}"
+        yield lambda clock, **bounds: RedisInbox(client, clock, prefix=prefix, **bounds)
+        await client.aclose()
+
+
 # --- what belongs to hosts
 
 
