@@ -45,10 +45,10 @@ def unsaved_redis() -> "Iterator[RedisServer]":
 
 @pytest.fixture(scope="session")
 def redis_cluster() -> "Iterator[ClusterSetup]":
-    """Return three masters, which tests do not mistreat; keys of each test have a prefix of its own."""
+    """Return three masters with a replica each, which tests do not mistreat; each test has a prefix of its own."""
     from tests.delivery.redis_topologies import cluster_setup
 
-    with cluster_setup() as setup:
+    with cluster_setup(replicated=True, gone_after_ms=600_000) as setup:  # none is gone on a busy machine
         yield setup
 
 
@@ -57,7 +57,7 @@ def redis_sentinels() -> "Iterator[SentinelSetup]":
     """Return a master with a replica under three Sentinels, which tests do not mistreat."""
     from tests.delivery.redis_topologies import sentinel_setup
 
-    with sentinel_setup(replicas=1) as setup:
+    with sentinel_setup(replicas=1, gone_after_ms=600_000) as setup:
         yield setup
 
 

@@ -43,7 +43,10 @@ def main(words: Sequence[str] | None = None) -> int:
     names, full = given.pop("names") or ["kills"], given.pop("full")
     if unknown := set(names) - SCENARIOS.keys():
         parser.error(f"there is no {min(unknown)}; there are: {', '.join(SCENARIOS)}")
-    sized = {**SCENARIOS, "kills": partial(survive_kills, sizes=Sizes() if full else Sizes(**given))}
+    sized: dict[str, Scenario] = {
+        **SCENARIOS,
+        "kills": partial(survive_kills, sizes=Sizes() if full else Sizes(**given)),
+    }
     return verdict({name: run(name, sized[name]) for name in names})
 
 

@@ -97,7 +97,7 @@ class SentinelSetup:
 
 
 @contextmanager
-def sentinel_setup(replicas: int = 2) -> Iterator[SentinelSetup]:
+def sentinel_setup(replicas: int = 2, *, gone_after_ms: int = 1000) -> Iterator[SentinelSetup]:
     """Run a master with replicas under three Sentinels; returns when all know each other."""
     with TemporaryDirectory(prefix="redis-") as name, ExitStack() as stack:
         directory = Path(name)
@@ -108,7 +108,7 @@ def sentinel_setup(replicas: int = 2) -> Iterator[SentinelSetup]:
         until(lambda: f"connected_slaves:{replicas}" in master.ask("INFO", "replication"))
         until(lambda: all("master_link_status:up" in other.ask("INFO", "replication") for other in others))
         watch = f"sentinel monitor {SERVICE} 127.0.0.1 {master.port} 2"
-        rules = ("down-after-milliseconds", "1000"), ("failover-timeout", "3000"), ("parallel-syncs", "2")
+        rules = ("down-after-milliseconds", str(gone_after_ms)), ("failover-timeout", "3000"), ("parallel-syncs", "2")
         sentinels = [_running(stack, _sentinel(directory, watch, rules)) for _ in range(3)]
         until(lambda: all(_knows(sentinel, replicas) for sentinel in sentinels))
         yield SentinelSetup([master, *others], sentinels)
@@ -128,10 +128,11 @@ def _knows(sentinel: RedisNode, replicas: int) -> bool:
 
 
 class ClusterSetup:
-    """Masters that share the slots of a cluster."""
+    """Masters that share the slots of a cluster, and their replicas."""
 
-    def __init__(self, nodes: Sequence[RedisNode]) -> None:
+    def __init__(self, nodes: Sequence[RedisNode], replicas: Sequence[RedisNode] = ()) -> None:
         self.nodes = nodes
+        self.replicas = replicas
         self.hosts = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
         self.url = f"redis+cluster://{self.hosts}"
 
@@ -143,10 +144,13 @@ class ClusterSetup:
 
 
 @contextmanager
-def cluster_setup(masters: int = 3, program: str = "") -> Iterator[ClusterSetup]:
-    """Run a cluster; returns when every server says that it works."""
+def cluster_setup(
+    masters: int = 3, program: str = "", *, replicated: bool = False, gone_after_ms: int = 2000
+) -> Iterator[ClusterSetup]:
+    """Run a cluster, each master with a replica if wanted; returns when every server says that it works."""
+    rules = {"cluster-enabled": "yes", "cluster-node-timeout": str(gone_after_ms)}
     with TemporaryDirectory(prefix="redis-") as name, ExitStack() as stack:
-        nodes = [_running(stack, _member(Path(name), program)) for _ in range(masters)]
+        nodes = [_running(stack, _member(Path(name), rules, program)) for _ in range(masters)]
         share = -(-16384 // masters)
         for at, node in enumerate(nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", at + 1)
@@ -156,12 +160,21 @@ def cluster_setup(masters: int = 3, program: str = "") -> Iterator[ClusterSetup]
             nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port, _bus(node))
         until(lambda: all("cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in nodes))
         until(lambda: all(len(node.ask("CLUSTER", "SLOTS")) == masters for node in nodes))
-        yield ClusterSetup(nodes)
+        others = [_running(stack, _member(Path(name), rules, program)) for _ in range(masters if replicated else 0)]
+        for node, other in zip(nodes, others, strict=False):
+            _follow(other, node)
+        yield ClusterSetup(nodes, others)
 
 
-def _member(directory: Path, program: str) -> RedisNode:
-    rules = {"cluster-enabled": "yes", "cluster-node-timeout": "2000", "cluster-port": str(free_port())}
-    return RedisNode(directory, {**DURABLE, **rules}, program=program)
+def _follow(replica: RedisNode, master: RedisNode) -> None:
+    replica.ask("CLUSTER", "MEET", "127.0.0.1", master.port, _bus(master))
+    name = master.ask("CLUSTER", "MYID")
+    until(lambda: replica.ask("CLUSTER", "REPLICATE", name) == "OK")
+    until(lambda: "master_link_status:up" in replica.ask("INFO", "replication"))
+
+
+def _member(directory: Path, rules: Mapping[str, str], program: str) -> RedisNode:
+    return RedisNode(directory, {**DURABLE, **rules, "cluster-port": str(free_port())}, program=program)
 
 
 def _bus(node: RedisNode) -> int:

@@ -24,7 +24,7 @@ from tocsin.core.storage.redis_failures import ACL_RULES
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.bus.entry import rejected
-from tocsin.delivery.model import DeliveryStatus
+from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.outbound.idempotency import StillRunningError, StoredResponse
@@ -114,6 +114,29 @@ async def test_a_server_that_stops_in_a_cluster_is_an_outage_that_ends(cluster: 
     await eventually(accepts)
     assert (await claim_one(store)).message == "before"
     await client.aclose()
+
+
+async def test_when_a_master_of_a_cluster_dies_its_replica_goes_on_with_what_was_accepted():
+    with cluster_setup(replicated=True) as cluster:
+        client = open_redis(cluster.url, answer_timeout_s=1.0, wait_replicas=1)
+        store = RedisStore(client, SystemClock())
+        kept: list[Delivery] = []
+
+        async def is_accepted() -> bool:
+            with suppress(StoreUnavailableError):
+                kept[:] = await put(store, new("accepted by the master", idempotency_key="k"))
+            return bool(kept)
+
+        await eventually(is_accepted)
+        next(node for node in cluster.nodes if node.ask("KEYS", "{tocsin:delivery}:*")).kill()
+
+        async def goes_on() -> bool:
+            with suppress(StoreUnavailableError):
+                return (await store.get(kept[0].id)).message == "accepted by the master"
+            return False
+
+        await eventually(goes_on)
+        await client.aclose()
 
 
 async def test_a_server_with_a_certificate_of_ones_own_authority_is_reached(tmp_path: Path):
