@@ -34,3 +34,5 @@ def test_a_mistake_in_the_file_is_told_by_list(cli: Cli):
     (cli.data_dir / "watchers.yaml").write_text("- {name: a, path: /srv, comand: x}\n")
     done = cli("watchers", "list")
     assert (done.code, "(did you mean 'command'?)" in done.err) == (1, True)
+    done = cli("watchers", "run", "a", "/srv/x")
+    assert (done.code, "(did you mean 'command'?)" in done.err) == (2, True)

@@ -96,6 +96,8 @@ MISTAKES = (
     flow("a misspelt profile of a step", 3, "unknown-profile", "oncall",
          "  - {name: a, type: notify, command: hi, profile: onncall}"),
     flow("a misspelt channel", 3, "bad-value", "email", "  - {name: a, type: notify, command: hi, channel: emial, target: x}"),
+    flow("a misspelt parse mode", 3, "bad-value", "HTML",
+         "  - {name: a, type: notify, command: hi, profile: oncall, parse_mode: HTLM}"),
     flow("an unknown host", 3, "unknown-host", "web1", "  - {name: a, type: ssh, command: uptime, hosts: [web2x, web1]}"),
     flow("a misspelt skill", 3, "unknown-skill", "backup", "  - {name: a, type: skill, command: bakcup}"),
     flow("a misspelt workflow", 3, "unknown-workflow", "weekly", "  - {name: a, type: workflow, command: weekli}"),

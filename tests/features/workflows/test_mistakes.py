@@ -11,6 +11,7 @@ from tocsin.features.workflows.language.surroundings import Surroundings
 AROUND = Surroundings(
     profiles=["oncall", "team"],
     channels=["email", "teamchat", "botchat"],
+    parse_modes=["Markdown", "HTML"],
     skills=["backup", "report"],
     hosts=["web1", "db1", "group:web"],
     secrets=["DB_PASS", "TOKEN"],
@@ -40,6 +41,11 @@ def test_a_mistake_hides_behind_no_other_one(mistake: Mistake):
     problems = read(mistake.text).problems
     follows = {"unknown-key", "missing-key", "wrong-type", "syntax"}
     assert len(problems) == 1 or mistake.code in follows, [problem.as_line("x") for problem in problems]
+
+
+def test_a_key_of_another_type_of_step_is_told_once():
+    [problem] = read("name: nightly\nsteps: [{name: a, command: ls, url: x}]").problems
+    assert problem.detail == "'url' is a key of http steps, this one has the type shell"
 
 
 def test_all_mistakes_are_told_at_once_sorted_by_line():

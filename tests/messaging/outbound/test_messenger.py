@@ -35,8 +35,9 @@ TEST = Caller("test", {"actor": "tester", "request_id": "r1"})
 class Bell(OutboundAdapter):
     """Rings at once; the target `broken` never works, `stuck` never ends."""
 
-    spec = ChannelSpec(kind="bell", label="Bell", product="a bell", aliases=("dingdong",))
+    spec = ChannelSpec(kind="bell", label="Bell", product="a bell", aliases=("dingdong",), parse_modes=("chime",))
     rung: ClassVar[list[str]] = []
+    modes: ClassVar[list[str]] = []
     heard = asyncio.Event()
 
     async def deliver(self, part: Part) -> str:
@@ -48,6 +49,7 @@ class Bell(OutboundAdapter):
             case "stuck":
                 await asyncio.Event().wait()
         self.rung.append(part.target)
+        self.modes.append(part.parse_mode)
         if len(self.rung) == 2:
             self.heard.set()
         return f"rang {part.target}"
@@ -254,6 +256,14 @@ async def test_a_fan_out_gives_a_result_for_every_target_in_the_order_of_the_pro
     ]
     assert (outcome.profile, outcome.sent, outcome.failed, outcome.ok) == ("mixed", 2, 3, False)
     assert (await office.messenger.notify("good", "x", TEST)).ok
+
+
+async def test_a_parse_mode_counts_for_the_channels_of_a_profile_that_have_it(office: Office):
+    Bell.modes.clear()
+    assert (await office.messenger.notify("good", "x", TEST, parse_mode="chime")).ok
+    assert set(Bell.modes) == {"chime"}
+    assert (await office.messenger.notify("pair", "x", TEST, parse_mode="chime")).ok
+    assert "chime" in office.messenger.parse_modes()
 
 
 async def test_a_fan_out_writes_exactly_one_msg_notify_entry(office: Office):

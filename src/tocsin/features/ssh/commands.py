@@ -79,7 +79,10 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    found = program.run(lambda ssh: ssh.hosts(readable(arguments.group), readable(arguments.search)))
+    async def work(ssh: Ssh) -> Any:
+        return await _unbroken(ssh).hosts(readable(arguments.group), readable(arguments.search))
+
+    found = program.run(work)
     if out.as_json:
         out.document(found)
     elif not found:
@@ -88,6 +91,14 @@ def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int
         rows = [_row(host) for host in found]
         out.table(("name", "address", "user", "groups", "status", "host key", "from"), rows)
     return DONE
+
+
+def _unbroken(ssh: Ssh) -> Ssh:
+    """Raise ConfigError where the file of hosts has mistakes: a command has no last good version of it."""
+    ssh.inventory.written()
+    if ssh.inventory.problem:
+        raise ssh.inventory.problem
+    return ssh
 
 
 def _row(host: dict[str, Any]) -> tuple[str, ...]:
@@ -100,7 +111,7 @@ def _row(host: dict[str, Any]) -> tuple[str, ...]:
 
 def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(ssh: Ssh) -> list[dict[str, Any]]:
-        return ssh.groups()
+        return _unbroken(ssh).groups()
 
     found = program.run(work)
     if out.as_json:
@@ -128,7 +139,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return _show_plan(request, out, program)
 
     async def work(ssh: Ssh) -> Run:
-        ssh.plan(request)
+        _unbroken(ssh).plan(request)
         out.effect_done("the command was run")
         return await ssh.run(request, source="cli", watch=lambda line: _show(line, out))
 
@@ -142,7 +153,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _show_plan(request: SshRequest, out: Console, program: Program) -> int:
     async def work(ssh: Ssh) -> list[str]:
-        return [host.name for host in ssh.plan(request)]
+        return [host.name for host in _unbroken(ssh).plan(request)]
 
     hosts, command = program.run(work), remote_command(request)
     if out.as_json:
@@ -176,7 +187,7 @@ def _health(arguments: argparse.Namespace, out: Console, program: Program) -> in
     hosts, groups = list(map(readable, arguments.host)), list(map(readable, arguments.group))
 
     async def work(ssh: Ssh) -> dict[str, Any]:
-        asked = ssh.health(hosts, groups, refresh=arguments.refresh)
+        asked = _unbroken(ssh).health(hosts, groups, refresh=arguments.refresh)
         return await out.while_waiting("asking the hosts", asked)
 
     found = program.run(work)
@@ -210,7 +221,7 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
         return await out.confirmed(f"trust this key of {arguments.host}?")
 
     async def work(ssh: Ssh) -> tuple[HostKey, bool]:
-        return await ssh.trust(readable(arguments.host), accept, source="cli")
+        return await _unbroken(ssh).trust(readable(arguments.host), accept, source="cli")
 
     key, trusted = program.run(work)
     if out.as_json:

@@ -69,6 +69,8 @@ class Watchers:
         for rule in rules:
             if rule.name == name:
                 return rule
+        if not rules and self.problem:
+            raise self.problem
         names = [rule.name for rule in rules]
         listed = "`tocsin watchers list` shows them" if names else f"there are none; write {self.rules.path}"
         raise UnknownWatcherError(f"there is no watcher {shorten(name)!r}{suggestion(name, names)}", hint=listed)

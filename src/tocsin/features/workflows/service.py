@@ -159,6 +159,7 @@ class Workflows:
         return Surroundings(
             profiles=messenger.profile_names(),
             channels=messenger.channel_names(),
+            parse_modes=messenger.parse_modes(),
             skills=LateNames(lambda: asyncio.run_coroutine_threadsafe(skills(), loop).result()),
             hosts=hosts,
             ssh=ssh,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import Outgoing, Receipt, SendResult
+from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -100,6 +100,17 @@ class Messenger:
         kinds = self._registry.kinds()
         return (*kinds, *(alias for kind in kinds for alias in self._registry.spec(kind).aliases))
 
+    def parse_modes(self) -> tuple[str, ...]:
+        """Return the parse modes that any channel has."""
+        kinds = self._registry.kinds()
+        return tuple(dict.fromkeys([*(mode for kind in kinds for mode in self._modes_of(kind)), PLAIN, COMMONMARK]))
+
+    def _modes_of(self, channel: str) -> tuple[str, ...]:
+        try:
+            return self._registry.spec(channel).parse_modes
+        except TocsinError:
+            return ()
+
     async def send(
         self,
         channel: str,
@@ -148,9 +159,9 @@ class Messenger:
         return Receipt(result, failure=failure)
 
     async def notify(
-        self, profile: str, message: str, caller: Caller, *, on_cut_off: OnCutOff | None = None
+        self, profile: str, message: str, caller: Caller, *, parse_mode: str = "", on_cut_off: OnCutOff | None = None
     ) -> NotifyResult:
-        """Send concurrently to every target of a profile.
+        """Send concurrently to every target of a profile; `parse_mode` counts where the channel has it.
 
         Raises only UnknownProfileError or ConfigError.
         """
@@ -166,7 +177,11 @@ class Messenger:
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
 
-        sends = [_Sending(entry.channel, entry.target, message) for entry in entries]
+        modes = {entry.channel: (PLAIN, COMMONMARK, *self._modes_of(entry.channel)) for entry in entries}
+        sends = [
+            _Sending(entry.channel, entry.target, message, parse_mode if parse_mode in modes[entry.channel] else "")
+            for entry in entries
+        ]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
         placed = tuple(_placed(result, profiles.place(entry)) for entry, result in results)

@@ -46,9 +46,11 @@ class MessageSteps:
         return succeeded(**outputs)
 
     async def _send(self, call: StepCall, profile: str, message: str) -> Any:
+        mode = call.step.option("parse_mode") or ""
         if profile:
-            return (await self.messenger.notify(profile, message, self.caller)).results
-        receipt = await self.messenger.send(call.option("channel"), call.option("target"), message, self.caller)
+            return (await self.messenger.notify(profile, message, self.caller, parse_mode=mode)).results
+        channel, target = call.option("channel"), call.option("target")
+        receipt = await self.messenger.send(channel, target, message, self.caller, parse_mode=mode)
         return (receipt.result,)
 
     async def prompt(self, call: StepCall) -> StepOutcome:

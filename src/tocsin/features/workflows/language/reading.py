@@ -56,6 +56,10 @@ def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkf
         workflow = parse_yaml(content, path, reader.read)
     except YamlError as error:
         issues = error.problems
+    # Of two reports of one key, the later one knows more: that another type of step has it.
+    issues = list(
+        {(issue.code, issue.steps) if issue.code == "unknown-key" else issue: issue for issue in issues}.values()
+    )
     problems = [_problem(issue, ProblemSeverity.ERROR) for issue in issues]
     problems += [_problem(issue, ProblemSeverity.WARNING) for issue in reader.texts.warnings]
     return ReadWorkflow(workflow, tuple(sorted(problems, key=lambda each: (each.line, each.column))))

@@ -170,6 +170,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
         Field("channel", TextType(), doc="A channel, with `target` in place of a profile"),
         Field("target", TextType(), doc="Where on the channel"),
         Field("subject", TextType(), doc="The subject of a mail"),
+        Field("parse_mode", TextType(), doc="How the channel reads the text, where it knows this mode"),
         Field("required", BooleanType(), default=False, doc="Whether a message that is not sent fails the step"),
     ),
     StepType.HTTP: (

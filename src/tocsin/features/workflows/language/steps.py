@@ -62,7 +62,9 @@ def draft_of(node: Node) -> StepDraft:
     for key, member in members.items():
         owners = owners_of(key) if kind and key not in known else []
         if owners:
-            member.refuse_key(f"{key!r} is a key of {' and '.join(owners)} steps, this is a {kind} step", "unknown-key")
+            member.refuse_key(
+                f"{key!r} is a key of {' and '.join(owners)} steps, this one has the type {kind}", "unknown-key"
+            )
     if kind is None and written is None:
         members["type"].expect("text")
     return StepDraft(values, kind, values["name"] or "", tuple(values["depends_on"] or ()))
@@ -205,6 +207,7 @@ class StepReader:
             target.refuse_missing()
         self._must_be_known(profile, "", around.profiles, "unknown-profile", "there is no profile")
         self._must_be_known(channel, "", around.channels, BAD_VALUE, "there is no channel")
+        self._must_be_known(given["parse_mode"], "", around.parse_modes, BAD_VALUE, "there is no parse mode")
 
     def _check_http(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
@@ -281,7 +284,7 @@ _PLAIN: Mapping[StepType, tuple[str, ...]] = {
     StepType.SSH: ("hosts", "groups", "stop_on_failure", "user"),
     StepType.SKILL: ("mode",),
     StepType.PROMPT: ("model", "max_tokens", "temperature", "response_format"),
-    StepType.NOTIFY: ("required",),
+    StepType.NOTIFY: ("required", "parse_mode"),
     StepType.HTTP: ("method", "expect_status", "expect_body"),
     StepType.WAIT: ("duration", "until", "approval", "approvers", "on_timeout"),
 }

@@ -36,6 +36,7 @@ class Surroundings:
 
     profiles: Collection[str] | None = None
     channels: Collection[str] | None = None
+    parse_modes: Collection[str] | None = None  # of all channels
     skills: Collection[str] | None = None
     hosts: Collection[str] | None = None  # `group:NAME` for groups
     ssh: bool = True  # whether steps of the type ssh can be run

@@ -86,6 +86,7 @@ export const KIND_KEYS = {
     "channel": {"says": "A channel, with `target` in place of a profile"},
     "target": {"says": "Where on the channel"},
     "subject": {"says": "The subject of a mail"},
+    "parse_mode": {"says": "How the channel reads the text, where it knows this mode"},
     "required": {"says": "Whether a message that is not sent fails the step", "words": ["true", "false"]},
   },
   "message": {
@@ -94,6 +95,7 @@ export const KIND_KEYS = {
     "channel": {"says": "A channel, with `target` in place of a profile"},
     "target": {"says": "Where on the channel"},
     "subject": {"says": "The subject of a mail"},
+    "parse_mode": {"says": "How the channel reads the text, where it knows this mode"},
     "required": {"says": "Whether a message that is not sent fails the step", "words": ["true", "false"]},
   },
   "http": {
