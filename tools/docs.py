@@ -271,13 +271,17 @@ def command_section(name: str, parser: argparse.ArgumentParser, *, level: int) -
 
 
 def examples(epilog: str, usage: str) -> Iterator[str]:
-    """Yield each paragraph `label: text` of an epilog, unless it only repeats the usage."""
-    for paragraph in epilog.split("\n\n"):
+    """Yield the paragraphs of an epilog: code after a label, unless it only repeats the usage, or a sentence."""
+    for paragraph in filter(None, epilog.split("\n\n")):
         label, _, text = paragraph.partition(":")
         example = textwrap.dedent(text.strip("\n")).strip()
-        if example and example != usage:
+        commands = label in {"example", "examples"}
+        if not (commands or text.startswith("\n")):
+            sentences = " ".join(paragraph.replace("\nexit code", "\nExit code").split())
+            yield f"{sentences[0].upper()}{sentences[1:].rstrip('.')}."
+        elif example != usage:
             yield f"{label.capitalize()}:"
-            yield fenced(example, "sh" if label in {"example", "examples"} else "text")
+            yield fenced(example, "sh" if commands else "text")
 
 
 def described(action: argparse.Action) -> str:
