@@ -21,6 +21,7 @@ DONE, FAILED, MISUSED = 0, 1, 2
 _PATIENCE_S = 1.0
 # A pipe that nobody writes into must not hold up a script.
 _UNATTENDED_S = 5.0
+_YES = frozenset({"y", "yes"})
 
 
 class OutputError(TocsinError):
@@ -127,15 +128,9 @@ class Console:
 
     async def confirmed(self, question: str) -> bool:
         """Ask a person at the terminal; without a terminal, return True."""
-        if not is_terminal(sys.stderr):
-            return True
         with ExitStack() as stack:
-            source = _keyboard(stack)
-            if source is None:
-                return True
-            self._write(sys.stderr, f"{question} [y/N]", end=" ")
-            await _readable(source)
-            return source.readline().strip().lower() in {"y", "yes"}
+            keyboard = _keyboard(stack)
+            return keyboard is None or await self._answer(keyboard, question) in _YES
 
     async def agreed(self, question: str) -> bool:
         """Ask before something is lost: a person at the terminal, or else standard input, such as `echo y |`.
@@ -144,17 +139,21 @@ class Console:
         """
         import asyncio
 
-        if is_terminal(sys.stderr) and is_terminal(sys.stdin):
-            return await self.confirmed(question)
-        self._write(sys.stderr, f"{question} [y/N]")
+        with ExitStack() as stack:
+            if (keyboard := _keyboard(stack)) is not None:
+                return await self._answer(keyboard, question) in _YES
         answer = ""
         if sys.stdin is not None and not is_terminal(sys.stdin):
             with suppress(TimeoutError):
-                await asyncio.wait_for(_readable(sys.stdin), _UNATTENDED_S)
-                answer = sys.stdin.readline().strip().lower()
+                answer = await asyncio.wait_for(self._answer(sys.stdin, question), _UNATTENDED_S)
         if not answer:
             raise ConfigError("this asks for a yes, and nobody answers", hint="add --yes")
-        return answer in {"y", "yes"}
+        return answer in _YES
+
+    async def _answer(self, source: TextIO, question: str) -> str:
+        self._write(sys.stderr, f"{question} [y/N]", end=" " if is_terminal(source) else "\n")
+        await _readable(source)
+        return source.readline().strip().lower()
 
     async def while_waiting(self, label: str, work: Awaitable[T]) -> T:
         """Await `work`; on a terminal, show progress after one second."""
@@ -204,7 +203,9 @@ class Console:
 
 
 def _keyboard(stack: ExitStack) -> TextIO | None:
-    """Return the terminal's input, even if standard input is redirected."""
+    """Return the terminal's input, even if standard input is redirected; `None` where nobody sees a question."""
+    if not is_terminal(sys.stderr):
+        return None
     if is_terminal(sys.stdin):
         return sys.stdin
     try:
