@@ -28,9 +28,14 @@ def facts_of(scope: Scope) -> dict[str, object]:
     return {**({"actor": scope["tocsin.user"]} if scope.get("tocsin.user") else {}), **facts}
 
 
+def caller_of(request: Request) -> Caller:
+    """Return who calls."""
+    return Caller(DASHBOARD.name, facts_of(request.scope))
+
+
 # Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.
 async def _caller(request: Request) -> Caller:
-    return Caller(DASHBOARD.name, facts_of(request.scope))
+    return caller_of(request)
 
 
 def actor_of(caller: Caller) -> str | None:

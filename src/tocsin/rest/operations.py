@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, get_args, get_origin
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import ValidationError
 
 from tocsin.core.errors import TocsinError
-from tocsin.rest.callers import require_scope
+from tocsin.rest.callers import caller_of, require_scope
 from tocsin.rest.conditional import tag_as_answered
 from tocsin.rest.describing import answers_of, headers_of
 from tocsin.rest.models import Problem
@@ -35,13 +36,17 @@ class Operation(APIRoute):
     needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
     once = False  # an Idempotency-Key is honoured
     unkept: tuple[str, ...] = ()  # keys of the answer that a repeated request gets as null
+    is_direct = False  # it is called without the framework, with `request`, `body` and `caller`
     is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
-        answer = super().get_route_handler()
+        framework = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            return await (self._answer_directly(request) if self.is_direct else framework(request))
 
         async def handle(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
@@ -66,7 +71,25 @@ class Operation(APIRoute):
                 detail = "The request failed because of a bug; the log has the details."
                 raise HttpProblemError("internal-error", detail) from error
 
+        self._handle = handle
         return handle
+
+    async def answer(self, request: Request) -> Response:
+        """Return the answer to a request, as the framework would after it has found this route."""
+        return await self._handle(request)
+
+    async def _answer_directly(self, request: Request) -> Response:
+        """Call the operation with the body that it declares: the framework takes longer than a send."""
+        model: Any = self.body_field.field_info.annotation if self.body_field else None
+        try:
+            if model is None or not await request.body():
+                raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "Field required"}])
+            body = model.model_validate(await request.json())
+        except ValidationError as error:
+            found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+            raise RequestValidationError(found) from None
+        response: Response = await self.endpoint(request=request, body=body, caller=caller_of(request))
+        return response
 
     def _check_query(self, request: Request) -> None:
         """Refuse query parameters that the operation does not have, or that are repeated."""
@@ -123,6 +146,7 @@ class OperationSpec(NamedTuple):
     status: int
     once: bool
     unkept: tuple[str, ...]
+    direct: bool
     extension: bool
     media: tuple[str, ...]
     further: Mapping[str, Any]
@@ -145,14 +169,16 @@ def operation(
     `scope` is what a token needs, empty for what everybody may call; only reading operations leave it out. `problems`
     are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
     Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
-    `responses`, but for `media`, the types that a body may have, and `unkept`, the keys of the answer that a repeated
-    request gets as null, because they are secret.
+    `responses`, but for `media`, the types that a body may have, `unkept`, the keys of the answer that a repeated
+    request gets as null, because they are secret, and `direct`, which has a method called without the framework: it
+    takes `request`, `body` and `caller`, and returns a response.
     """
 
     def mark(handler: Handler) -> Handler:
         media, unkept = further.pop("media", (JSON,)), further.pop("unkept", ())
+        direct = further.pop("direct", False)
         spec = OperationSpec(
-            method, path, scope, tuple(problems), answer, status, once, unkept, extension, media, further
+            method, path, scope, tuple(problems), answer, status, once, unkept, direct, extension, media, further
         )
         setattr(handler, _MARK, spec)
         return handler
@@ -203,7 +229,7 @@ class Operations(APIRouter):
         route = self.routes[-1]
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
-            route.unkept = spec.unkept
+            route.unkept, route.is_direct = spec.unkept, spec.direct
             route.is_record = spec.method == "GET" and spec.path.endswith("}")
 
 

@@ -160,7 +160,7 @@ class Inventory:
             raise ConfigError(f"{', '.join(off)}: not enabled", hint=f"set enabled: true in {self.path}")
         named = [*hosts, *(name for group in groups for name in members[group] if known[name].enabled)]
         if not named:
-            raise ConfigError("no hosts were chosen", hint="name one with --host, or a group with enabled hosts")
+            raise ConfigError("no hosts were chosen", hint="name a host, or a group with enabled hosts")
         return tuple(known[name] for name in dict.fromkeys(named))
 
 

@@ -18,10 +18,10 @@ from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.rest.event_stream import LiveUpdates
-from tocsin.rest.operations import Operations
+from tocsin.rest.operations import Operation, Operations
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.layers import KnownCallers, SameOrigin
-from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, HeadAndOptions, WholeBody, allow
+from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody, allow
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import problem_pages
 from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
@@ -80,7 +80,8 @@ def _application(parts: DashboardDependencies) -> FastAPI:
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
-    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(app)), lambda path: _methods_of(app, path))
+    direct = DirectOperations(app, [route for route in operations_of(app) if isinstance(route, Operation)])
+    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), lambda path: _methods_of(app, path))
     guarded = parts.guard(
         RateLimits(
             SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts

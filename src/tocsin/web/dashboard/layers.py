@@ -1,14 +1,17 @@
 """Plain ASGI layers of the dashboard that the gateway has no use for."""
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from contextvars import Token
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
 from tocsin.rest.callers import DASHBOARD, facts_of
+from tocsin.rest.operations import Operation
 from tocsin.web.http.asgi import read_body
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -67,6 +70,25 @@ class WholeBody:
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app(scope, replay, send)
+
+
+class DirectOperations:
+    """Answers the operations that need nothing of the framework, which would take longer than they do."""
+
+    def __init__(self, app: Starlette, operations: Iterable[Operation]) -> None:
+        self._app = app
+        self._known = {
+            (method, each.path): each for each in operations if each.is_direct for method in each.methods or ()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._known.get((scope.get("method", ""), scope.get("path", "")))
+        if operation is None:
+            await self._app(scope, receive, send)
+            return
+        scope["app"], scope["route"] = self._app, operation
+        response = await operation.answer(Request(scope, receive))
+        await response(scope, receive, send)
 
 
 class CallerFacts:

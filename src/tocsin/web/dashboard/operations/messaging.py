@@ -113,6 +113,7 @@ class MessagingRoutes:
         "/api/msg/send",
         scope="send",
         once=True,
+        direct=True,
         problems=("validation-failed",),
         answer=SentMessage | DryRun,
         responses={
