@@ -80,7 +80,7 @@ def _application(parts: DashboardDependencies) -> FastAPI:
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
-    direct = DirectOperations(app, [route for route in operations_of(app) if isinstance(route, Operation)])
+    direct = DirectOperations(app, [route for route in app.router.routes if isinstance(route, Operation)])
     guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), lambda path: _methods_of(app, path))
     guarded = parts.guard(
         RateLimits(
