@@ -5,7 +5,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from hashlib import sha256
 from time import gmtime, strftime
 from typing import TYPE_CHECKING
@@ -62,7 +62,8 @@ class CoreNotices:
             await self._tell_one(self._waiting[0])
             self._waiting.popleft()
         while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
-            await self._app.features.can.notify(notice_of(left))
+            if (notice := notice_of(left)) is not None:
+                await self._app.features.can.notify(notice)
             await self._shared.drop(left)
 
     async def _leave(self, notice: Notice) -> None:
@@ -106,10 +107,15 @@ class CoreNotices:
             self._waiting.append(access_request(metadata))
 
 
-def notice_of(text: str) -> Notice:
-    """Return the notice that another host has left."""
-    fields = json.loads(text)
-    return Notice(**{**fields, "level": NoticeLevel(fields["level"])})
+def notice_of(text: str) -> Notice | None:
+    """Return the notice that another host has left, without what only a newer version knows; None for what is none."""
+    try:
+        found = json.loads(text)
+        known = {each.name: found[each.name] for each in fields(Notice) if each.name in found}
+        return Notice(**{**known, "level": NoticeLevel(found["level"])})
+    except (ValueError, TypeError, KeyError):  # it would hold up all that come after it
+        log.warning("a notice of another host cannot be read", extra={"notice": text[:200]})
+        return None
 
 
 def dead_delivery(facts: Mapping[str, object]) -> Notice:

@@ -134,7 +134,8 @@ class JobBranches:
 
     async def _compared(self, repository: GitRepository, jobs: Sequence[TaskJob]) -> list[TaskJob]:
         names = {name for job in jobs for name in (job.branch, job.base_branch) if name}
-        tips = {tip.name: tip.sha for tip in await repository.branches(*(f"refs/heads/{n}" for n in names), limit=1000)}
+        refs = [f"refs/heads/{name}" for name in names]
+        tips = {tip.name: tip.sha for tip in await repository.branches(*refs, limit=len(refs))}
         found = []
         for job in jobs:
             head = tips.get(job.branch or "")
