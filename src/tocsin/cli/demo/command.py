@@ -20,6 +20,7 @@ from tocsin.assembly.program import App, direct_transport, load_settings, open_a
 from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
 from tocsin.cli.demo.files import GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
+from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import read_env_file
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY_HOST, GATEWAY_PORT
@@ -54,7 +55,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
 
     async def main(directory: Path) -> None:
         _end_with_the_terminal()
-        async with open_standins() as town, _redis(directory) as redis_url:
+        async with open_standins() as town, _redis(directory) as redis_url, ssh_host(directory, _free_port(0)):
             town.recorder.on_message(partial(_show, out, town))
             town.chatmodel.pause_s = WORD_S
             for wanted in (USUAL_PORTS, (0, 0)):
@@ -194,6 +195,7 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
             else []
         ),
         f'{tocsin} memory set maintenance-window "Sundays from 02:00 to 04:00 UTC"',
+        *([f"{tocsin} ssh run --group {GROUP} uptime"] if (env_file.parent / HOSTS).exists() else []),
         f"{tocsin} browser profiles",
         *([f'{tocsin} ask "What is a tocsin?"'] if has_model else []),
         f"{tocsin} vault init",

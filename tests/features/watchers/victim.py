@@ -1,0 +1,17 @@
+"""What watches, in a process of its own, to be killed: `python -m tests.features.watchers.victim`."""
+
+import asyncio
+
+from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.features.watchers.watching.watcher_service import WatcherService
+
+
+async def main() -> None:
+    settings, installed = load_settings()
+    async with open_app(settings, installed, direct_transport) as app:
+        await app.runs().recover()
+        [service] = [each for each in app.features.schedulers() if isinstance(each, WatcherService)]
+        await service.run()
+
+
+asyncio.run(main())
