@@ -386,6 +386,12 @@ async def test_a_retry_runs_what_failed_and_what_follows_and_keeps_the_outputs_o
     assert flows.printed("tell") == ["told", "told"]
 
 
+async def test_what_succeeded_as_a_whole_is_retried_from_the_beginning(flows: WorkflowBench):
+    text = "steps: [{name: a, command: echo a}, {name: b, command: echo b, depends_on: []}]"
+    run = await flows.run(retry=Retry(await flows.run(text)))
+    assert (run.status, flows.printed("a"), flows.printed("b")) == (RunStatus.SUCCEEDED, ["a", "a"], ["b", "b"])
+
+
 async def test_a_run_may_be_of_some_steps_alone(flows: WorkflowBench):
     text = "steps: [{name: a, command: echo a}, {name: b, command: echo b}, {name: c, command: echo c}]"
     assert statuses(await flows.run(text, only=("b",))) == {"a": "skipped", "b": "succeeded", "c": "skipped"}

@@ -154,7 +154,12 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
 def _kept(
     workflow: Workflow, request: WorkflowRequest, needs: Mapping[str, tuple[str, ...]], again: set[str]
 ) -> dict[str, StepRun]:
-    """Return the steps that succeeded in the run that is tried again, and after no other step that is run again."""
+    """Return the steps that succeeded in the run that is tried again, and after no other step that is run again.
+
+    Of a run that succeeded as a whole, nothing is kept unless a step is named: with all of it kept, nothing would run.
+    """
+    if request.retry and request.retry.run.status is RunStatus.SUCCEEDED and not request.from_step:
+        return {}
     earlier = {step.name: step for step in request.retry.run.steps} if request.retry else {}
     types = {step.name: str(step.type) for step in workflow.steps}
     good = {

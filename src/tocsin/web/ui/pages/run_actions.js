@@ -18,9 +18,7 @@ export async function cancelRun(run, take) {
 
 /** @param {Run} run @param {string} [fromStep] */
 export async function retryRun(run, fromStep = "") {
-  // Steps that succeeded keep their results: where all did, "again" means from the first.
-  const from = fromStep || (run.kind === "workflow" && run.status === "succeeded" && run.steps?.[0]?.name);
-  const started = await api.post(url`/api/runs/${run.id}/retry`, from ? { from_step: from } : {});
+  const started = await api.post(url`/api/runs/${run.id}/retry`, fromStep ? { from_step: fromStep } : {});
   toast.ok(RUN.retried);
   go(link("runs", started.id));
 }
