@@ -7,6 +7,7 @@ picture of every page of the tour into docs/tour/.
 import argparse
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -213,7 +214,7 @@ def _take(page: Page, address: str, stop: Stop, ids: dict[str, str]) -> int:
     if stop.name == "msg":
         page.locator(".composer select").select_option(label="Slack")
     for label, text in stop.typed:
-        page.get_by_role("textbox", name=label).fill(text)
+        page.get_by_label(re.compile(rf"^{label}\b")).fill(text)
     if stop.typed:
         page.get_by_role("heading", level=1).click()  # nothing has the focus
     page.mouse.move(0, 0)
