@@ -246,14 +246,15 @@ class OutboundAdapter(ABC):
     @final
     async def try_connection(self) -> Receipt:
         """Do the same, and return the failure, too."""
-        kind = self.spec.kind
+        kind, started, failure = self.spec.kind, time.monotonic(), None
         try:
             async with _timeout(self.spec.test_timeout_s):
                 name = await self.probe()
+            result = SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
             failure = failure_of(error)
-            return Receipt(SendResult(False, kind, "", error=self._explain(failure)), failure=failure)
-        return Receipt(SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}")))
+            result = SendResult(False, kind, "", error=self._explain(failure))
+        return Receipt(result, attempts=1, duration_ms=round((time.monotonic() - started) * 1000), failure=failure)
 
     @final
     async def transmit(

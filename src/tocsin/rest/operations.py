@@ -93,6 +93,8 @@ class Operation(APIRoute):
 
     def _check_query(self, request: Request) -> None:
         """Refuse query parameters that the operation does not have, or that are repeated."""
+        if not request.scope["query_string"]:
+            return
         known = self._parameters()
         for name, values in _grouped(request).items():
             if name not in known:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
+from starlette.types import Receive, Scope
 
 from tocsin.core.reading.json_value import Members, decode_json
 from tocsin.rest.headers import media_type
@@ -16,6 +17,11 @@ MAX_DEPTH = 64
 
 class StrictRequest(Request):
     """A request whose body is read once, and strictly."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        super().__init__(scope, receive)
+        if "tocsin.body" in scope:  # a layer has read it
+            self._body: bytes = scope["tocsin.body"]
 
     async def json(self) -> Any:
         """Return the body; raise the problem that it has."""

@@ -94,7 +94,7 @@ async def test_a_test_of_a_channel_is_remembered(whole, transport):
     assert teamchat["last_test"]["message"].startswith("connected as")
     transport.script = [HttpResponse(200, {}, b'{"ok": false, "error": "invalid_auth"}')]
     failed = await whole.post("/api/msg/test/teamchat")
-    assert (failed.status, failed.json()["target"]) == (422, "")
+    assert (failed.status, failed.json()["target"], failed.json()["attempts"]) == (422, "", 1)
 
 
 async def test_a_profile_is_sent_to_and_says_who_got_it(whole, transport, tmp_path):

@@ -61,6 +61,7 @@ class WholeBody:
             await self._app(scope, receive, send)
             return
         body, given = await read_body(scope, receive), False
+        scope["tocsin.body"] = body
 
         async def replay() -> Message:
             nonlocal given
