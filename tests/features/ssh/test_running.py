@@ -149,7 +149,10 @@ async def test_hosts_that_fail_differently_are_told_apart(site: Site, machine: M
             described("closed", 1),
         )
         await site.trust("good")
-        run = await site.run("true", "good", "stranger", "hanging", "cutting", "closed", timeout_s=2)
+        for timeout_s in (2, 12, 50):  # on a busy machine, a login alone takes longer than the first
+            run = await site.run("true", "good", "stranger", "hanging", "cutting", "closed", timeout_s=timeout_s)
+            if [host.host for host in run.hosts if host.status is HostStatus.TIMED_OUT] == ["hanging"]:
+                break
     assert run.status is RunStatus.PARTIALLY_SUCCEEDED
     assert {host.host: host.status for host in run.hosts} == {
         "good": HostStatus.SUCCEEDED,
