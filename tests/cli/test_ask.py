@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from tests.cli.conftest import Cli, end
 from tests.cli.test_terminal import SPINNER, on_terminal, run
+from tests.waiting import PATIENCE_S
 
 from tocsin_standins import Fault, StandinCluster
 from tocsin_standins.chatmodel.server import CAPABLE, MODEL
@@ -184,7 +185,7 @@ def test_ctrl_c_ends_the_question(wired: Cli, town: StandinCluster, until):
     town.chatmodel.faults.push(Fault.stall(60))
     before = town.chatmodel.requests
     with wired.running("ask", "Why?") as child:
-        until(lambda: town.chatmodel.requests > before)
+        until(lambda: town.chatmodel.requests > before, within_s=4 * PATIENCE_S)  # it loads a large package first
         code, out, _ = end(child, signal.SIGINT)
     assert (code, out) == (130, "")
 

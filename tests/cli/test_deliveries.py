@@ -15,6 +15,7 @@ from tests.cli.conftest import Cli, end
 from tests.delivery.conftest import RedisServer
 from tests.waiting import PATIENCE_S
 
+from tocsin.messaging.outbound.idempotency import LEASE_S
 from tocsin_standins import Fault, StandinCluster
 
 Until = Callable[[Callable[[], Any]], Any]
@@ -444,10 +445,10 @@ def is_open(port: int) -> bool:
     return False
 
 
-def end_leases(cli: Cli) -> None:
-    """Let the ten seconds pass after which a key of a dead service is free."""
+def set_leases(cli: Cli, ending: float) -> None:
+    """Let the ten seconds, after which a key of a dead service is free, end at a time of the monotonic clock."""
     with closing(sqlite3.connect(cli.data_dir / "tocsin.db")) as connection, connection:
-        connection.execute("UPDATE idempotency SET lease_until = 0")
+        connection.execute("UPDATE idempotency SET lease_until = ?", [ending])
 
 
 def test_a_direct_send_during_which_the_gateway_is_killed_is_never_sent_again(
@@ -463,8 +464,9 @@ def test_a_direct_send_during_which_the_gateway_is_killed_is_never_sent_again(
             child.wait()
     with wired.running("gateway", env=env) as child:
         until(lambda: is_open(free_port))
+        set_leases(wired, time.monotonic() + LEASE_S)  # however long the start took
         assert post(free_port, Idempotency_Key="k")[0] == 409
-        end_leases(wired)
+        set_leases(wired, 0)
         status, head, first = post(free_port, Idempotency_Key="k")
         assert (status, first["ok"], b"idempotent-replayed" in head) == (504, False, False)
         assert "outcome unknown" in first["error"]
