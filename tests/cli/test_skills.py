@@ -234,8 +234,8 @@ def test_output_appears_while_the_skill_runs(skilled: Skilled):
 
 
 def test_a_terminal_cannot_be_driven_by_what_a_skill_prints(skilled: Skilled):
-    skilled.write("evil", r"printf '\033]0;pwned\007'")
-    assert skilled("skills", "run", "evil").out == "\\u001b]0;pwned\\u0007\n"
+    skilled.write("evil", r"printf '\033]0;pwned\007\033[2Jon a line\033\b'")
+    assert skilled("skills", "run", "evil").out == "on a line\\u001b\\u0008\n"
 
 
 def test_the_help_has_an_example(skilled: Skilled):

@@ -230,4 +230,4 @@ def test_a_text_is_shown_with_its_own_lines(cli: Cli):
     skill = cli.data_dir / "skills" / "poem"
     skill.mkdir(parents=True)
     (skill / "skill.yaml").write_text("name: poem\ndescription: One.\ncommand: printf 'one\\ttwo\\n\\033[2Kthree\\n'\n")
-    assert cli("skills", "run", "poem").out == "one\ttwo\n\\u001b[2Kthree\n"
+    assert cli("skills", "run", "poem").out == "one\ttwo\nthree\n"
