@@ -4,7 +4,8 @@ Source: docs/facts/email.md, "Message".
 """
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tocsin.channels.email.subject import split_subject
 
@@ -21,7 +22,8 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _NAMED = r"\s*\"?([^\"<>\r\n]*?)\"?\s*<([^<>]*)>\s*"
 
 
-class Mailbox(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mailbox:
     """An address with a display name; `domain` is ASCII."""
 
     local: str
