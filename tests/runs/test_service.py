@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import alive, gone, pid_in
-from tests.runs.conftest import ENV, RUN_SCHEMAS, House, order, shell
+from tests.runs.conftest import ENV, POLL_S, RUN_SCHEMAS, House, order, shell
 from tests.waiting import LIMITS_S, PATIENCE_S
 from tests.waiting import eventually as until
 
@@ -462,6 +462,30 @@ async def test_a_run_goes_on_while_its_process_on_another_host_shows_that_it_liv
         await eventually_differs(house, beats)
         assert await runs.recover() == []
     assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
+
+
+class BeatsWithABug(SqliteBeats):
+    """Signs of life of which the second ends in a way that nobody foresaw."""
+
+    calls = 0
+
+    async def add(self, identity: str) -> None:
+        self.calls += 1
+        if self.calls == 2:
+            raise ValueError("nobody foresaw this")
+        await super().add(identity)
+
+
+async def test_a_process_that_met_a_bug_goes_on_showing_that_it_lives(house: House, caplog: pytest.LogCaptureFixture):
+    beats = BeatsWithABug(house.database)
+    presence = Presence(beats, house.clock, ELSEWHERE)
+    other = Runs(house.store, house.folder / "runs", house.clock, presence, poll_s=POLL_S)
+    await other.start(order(), shell("sleep 60"))
+    for calls in range(1, 5):
+        await until(lambda least=calls: beats.calls >= least)
+        house.clock.advance(BEAT_S)
+    assert [record.message for record in caplog.records] == ["looking after the runs of this process failed"]
+    await other.aclose()
 
 
 async def eventually_differs(house: House, beats: dict[str, int]) -> None:

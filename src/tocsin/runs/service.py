@@ -82,11 +82,7 @@ class Runs:
     ) -> Run:
         """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller ends the work."""
         running = await self.start(order, work, redact=redact, watch=watch, on_end=on_end)
-        try:
-            return await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        return await running.wait_or_stop()
 
     async def start(
         self,
@@ -358,14 +354,17 @@ class Runs:
         heard_at = loop.time()
         while True:
             await asyncio.sleep(min(REFRESH_S, self._poll_s) if self._active else self._poll_s)
-            for running in self._active.values():
-                running.capture.refresh()
-            if loop.time() - heard_at < self._poll_s:
+            try:
+                for running in self._active.values():
+                    running.capture.refresh()
+                if loop.time() - heard_at >= self._poll_s:
+                    heard_at = loop.time()
+                    await self._presence.beat()
+                    await self._hear()
+            except StoreUnavailableError:  # the next poll may work; its users report the failure
                 continue
-            heard_at = loop.time()
-            with suppress(StoreUnavailableError):  # the next poll may work; its users report the failure
-                await self._presence.beat()
-                await self._hear()
+            except Exception:  # without signs of life, other processes would end these runs
+                log.exception("looking after the runs of this process failed")
 
     async def _hear(self) -> None:
         """Carry out what other processes want of the runs of this one."""
