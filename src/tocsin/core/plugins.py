@@ -33,7 +33,7 @@ def modules_in(package: Iterable[str]) -> list[tuple[str, bool]]:
             stem, dot, ending = name.partition(".")
             if ending == "py" and stem != "__init__":
                 found.setdefault(stem, False)
-            elif not dot and os.path.isfile(f"{place}/{name}/__init__.py"):  # noqa: PTH113  # as above
+            elif not dot and os.path.isfile(f"{place}/{name}/__init__.py"):  # noqa: PTH113  # quick, as `_listed`
                 found[stem] = True
     return sorted(found.items())
 
@@ -60,6 +60,6 @@ def _texts(path: str) -> list[bytes]:
     texts = []
     for name in _listed(path):
         if name.endswith("-info"):
-            with suppress(OSError), open(f"{path}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123  # as below
+            with suppress(OSError), open(f"{path}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123  # quick, as `_listed`
                 texts.append(stream.read())
     return texts

@@ -30,6 +30,7 @@ from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import LATE_S, SUPERSEDED, CatchUp, CatchUpRules, PlannedInstant, plan_instants
 from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
+from tocsin.scheduling.settling import Settling
 from tocsin.scheduling.zones import zone_of
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Scheduler:
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
         self._followed_at = float("-inf")
         self._has_queued = False
-        self._failed: set[str] = set()  # runs of which what follows from their ends failed unexpectedly
+        self._settling = Settling(runner.settle)
 
     def stop(self) -> None:
         """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
@@ -224,12 +225,11 @@ class Scheduler:
         """Start, skip or leave what is queued; settle what has ended."""
         now = self._clock.now()
         look = await self._context.database.read(self._look)
-        for run in look.unsettled:
-            await self._settle(run)
+        settled = await self._settling.work_off(look.unsettled)
         if self._clock.monotonic() - self._followed_at >= FOLLOW_EVERY_S:
             self._followed_at = self._clock.monotonic()
             await self._runner.follow(await RunStore(self._context.database).undelivered())
-        self._has_queued = look.has_queued or any(run.id not in self._failed for run in look.unsettled)
+        self._has_queued = look.has_queued or settled
         if not self._has_queued or self._loop.stopping:
             return
         taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
@@ -240,18 +240,6 @@ class Scheduler:
                 await self._context.runs().cancel(run_id, "a newer run replaces it")
             except RunEndedError:
                 continue
-
-    async def _settle(self, run: Run) -> None:
-        """Do what follows from the end of a run; a bug in it is logged once, and holds up no other run."""
-        if run.id in self._failed:
-            return
-        try:
-            await self._runner.settle(run)
-        except TocsinError:
-            raise
-        except Exception:
-            self._failed.add(run.id)
-            log.exception("what follows from the end of a run failed", extra={"run": run.id})
 
     def _look(self, connection: sqlite3.Connection) -> _Look:
         return _Look(

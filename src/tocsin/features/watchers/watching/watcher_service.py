@@ -17,8 +17,8 @@ from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.folders import RuleFolder
 from tocsin.features.watchers.watching.matching import change_for, is_own
-from tocsin.runs.model import Run
 from tocsin.scheduling.lease import LOOK_S, Lease
+from tocsin.scheduling.settling import Settling
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class WatcherService:
         self._tasks: dict[_FolderKey, asyncio.Task[None]] = {}
         self._active: tuple[WatcherRule, ...] = ()
         self._busy = set[str]()
-        self._failed = set[str]()  # runs of which what follows from their ends failed unexpectedly
+        self._settling = Settling(runner.settle)
         self._told: dict[str, SeenState] | None = None  # None: nothing is noted in this term
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._file_problem = ""
@@ -84,21 +84,8 @@ class WatcherService:
             await self._store.set_states({})
         await self._sync()
         await self._tell_states()
-        for run in await self._store.unsettled():
-            await self._settle(run)
+        await self._settling.work_off(await self._store.unsettled())
         return await self._start_due()
-
-    async def _settle(self, run: Run) -> None:
-        """Do what follows from the end of a run; a bug in it is logged once, and holds up no other run."""
-        if run.id in self._failed:
-            return
-        try:
-            await self._runner.settle(run)
-        except TocsinError:
-            raise
-        except Exception:
-            self._failed.add(run.id)
-            log.exception("what follows from the end of a run failed", extra={"run": run.id})
 
     async def _sync(self) -> None:
         """Watch the folders of the rules that are enabled now, and no others."""
