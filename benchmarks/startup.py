@@ -52,7 +52,7 @@ def measure() -> list[Row]:
     return [
         at_most("`tocsin send`, start to exit", *send, 0.5, "ms", "`apprise`"),
         at_most("`tocsin channels`, start to exit", *listing, 0.35, "ms", "`apprise --version`"),
-        absolute("core installation", _size_mb(core_environment().parent), 60, "MB"),
+        absolute("core installation", _size_mb(core_environment().parent), 90, "MB"),
     ]
 
 

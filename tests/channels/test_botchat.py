@@ -16,7 +16,6 @@ from tocsin.channels.botchat.draft import without_tags
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, StoreUnavailableError
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
 from tocsin.core.text.measures import utf16_units
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
@@ -599,10 +598,10 @@ async def provider() -> AsyncIterator[BotChat]:
         yield standin
 
 
-@pytest.fixture(params=[PooledTransport, DirectTransport])
-async def live(request: pytest.FixtureRequest, provider: BotChat) -> AsyncIterator[BotchatAdapter]:
+@pytest.fixture
+async def live(provider: BotChat) -> AsyncIterator[BotchatAdapter]:
     async with AsyncExitStack() as stack:
-        transport: Transport = request.param()
+        transport = DirectTransport()
         stack.push_async_callback(transport.aclose)
         env = {"BOTCHAT_BOT_TOKEN": STANDIN_TOKEN, "BOTCHAT_API_URL": provider.api_url}
         yield build_adapter(BotchatAdapter, env, http=transport)

@@ -16,7 +16,6 @@ from tocsin.channels.guildchat.adapter import GuildchatAdapter, nonce
 from tocsin.channels.guildchat.api import ADVICE
 from tocsin.core.errors import ChannelError, FailureKind
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
 from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
 from tocsin_standins.faults import Fault
@@ -518,13 +517,12 @@ async def test_the_connection_test_looks_up_the_own_user():
 # --- end to end, with the stand-in
 
 
-TRANSPORTS = pytest.mark.parametrize("transport", [PooledTransport, DirectTransport])
 Scenario = Callable[[GuildChat, GuildchatAdapter, FakeClock], Awaitable[None]]
 
 
-async def end_to_end(transport: Callable[[], Transport], scenario: Scenario, **env: str) -> None:
+async def end_to_end(scenario: Scenario, **env: str) -> None:
     """Play `scenario` with a paced stand-in that shares the adapter's clock."""
-    clock, http = FakeClock(), transport()
+    clock, http = FakeClock(), DirectTransport()
     try:
         async with GuildChat(clock=clock.now, paced=True) as provider:
             channel = adapter(http, clock, GUILDCHAT_API_URL=provider.api_url, **env)
@@ -533,8 +531,7 @@ async def end_to_end(transport: Callable[[], Transport], scenario: Scenario, **e
         await http.aclose()
 
 
-@TRANSPORTS
-async def test_a_message_arrives_once_and_as_it_was_written(transport: Callable[[], Transport]):
+async def test_a_message_arrives_once_and_as_it_was_written():
     async def scenario(provider: GuildChat, channel: GuildchatAdapter, clock: FakeClock) -> None:
         text = 'Grüße 😀 @everyone\n`x` <b> \\ "q"'
         result = await channel.send(GENERAL, text)
@@ -543,12 +540,11 @@ async def test_a_message_arrives_once_and_as_it_was_written(transport: Callable[
         assert (result.ok, result.message) == (True, f"id={received.id}")
         assert (await channel.test_connection()).message == "connected as tocsin"
 
-    await end_to_end(transport, scenario)
+    await end_to_end(scenario)
 
 
-@TRANSPORTS
 @pytest.mark.parametrize("fault", [Fault.reset_after_accept(), Fault.broken_json()], ids=lambda f: f.kind)
-async def test_a_message_whose_answer_was_lost_is_not_posted_twice(transport: Callable[[], Transport], fault: Fault):
+async def test_a_message_whose_answer_was_lost_is_not_posted_twice(fault: Fault):
     async def scenario(provider: GuildChat, channel: GuildchatAdapter, clock: FakeClock) -> None:
         provider.faults.push(fault)
         result = await channel.send(GENERAL, "hello")
@@ -556,32 +552,29 @@ async def test_a_message_whose_answer_was_lost_is_not_posted_twice(transport: Ca
         assert [item.id for item in provider.recorder.of("guildchat")] == [result.message.removeprefix("id=")]
         assert len(provider.recorder.of("guildchat", kind="duplicate")) == 1
 
-    await end_to_end(transport, scenario)
+    await end_to_end(scenario)
 
 
-@TRANSPORTS
-async def test_a_later_attempt_at_the_same_delivery_is_not_posted_twice(transport: Callable[[], Transport]):
+async def test_a_later_attempt_at_the_same_delivery_is_not_posted_twice():
     async def scenario(provider: GuildChat, channel: GuildchatAdapter, clock: FakeClock) -> None:
         attempts: list[Receipt] = [await channel.transmit(Outgoing(OPS, "hello", key="d1")) for _ in range(3)]
         assert len({receipt.result.message for receipt in attempts}) == 1
         assert len(provider.recorder.of("guildchat")) == 1
 
-    await end_to_end(transport, scenario)
+    await end_to_end(scenario)
 
 
-@TRANSPORTS
-async def test_twelve_messages_in_a_row_keep_to_the_providers_pace(transport: Callable[[], Transport]):
+async def test_twelve_messages_in_a_row_keep_to_the_providers_pace():
     async def scenario(provider: GuildChat, channel: GuildchatAdapter, clock: FakeClock) -> None:
         assert all([(await channel.send(GENERAL, f"message {n}")).ok for n in range(12)])
         assert len(provider.recorder.of("guildchat")) == 12
         assert len(clock.slept) == 2
         assert provider.requests == 12
 
-    await end_to_end(transport, scenario)
+    await end_to_end(scenario)
 
 
-@TRANSPORTS
-async def test_the_stand_ins_refusals_are_understood(transport: Callable[[], Transport]):
+async def test_the_stand_ins_refusals_are_understood():
     async def scenario(provider: GuildChat, channel: GuildchatAdapter, clock: FakeClock) -> None:
         assert (await channel.send(HIDDEN, "hello")).error.startswith("50001 Missing Access: ")
         provider.faults.push(Fault.rate_limited(2.5, scope="global"))
@@ -590,7 +583,7 @@ async def test_the_stand_ins_refusals_are_understood(transport: Callable[[], Tra
         provider.token = "another"
         assert "bad token" in (await channel.send(GENERAL, "hello")).error
 
-    await end_to_end(transport, scenario)
+    await end_to_end(scenario)
 
 
 async def test_sends_at_the_same_time_do_not_disturb_each_other():
@@ -600,4 +593,4 @@ async def test_sends_at_the_same_time_do_not_disturb_each_other():
         assert all(result.ok for result in results)
         assert sorted(item.target for item in provider.recorder.of("guildchat")) == sorted(targets)
 
-    await end_to_end(PooledTransport, scenario)
+    await end_to_end(scenario)

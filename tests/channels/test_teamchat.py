@@ -13,7 +13,6 @@ from tocsin.channels.teamchat.api import ADVICE, THROTTLED, TRANSIENT
 from tocsin.channels.teamchat.wording import escape
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.pooled import PooledTransport
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed, outcome_unknown
 from tocsin.core.text.measures import escaped_code_points
 from tocsin.testing import FakeClock, ScriptedTransport, build_adapter
@@ -443,9 +442,9 @@ async def workspace() -> AsyncIterator[TeamChat]:
         yield standin
 
 
-@pytest.fixture(params=[DirectTransport, PooledTransport])
-async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
-    transport: Transport = request.param()
+@pytest.fixture
+async def wire() -> AsyncIterator[Transport]:
+    transport = DirectTransport()
     yield transport
     await transport.aclose()
 

@@ -168,6 +168,7 @@ def test_verbose_shows_what_the_program_logs(cli: Cli):
 @pytest.mark.parametrize(
     ("call", "package", "extra"),
     [
+        (("demo",), "aiohttp", "demo"),
         (("demo",), "aiosmtpd", "demo"),
         (("demo",), "trustme", "demo"),
         (("completion", "bash"), "shtab", "completion"),

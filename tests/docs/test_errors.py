@@ -65,7 +65,7 @@ SHARED = [
     SOURCE / "channels" / "replies.py",
     SOURCE / "core" / "http" / "transport.py",
     SOURCE / "core" / "http" / "direct.py",
-    SOURCE / "core" / "http" / "pooled.py",
+    SOURCE / "core" / "http" / "proxy.py",
     SOURCE / "core" / "config" / "settings.py",
     SOURCE / "core" / "config" / "security.py",
     SOURCE / "cli" / "commands" / "messaging.py",

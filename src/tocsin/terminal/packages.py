@@ -5,6 +5,7 @@ from tocsin.core.errors import ConfigError
 # package: the extra that brings it, and what there is not without it.
 EXTRAS = {
     "shtab": ("completion", "no shell completion"),
+    "aiohttp": ("demo", "no `tocsin demo`"),
     "trustme": ("demo", "no `tocsin demo`"),
     "aiosmtpd": ("demo", "no `tocsin demo`"),
     "pydantic_ai": ("chat", "no chat model"),

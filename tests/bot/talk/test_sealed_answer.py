@@ -9,7 +9,7 @@ from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.preview import FIRST_AFTER_S
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.contract import Outgoing
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.testing.fakes import build_adapter
 from tocsin_standins.botchat.server import TOKEN, BotChat
 
@@ -18,7 +18,7 @@ CHAT = 1001
 
 async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: MakeBench):
     async with BotChat() as botchat:
-        http = PooledTransport()
+        http = DirectTransport()
         env = {"BOTCHAT_BOT_TOKEN": TOKEN, "BOTCHAT_API_URL": botchat.url}
         bench = make_bench(
             BotSettings(allowed=frozenset({str(CHAT)})), channel=lambda clock: conversation(http, clock, **env)

@@ -15,7 +15,7 @@ from tocsin.channels.contract import Tools
 from tocsin.channels.inbound import InboundMessage, MessageKind, RejectedError, WebhookRequest, WebhookResponse
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ChannelError
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import Transport, connect_failed
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_contract import InboundContract
@@ -58,7 +58,7 @@ async def botchat() -> AsyncIterator[BotChat]:
 
 @pytest.fixture
 async def inbound(botchat: BotChat) -> AsyncIterator[BotchatInbound]:
-    http = PooledTransport()
+    http = DirectTransport()
     yield receiver(http, **ENV, BOTCHAT_API_URL=botchat.api_url)
     await http.aclose()
 

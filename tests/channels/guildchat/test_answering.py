@@ -17,7 +17,7 @@ from tocsin.channels.guildchat.answering import shown as as_shown
 from tocsin.channels.guildchat.api import MAX_CHARS
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import connect_failed, outcome_unknown
 from tocsin.core.text.markup import PlainText, literal
 from tocsin.testing import FakeClock, ScriptedTransport
@@ -44,7 +44,7 @@ async def discord(clock: FakeClock) -> AsyncIterator[GuildChat]:
 
 @pytest.fixture
 async def receiver(clock: FakeClock, discord: GuildChat) -> AsyncIterator[InboundAdapter]:
-    http = PooledTransport()
+    http = DirectTransport()
     env = {"GUILDCHAT_PUBLIC_KEY": PUBLIC_KEY, "GUILDCHAT_API_URL": discord.api_url}
     yield build_receiver(GuildchatAdapter, env, http=http, clock=clock)
     await http.aclose()
@@ -124,7 +124,7 @@ async def test_an_answer_that_is_faster_than_the_products_own_book_keeping_waits
 
     late = Opening()
     env = {"GUILDCHAT_API_URL": discord.api_url}
-    http = PooledTransport()
+    http = DirectTransport()
     await build_receiver(GuildchatAdapter, env, http=http, clock=late).send_response(message, "quick")
     await http.aclose()
     assert (late.slept, shown(discord)) == ([0.25], [("message", GENERAL, "quick")])

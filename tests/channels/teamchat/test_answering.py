@@ -12,7 +12,7 @@ from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import Transport, connect_failed, outcome_unknown
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin.testing.inbound_bench import build_receiver
@@ -41,7 +41,7 @@ async def receiver(clock: FakeClock, slack: TeamChat) -> AsyncIterator[InboundAd
         "TEAMCHAT_BOT_TOKEN": slack.token,
         "TEAMCHAT_API_URL": slack.api_url,
     }
-    http = PooledTransport()
+    http = DirectTransport()
     yield build_receiver(TeamchatAdapter, env, http=http, clock=clock)
     await http.aclose()
 

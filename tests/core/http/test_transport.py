@@ -1,4 +1,4 @@
-"""Both transports keep one contract, against a server that does everything wrong. Source: docs/facts/calls.md."""
+"""The transport keeps its contract against a server that does everything wrong. Source: docs/facts/calls.md."""
 
 import asyncio
 import gzip
@@ -21,8 +21,8 @@ from tests.waiting import PATIENCE_S
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.departure import watch
 from tocsin.core.http.direct import DirectTransport
-from tocsin.core.http.pooled import PooledTransport
-from tocsin.core.http.transport import MAX_BODY_BYTES, HttpResponse, Transport, host_of, origin_of, proxy_for, reason_of
+from tocsin.core.http.proxy import proxy_for
+from tocsin.core.http.transport import MAX_BODY_BYTES, HttpResponse, Transport, host_of, origin_of, reason_of
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Make = Callable[..., Transport]
@@ -39,15 +39,9 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy_for.cache_clear()
 
 
-@pytest.fixture(params=[PooledTransport, DirectTransport], ids=["pooled", "direct"])
-def transport_class(request: pytest.FixtureRequest) -> type[PooledTransport | DirectTransport]:
-    kind: type[PooledTransport | DirectTransport] = request.param
-    return kind
-
-
 @pytest.fixture
-async def transport(transport_class: type[PooledTransport | DirectTransport]) -> AsyncIterator[Transport]:
-    made = transport_class(connect_timeout_s=PATIENCE_S)  # a busy machine may take seconds over it
+async def transport() -> AsyncIterator[Transport]:
+    made = DirectTransport(connect_timeout_s=PATIENCE_S)  # a busy machine may take seconds over it
     yield made
     await made.aclose()
 
@@ -432,13 +426,11 @@ async def test_an_address_that_is_refused_is_not_connected_to():
     assert (str(error), checked, server.connections) == ("not this one", ["127.0.0.1"], 0)
 
 
-async def test_a_connection_that_does_not_come_about_in_time_was_not_sent(
-    transport_class: type[PooledTransport | DirectTransport],
-):
+async def test_a_connection_that_does_not_come_about_in_time_was_not_sent():
     async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await forever()  # never answers the TLS hello
 
-    transport = transport_class(connect_timeout_s=0.3)
+    transport = DirectTransport(connect_timeout_s=0.3)
     async with serving(mute) as server:
         error = await failure(transport, server.url(scheme="https"))
     await transport.aclose()
@@ -526,7 +518,7 @@ async def test_a_kept_connection_that_the_server_closes_sends_nothing_twice():
         seen.append((await read_request(reader))[2])
         reset(writer)
 
-    transport = PooledTransport()
+    transport = DirectTransport()
     async with serving(talk) as server:
         await call(transport, server.url())
         check_unknown(await failure(transport, server.url()))
@@ -611,31 +603,35 @@ async def test_a_bad_certificate_is_refused_before_anything_is_sent(
 
 
 ONE_CALL = """
-import asyncio, sys
-from importlib import import_module
-module, name = sys.argv[1].split(":")
+import asyncio, sys, uvloop
+from tocsin.core.http.direct import DirectTransport
 async def main():
-    transport = getattr(import_module(module), name)()
-    reply = await transport.request("POST", sys.argv[2], headers={}, body=b"{}")
+    transport = DirectTransport()
+    for url in sys.argv[1:]:
+        reply = await transport.request("POST", url, headers={}, body=b"{}")
+        print(reply.status, reply.body.decode())
     await transport.aclose()
-    print(reply.status, reply.body.decode())
 asyncio.run(main())
+uvloop.run(main())
 """
 
 
-@pytest.mark.parametrize("name", ["pooled:PooledTransport", "direct:DirectTransport"])
-async def test_a_certificate_of_a_trusted_authority_is_accepted(authority: trustme.CA, tmp_path: Path, name: str):
+async def call_from_a_child(authority: trustme.CA, tmp_path: Path, *urls: str, **environment: str) -> bytes:
+    """Call from a process of its own, with both event loops: what is trusted is read once, when TLS is set up."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ONE_CALL, *urls,
+        env={"SSL_CERT_FILE": str(tmp_path / "ca.pem"), **environment}, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await child.communicate()
+    return out
+
+
+async def test_a_certificate_of_a_trusted_authority_is_accepted(authority: trustme.CA, tmp_path: Path):
     tls = server_side(authority.issue_cert("localhost"))
     async with serving(answers(OK + b"Content-Length: 2\r\n\r\n{}"), tls=tls) as server:
-        url = server.url(host="localhost", scheme="https")
-        # In a process of its own: what is trusted is read once, when the TLS library is set up.
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", ONE_CALL, f"tocsin.core.http.{name}", url,
-            env={"SSL_CERT_FILE": str(tmp_path / "ca.pem")}, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, _ = await child.communicate()
-    assert out == b"200 {}\n"
+        out = await call_from_a_child(authority, tmp_path, server.url(host="localhost", scheme="https"))
+    assert out == b"200 {}\n" * 2
 
 
 async def test_a_server_without_tls_behind_an_https_address_was_not_sent(transport: Transport):
@@ -688,9 +684,44 @@ async def test_a_proxy_of_the_environment_carries_the_call(
         reply = await call(transport, "http://provider.invalid/a?b=c")
         assert reply.status == 200
         assert seen == [b"POST http://provider.invalid/a?b=c HTTP/1.1"]
-        environment("no_proxy", "provider.invalid")
-        check_not_sent(await failure(transport, "http://provider.invalid/a"))
+        environment("no_proxy", "other.invalid")
+        check_not_sent(await failure(transport, "http://other.invalid/a"))
         assert len(seen) == 1
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_carries_encrypted_calls_through_one_tunnel(authority: trustme.CA, tmp_path: Path, scheme: str):
+    asked: list[tuple[bytes, str]] = []
+    tls = server_side(authority.issue_cert("localhost"))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await read_request(reader):
+            writer.write(OK + b"Content-Length: 2\r\n\r\n{}")
+
+    async with serving(answer, tls=tls) as server:
+
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            line, headers, _ = await read_request(reader)
+            asked.append((line, headers["proxy-authorization"]))
+            there, back = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"HTTP/1.1 200 Connection established\r\nVia: 1.1 p\r\n\r\n")
+            async with asyncio.TaskGroup() as both:
+                both.create_task(pass_on(reader, back))
+                both.create_task(pass_on(there, writer))
+
+        async with serving(tunnel, tls=tls if scheme == "https" else None) as proxy:
+            url = server.url(host="localhost", scheme="https")
+            via = f"{scheme}://us%65r:p%40ss@localhost:{proxy.port}"
+            out = await call_from_a_child(authority, tmp_path, url, url, https_proxy=via)
+    assert out == b"200 {}\n" * 4
+    line = f"CONNECT localhost:{server.port} HTTP/1.1".encode()
+    assert asked == [(line, "Basic dXNlcjpwQHNz")] * 2  # one for each event loop, whose second call takes it again
+
+
+async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(4096):
+        writer.write(data)
+    writer.close()
 
 
 async def test_a_proxy_that_refuses_the_tunnel_was_not_sent(
@@ -703,9 +734,26 @@ async def test_a_proxy_that_refuses_the_tunnel_was_not_sent(
     assert "the proxy answered 403" in str(error)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\n\r\nhello", b"HTTP/1.1 200 " + b"x" * 100_000],
+    ids=["nothing", "no-http", "half", "speaks-first", "endless"],
+)
+async def test_a_proxy_that_makes_no_tunnel_was_not_sent(
+    transport: Transport, environment: Callable[[str, str], None], said: bytes
+):
+    async with serving(answers(said)) as proxy:
+        environment("https_proxy", f"http://127.0.0.1:{proxy.port}")
+        error = await failure(transport, "https://provider.invalid/")
+    check_not_sent(error)
+    assert "the proxy " in str(error)
+
+
 async def test_a_proxy_that_is_down_was_not_sent(transport: Transport, environment: Callable[[str, str], None]):
-    environment("https_proxy", f"http://127.0.0.1:{free_port()}")
-    check_not_sent(await failure(transport, "https://provider.invalid/"))
+    environment("https_proxy", f"http://127.0.0.1:{(port := free_port())}")
+    error = await failure(transport, "https://provider.invalid/")
+    check_not_sent(error)
+    assert f"the proxy 127.0.0.1:{port}: Connection refused" in str(error)
 
 
 async def test_a_proxy_of_an_unknown_kind_is_a_sentence(transport: Transport, environment: Callable[[str, str], None]):

@@ -1,9 +1,8 @@
 """voice: fetch the speech model for voice messages."""
 
 import argparse
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -35,11 +34,11 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
         out.line(f"{path} is there and undamaged.")
     else:
 
-        def fetch(on_progress: Callable[[int], None]) -> Awaitable[None]:
-            return download(model.url, path, size=model.size, digest=model.sha256, on_progress=on_progress)
+        def fetch(on_progress: Callable[[int], None]) -> None:
+            download(model.url, path, size=model.size, digest=model.sha256, on_progress=on_progress)
 
         try:
-            asyncio.run(_with_bar(out, model, fetch))
+            _with_bar(out, model, fetch)
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="free space, check rights") from None
         out.effect_done(f"{path} is installed")
@@ -49,11 +48,9 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-async def _with_bar(
-    out: Console, model: SpeechModel, fetch: Callable[[Callable[[int], None]], Awaitable[None]]
-) -> None:
+def _with_bar(out: Console, model: SpeechModel, fetch: Callable[[Callable[[int], None]], None]) -> None:
     if out.quiet or not is_terminal(sys.stderr):
-        await fetch(lambda _: None)
+        fetch(lambda _: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
@@ -61,4 +58,4 @@ async def _with_bar(
     columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(model.file_name, total=model.size)
-        await fetch(lambda received: progress.update(task, completed=received))
+        fetch(lambda received: progress.update(task, completed=received))

@@ -1,7 +1,7 @@
 """HTTP over asyncio: kept connections, answers parsed by httptools.
 
 Not aiohttp, which takes longer to import than a whole `tocsin send` and four times the processor
-time a call (docs/decisions/0003); it still serves where the environment asks for a proxy.
+time a call (docs/decisions/0003).
 """
 
 import asyncio
@@ -9,26 +9,27 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httptools
 
 from tocsin.core.http.departure import note_departure
+from tocsin.core.http.proxy import HINT, Tunnel, authorization_of, proxy_for
 from tocsin.core.http.transport import (
     CALL_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
     MAX_BODY_BYTES,
     READ_TIMEOUT_S,
     HttpResponse,
-    Transport,
     certificate_refused,
     connect_failed,
     host_of,
     outcome_unknown,
-    proxy_for,
     reason_of,
 )
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 # Below what providers keep idle connections for, so that a reused one is rarely just being closed.
 KEEPALIVE_S = 10.0
@@ -51,7 +52,7 @@ class RequestTarget(NamedTuple):
 
 
 class DirectTransport:
-    """Carries out calls over kept connections; behind a proxy, hands over to aiohttp."""
+    """Carries out calls over kept connections, through a proxy where the environment asks for one."""
 
     def __init__(
         self,
@@ -64,7 +65,6 @@ class DirectTransport:
         self._check_address = check_address
         self._idle: dict[str, list[Connection]] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
-        self._proxied: Transport | None = None
 
     async def request(
         self,
@@ -79,22 +79,16 @@ class DirectTransport:
     ) -> HttpResponse:
         """See `Transport.request`."""
         place = place_of(url)
-        if proxy_for(place.origin):
-            return await self._behind_proxy().request(
-                method,
-                url,
-                headers=headers,
-                body=body,
-                timeout_s=timeout_s,
-                read_timeout_s=read_timeout_s,
-                max_body_bytes=max_body_bytes,
-            )
+        proxy = proxy_for(place.origin)
         deadline = asyncio.get_running_loop().time() + timeout_s
-        message = _head(method, place, headers, len(body)) + body
+        if proxy and not place.secure:
+            message = _head(method, _in_full(place), {**headers, **authorization_of(proxy)}, len(body)) + body
+        else:
+            message = _head(method, place, headers, len(body)) + body
         note_departure(possible=False)
         async with self._slots:
             limit_s = min(self._connect_timeout_s, timeout_s)
-            connection = self._take(place.origin) or await self._connect(place, url, limit_s)
+            connection = self._take(place.origin) or await self._connect(place, proxy, url, limit_s)
             try:
                 call = RequestCycle(asyncio.get_running_loop(), url, deadline, read_timeout_s, max_body_bytes)
                 return await connection.exchange(message, call)
@@ -107,8 +101,6 @@ class DirectTransport:
             for connection in connections:
                 connection.close()
         self._idle.clear()
-        if self._proxied:
-            await self._proxied.aclose()
 
     def _take(self, origin: str) -> "Connection | None":
         """Return the connection that was used last, if one is still good."""
@@ -129,18 +121,10 @@ class DirectTransport:
             connections.pop(0).close()
         connections.append(connection)
 
-    async def _connect(self, place: RequestTarget, url: str, limit_s: float) -> "Connection":
-        loop = asyncio.get_running_loop()
+    async def _connect(self, place: RequestTarget, proxy: str | None, url: str, limit_s: float) -> "Connection":
         try:
             async with asyncio.timeout(limit_s):
-                sock = await _open_socket(place.host, place.port, self._check_address)
-                _, connection = await loop.create_connection(
-                    Connection,
-                    sock=sock,
-                    ssl=self._tls if place.secure else None,
-                    server_hostname=place.host if place.secure else None,
-                )
-                return connection
+                return await (self._through(proxy, place, url) if proxy else self._straight(place))
         except TimeoutError:
             raise connect_failed(url, f"no connection within {limit_s:g} s") from None
         except ssl.SSLCertVerificationError as error:
@@ -152,17 +136,42 @@ class DirectTransport:
         except UnicodeError:
             raise connect_failed(url, "the address is not valid") from None
 
+    async def _straight(self, place: RequestTarget) -> "Connection":
+        sock = await _open_socket(place, self._check_address)
+        return (await self._enter(Connection, sock, place))[1]
+
+    async def _through(self, proxy: str, place: RequestTarget, url: str) -> "Connection":
+        """Connect through `proxy`, which is asked for a tunnel only where the call is encrypted."""
+        door = place_of(proxy)
+        try:
+            sock = await _open_socket(door)
+            if not place.secure:
+                return (await self._enter(Connection, sock, door))[1]
+            transport, tunnel = await self._enter(lambda: Tunnel(url), sock, door)
+        except OSError as error:
+            reason = "TLS failed" if isinstance(error, ssl.SSLError) else reason_of(error)
+            raise connect_failed(url, f"the proxy {door.authority}: {reason}", HINT) from None
+        try:
+            await tunnel.open(transport, f"{_bracketed(place.host)}:{place.port}", proxy)
+            connection = Connection()
+            loop = asyncio.get_running_loop()
+            inner = await loop.start_tls(transport, connection, self._tls, server_hostname=place.host)
+        except BaseException:
+            transport.abort()
+            raise
+        connection.connection_made(cast("asyncio.Transport", inner))  # which `start_tls` leaves to its caller
+        return connection
+
+    async def _enter(self, make: Callable[[], P], sock: socket.socket, place: RequestTarget) -> tuple[Any, P]:
+        tls = self._tls if place.secure else None
+        return await asyncio.get_running_loop().create_connection(
+            make, sock=sock, ssl=tls, server_hostname=place.host if tls else None
+        )
+
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         """The verifying context; made when first needed because it reads all trusted roots."""
         return ssl.create_default_context()
-
-    def _behind_proxy(self) -> Transport:
-        if self._proxied is None:
-            from tocsin.core.http.pooled import PooledTransport
-
-            self._proxied = PooledTransport(connect_timeout_s=self._connect_timeout_s)
-        return self._proxied
 
 
 class Connection(asyncio.Protocol):
@@ -339,6 +348,15 @@ def place_of(url: str) -> RequestTarget:
     )
 
 
+def _in_full(place: RequestTarget) -> RequestTarget:
+    """Return the form that a proxy reads: RFC 9112, section 3.2.2."""
+    return place._replace(path=place.origin + place.path)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length: int) -> bytes:
     lines = [f"{method} {place.path} HTTP/1.1", f"Host: {place.authority}", "Accept: */*"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -350,12 +368,13 @@ def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length:
     return f"{head}\r\n\r\n".encode()
 
 
-async def _open_socket(host: str, port: int, check_address: Callable[[str], None]) -> socket.socket:
-    """Connect to the first address of `host` that answers, both families side by side."""
+async def _open_socket(place: RequestTarget, check_address: Callable[[str], None] = lambda _: None) -> socket.socket:
+    """Connect to the first address of the host that answers, both families side by side."""
     from aiohappyeyeballs import start_connection
 
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host.encode("idna") if not host.isascii() else host, port, type=socket.SOCK_STREAM)
+    host = place.host if place.host.isascii() else place.host.encode("idna")
+    found = await loop.getaddrinfo(host, place.port, type=socket.SOCK_STREAM)
     for *_, address in found:
         check_address(str(address[0]))
     return await start_connection(found, happy_eyeballs_delay=NEXT_ADDRESS_S)

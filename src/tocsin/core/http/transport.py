@@ -125,28 +125,6 @@ def reason_of(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-@lru_cache(maxsize=64)
-def proxy_for(origin: str) -> str | None:
-    """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
-    from tocsin.core.config.settings import may_need_proxy
-
-    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
-        return None
-    from urllib.parse import urlsplit
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(origin)
-    proxy = getproxies().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    scheme, separator, _ = proxy.partition("://")
-    if not separator:
-        return f"http://{proxy}"  # as curl reads it
-    if scheme.lower() not in {"http", "https"}:
-        raise connect_failed(origin, f"a {scheme} proxy is not supported", "name an http proxy, or set NO_PROXY")
-    return proxy
-
-
 def origin_of(url: str) -> str:
     """Return scheme and authority of `url`."""
     end = url.find("/", url.find("://") + 3)

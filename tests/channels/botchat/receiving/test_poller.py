@@ -21,7 +21,7 @@ from tocsin.channels.conversation import UpdateLeaseLostError
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.settings import Settings
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import HttpResponse, Transport, connect_failed
 from tocsin.testing import FakeClock
 from tocsin_standins.botchat.server import TOKEN, BotChat
@@ -162,7 +162,7 @@ async def botchat() -> AsyncIterator[BotChat]:
 
 @pytest.fixture
 async def bench(botchat: BotChat, tmp_path: Path) -> AsyncIterator[Bench]:
-    http = PooledTransport()
+    http = DirectTransport()
     yield Bench(tmp_path, http, botchat.api_url)
     await http.aclose()
 

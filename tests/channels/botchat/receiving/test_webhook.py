@@ -18,7 +18,7 @@ from tocsin.channels.botchat.receiving.liveness import ReceiveStatus
 from tocsin.channels.botchat.receiving.webhook import Hook, WebhookRegistration, hook_of
 from tocsin.core.config.settings import Settings, Values
 from tocsin.core.errors import ConfigError
-from tocsin.core.http.pooled import PooledTransport
+from tocsin.core.http.direct import DirectTransport
 from tocsin.testing import FakeClock, ScriptedTransport
 from tocsin_standins.botchat.server import TOKEN, BotChat
 from tocsin_standins.faults import Fault
@@ -99,14 +99,14 @@ async def gateway() -> AsyncIterator[SimpleNamespace]:
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[PooledTransport]:
-    http = PooledTransport()
+async def http() -> AsyncIterator[DirectTransport]:
+    http = DirectTransport()
     yield http
     await http.aclose()
 
 
 @pytest.fixture
-def bench(botchat: BotChat, http: PooledTransport) -> Bench:
+def bench(botchat: BotChat, http: DirectTransport) -> Bench:
     return Bench(BotApi(http, botchat.api_url, TOKEN))
 
 
@@ -156,7 +156,7 @@ async def test_the_webhook_is_registered_and_what_waited_is_delivered(
     assert registration.state.status is ReceiveStatus.STOPPED
 
 
-async def test_a_gateway_that_does_not_take_updates_is_told(http: PooledTransport, gateway: SimpleNamespace):
+async def test_a_gateway_that_does_not_take_updates_is_told(http: DirectTransport, gateway: SimpleNamespace):
     clock = Fast()
     gateway.status = 401
     async with BotChat(clock=clock.now, webhook_retry_s=0.01) as botchat:

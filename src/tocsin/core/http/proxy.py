@@ -1,0 +1,84 @@
+"""Proxies that the environment asks for: which one, and the tunnel through it."""
+
+import asyncio
+from base64 import b64encode
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+from tocsin.core.http.transport import connect_failed
+
+HINT = "check HTTPS_PROXY and NO_PROXY"
+# Some proxies explain a refusal at length; only its status is read.
+MAX_ANSWER_BYTES = 64 * 1024
+_END = b"\r\n\r\n"
+
+
+@lru_cache(maxsize=64)
+def proxy_for(origin: str) -> str | None:
+    """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
+    from tocsin.core.config.settings import may_need_proxy
+
+    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(origin)
+    proxy = getproxies().get(parts.scheme)
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    scheme, separator, _ = proxy.partition("://")
+    if not separator:
+        return f"http://{proxy}"  # as curl reads it
+    if scheme.lower() not in {"http", "https"}:
+        raise connect_failed(origin, f"a {scheme} proxy is not supported", "name an http proxy, or set NO_PROXY")
+    return proxy
+
+
+@lru_cache(maxsize=64)
+def authorization_of(proxy: str) -> dict[str, str]:
+    """Return the header that carries the user and password of a proxy's URL, if it names any."""
+    parts = urlsplit(proxy)
+    if parts.username is None:
+        return {}
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Proxy-Authorization": f"Basic {b64encode(credentials.encode()).decode()}"}
+
+
+class Tunnel(asyncio.Protocol):
+    """The connection to a proxy until it leads to the other side: RFC 9110, section 9.3.6."""
+
+    def __init__(self, url: str) -> None:
+        """`url` is what is called, for errors."""
+        self._url = url
+        self._received = bytearray()
+        self._status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def open(self, transport: asyncio.Transport, authority: str, proxy: str) -> None:
+        """Have the proxy connect to `authority`, a host and port; raises RemoteError where it does not."""
+        lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+        lines += [f"{name}: {value}" for name, value in authorization_of(proxy).items()]
+        transport.write("\r\n".join(lines).encode() + _END)
+        status = await self._status
+        if not 200 <= status < 300:
+            raise connect_failed(self._url, f"the proxy answered {status}", HINT)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if self._status.done() or (_END not in self._received and len(self._received) <= MAX_ANSWER_BYTES):
+            return
+        version, _, rest = bytes(self._received[:128]).partition(b" ")
+        # The other side of a tunnel waits for our greeting: what follows a consent comes from nobody we asked.
+        if version.startswith(b"HTTP/1.") and rest[:3].isdigit() and not (rest[:1] == b"2" and self._is_followed()):
+            self._status.set_result(int(rest[:3]))
+        else:
+            self._fail("the proxy sent something that is not HTTP")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._fail("the proxy closed the connection")
+
+    def _is_followed(self) -> bool:
+        return not self._received.endswith(_END) or self._received.count(_END) > 1
+
+    def _fail(self, reason: str) -> None:
+        if not self._status.done():
+            self._status.set_exception(connect_failed(self._url, reason, HINT))
