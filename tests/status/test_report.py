@@ -53,6 +53,15 @@ async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: P
     assert services == expected
 
 
+async def test_the_skills_of_the_program_count_beside_those_of_its_user(tmp_path: Path):
+    (tmp_path / "skills" / "hello").mkdir(parents=True)
+    (tmp_path / "skills" / "hello" / "skill.yaml").write_text("name: hello\ndescription: Greets.\ncommand: echo hi\n")
+    async with program(tmp_path) as app:
+        skills = (await status_report(app)).subsystems["skills"]
+    assert (str(skills.state), skills.counts) == ("ok", {"skills": 9, "broken": 0})
+    assert skills.summary.startswith("9 skills, 1 of your own; sandbox: ")
+
+
 async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
     (tmp_path / "workflows").mkdir()
     (tmp_path / "workflows" / "nightly.yaml").write_text("name: nightly\nsteps: 5\n")

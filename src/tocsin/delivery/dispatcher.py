@@ -101,7 +101,7 @@ class Dispatcher:
             try:
                 rules[kind] = rules_of(self._registry.adapter(kind))
             except TocsinError as error:
-                _report("the deliveries of a channel stay queued", error, loud=True, channel=kind)
+                _report("the deliveries of a channel stay queued", error, logging.ERROR, channel=kind)
         return rules
 
     async def _step(self) -> float:
@@ -157,7 +157,7 @@ class Dispatcher:
                 self._tell(sending.delivery, receipt, outcome)
                 await self._finish(sending, outcome)
         except Exception as error:  # noqa: BLE001  # its lease ends, and it is found again
-            _report("a delivery could not be ended", error, loud=True, delivery=sending.delivery.id)
+            _report("a delivery could not be ended", error, logging.ERROR, delivery=sending.delivery.id)
         finally:
             if self._running.get(sending.delivery.id) is sending:
                 del self._running[sending.delivery.id]
@@ -206,7 +206,7 @@ class Dispatcher:
         try:
             return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
         except TocsinError as error:
-            _report("the progress of a delivery is not kept", error, loud=False)
+            _report("the progress of a delivery is not kept", error, logging.WARNING)
             return True  # what is out is out: the outcome will tell
 
     async def _pace(self, delivery: Delivery) -> float:
@@ -247,7 +247,8 @@ class Dispatcher:
                 held = await self._store.finish(self.worker, delivery.id, outcome)
                 break
             except TocsinError as error:
-                _report("an outcome waits for the queue to come back", error, loud=False, delivery=delivery.id)
+                level = logging.DEBUG if attempt else logging.WARNING
+                _report("an outcome waits for the queue to come back", error, level, delivery=delivery.id)
                 await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
         if not held:
             log.warning("a lease was lost before the outcome was written", extra={"delivery": delivery.id})
@@ -279,13 +280,12 @@ def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
 
 
 async def _step_failed(error: Exception, before: int) -> None:
-    _report("the queue cannot be worked on", error, loud=not before)
+    _report("the queue cannot be worked on", error, logging.DEBUG if before else logging.ERROR)
 
 
-def _report(phrase: str, error: Exception, *, loud: bool, **facts: str) -> None:
+def _report(phrase: str, error: Exception, level: int, **facts: str) -> None:
     """Log an expected error as its sentence, any other one with its trace."""
-    if not isinstance(error, TocsinError):
-        log.error(phrase, exc_info=error, extra=facts)
-    else:
-        level = logging.ERROR if loud else logging.WARNING
+    if isinstance(error, TocsinError):
         log.log(level, phrase, extra={**facts, "reason": error.sentence()})
+    else:
+        log.log(level, phrase, exc_info=error, extra=facts)

@@ -782,6 +782,8 @@ async def test_a_proxy_of_an_unknown_kind_is_a_sentence(transport: Transport, en
         ({"retry-after": "1e300"}, 3600.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 3600.0),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -0000"}, None),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT", "date": "Fri, 31 Dec 1999 23:59:29 GMT"}, 30.0),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT", "date": "Fri, 31 Dec 1999 23:59:29 GMT"}, 3600.0),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:29 GMT", "date": "Fri, 31 Dec 1999 23:59:59 GMT"}, 0.0),

@@ -1,8 +1,10 @@
 """Files are replaced in one step; a broken edit leaves the last good version in force."""
 
+import fcntl
 import logging
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tocsin.core.storage.files import (
     GONE_AFTER_S,
     WatchedFile,
     WriteError,
+    only_writer,
     read_limited,
     refuse_others,
     write_atomically,
@@ -401,3 +404,30 @@ def test_a_file_that_is_run_stays_as_it_was_while_others_may_write_to_it(tmp_pat
     assert "its last good version stays in force" in told
     path.chmod(0o600)
     assert file.read() == (b"another", None)
+
+
+def test_no_change_is_lost_among_many_writers_of_a_file(tmp_path: Path):
+    path = tmp_path / "names"
+    path.write_text("")
+
+    def add(number: int) -> None:
+        with only_writer(path):
+            path.write_text(f"{path.read_text()}{number}\n")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert sorted(map(int, path.read_text().split())) == list(range(40))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["names", "names.lock"]
+
+
+def test_a_lock_that_is_kept_is_told_and_nothing_is_changed(tmp_path: Path):
+    path = tmp_path / "names"
+    with (tmp_path / "names.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(ConfigError, match="another process has been changing"), only_writer(path, timeout_s=0.0):
+            pytest.fail("two are at work")
+
+
+def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path):
+    with pytest.raises(WriteError, match="cannot be opened"), only_writer(tmp_path / "missing" / "names"):
+        pytest.fail("there is no lock")

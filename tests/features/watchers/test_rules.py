@@ -1,5 +1,6 @@
 """watchers.yaml: what it may say, what is told of mistakes, and what is in force then."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,14 @@ def test_a_new_rule_is_written_behind_the_others_and_nothing_else_changes(tmp_pa
     with pytest.raises(ConfigError, match="has this name already"):
         with_rule(path, WatcherRule("new", Path("/srv"), action=WatcherAction.NOTIFY))
     assert path.read_text() == before
+
+
+def test_rules_that_are_added_at_the_same_time_are_all_there(tmp_path: Path):
+    path = tmp_path / "data" / "watchers.yaml"
+    rules = [WatcherRule(f"rule{n}", Path("/srv"), "true") for n in range(8)]
+    with ThreadPoolExecutor(len(rules)) as pool:
+        list(pool.map(lambda rule: with_rule(path, rule), rules))
+    assert {rule.name for rule in read_rules(path.read_bytes(), path)} == {rule.name for rule in rules}
 
 
 def test_a_file_in_another_form_is_told_and_left_as_it_is(tmp_path: Path):

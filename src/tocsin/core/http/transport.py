@@ -5,6 +5,7 @@ whether the request can have reached the other side.
 """
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -132,10 +133,17 @@ def origin_of(url: str) -> str:
 
 
 def _seconds_until(date: str, now: str) -> float | None:
-    """Return the seconds from `now`, the answer's own `Date`, to `date`: independent of our clock."""
+    """Return the seconds from `now`, the answer's own `Date`, to `date`: independent of our clock.
+
+    An answer without a `Date` is measured by our clock; then a time that has passed tells nothing.
+    """
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, (parsedate_to_datetime(date) - parsedate_to_datetime(now)).total_seconds())
-    except (TypeError, ValueError):
+        until = parsedate_to_datetime(date)
+        if now:
+            return max(0.0, (until - parsedate_to_datetime(now)).total_seconds())
+        left = until.timestamp() - time.time()
+    except (TypeError, ValueError, OverflowError):
         return None
+    return left if until.tzinfo and left > 0 else None

@@ -1,14 +1,15 @@
 """Files of the operator: replaced in one step, read within limits, and watched for changes."""
 
 import errno
+import fcntl
 import logging
 import os
 import pwd
 import shlex
 import stat
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
@@ -25,6 +26,10 @@ MAX_FILE_BYTES = 1024 * 1024
 GONE_AFTER_S = 2.0
 # File systems stamp changes with a clock this coarse: a younger stamp may hide a second change.
 COARSEST_STAMP_NS = 2_000_000_000
+
+LOCK_TIMEOUT_S = 10.0
+_LOCK_LOOK_S = 0.02
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 _WRITE_HINTS = {
     errno.ENOSPC: "free some space",
@@ -66,6 +71,25 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600, *, read_b
     except OSError as error:
         hint = _WRITE_HINTS.get(error.errno or 0, "check the rights of the file and its directory")
         raise WriteError(f"{path} cannot be written: {_reason(error)}", hint=hint) from None
+
+
+@contextmanager
+def only_writer(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Let no other process change a file or folder meanwhile, which blocks; its directory must be there.
+
+    The lock is `flock` on an empty file beside it, which stays. Raises ConfigError if another process keeps it too
+    long, or the file system has no locks, and WriteError if the lock cannot be opened.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise WriteError(f"{lock} cannot be opened: {error.strerror}", hint="make the directory writable") from None
+    try:
+        _take_lock(descriptor, path, timeout_s)
+        yield
+    finally:
+        os.close(descriptor)  # gives the lock back, as the end of a process does
 
 
 def make_directory(path: Path, mode: int = 0o700) -> None:
@@ -239,6 +263,23 @@ class WatchedFile(Generic[T]):
         log.warning("a file is gone or empty and counts as having no entries: %s", self.path)
         self._stamp = self._content = None
         self._accept(self._empty)
+
+
+def _take_lock(descriptor: int, path: Path, timeout_s: float) -> None:
+    give_up_at = time.monotonic() + timeout_s
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_at:
+                sentence = f"another process has been changing {path} for {timeout_s:.0f} s"
+                raise ConfigError(sentence, hint="end it, or try again") from None
+            time.sleep(_LOCK_LOOK_S)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            sentence = f"{path} cannot be locked: its file system has no locks"
+            raise ConfigError(sentence, hint="put the data directory on a file system with locks") from None
 
 
 def _own_group(user: int) -> int:

@@ -171,16 +171,18 @@ async def tell_sandbox(skills: Skills) -> None:
 
 async def subsystem_of(skills: Skills) -> SubsystemStatus:
     """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
-    found = await asyncio.to_thread(skills.list)
-    broken = [skill.name for skill in found if not skill.valid]
+    own = await asyncio.to_thread(skills.list)
+    every = {skill.name for skill in own} | {str(each["name"]) for each in await skills.can.list_assistants()}
+    broken = [skill.name for skill in own if not skill.valid]
     sandbox = await skills.sandbox_state()
-    said = f"{number_of(len(found), 'skill')}" + (f", {len(broken)} with mistakes" if broken else "")
+    said = f"{number_of(len(every), 'skill')}, {len(own)} of your own"
+    said += f", {len(broken)} with mistakes" if broken else ""
     item = AttentionItem(
         NoticeLevel.WARNING, f"skills with mistakes: {', '.join(broken)}: `tocsin skills lint`", "#/skills"
     )
     return SubsystemStatus(
-        SubsystemState.DEGRADED if broken else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
+        SubsystemState.DEGRADED if broken else SubsystemState.OK if every else SubsystemState.UNCONFIGURED,
         f"{said}; sandbox: {sandbox.level}",
-        {"skills": len(found), "broken": len(broken)},
+        {"skills": len(every), "broken": len(broken)},
         attention=[item] if broken else [],
     )

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.storage.files import make_directory, read_limited, write_atomically
+from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.rules import read_rules
 
@@ -15,6 +15,12 @@ _ENTRY = re.compile(r"^( *)- ", re.MULTILINE)
 
 def with_rule(path: Path, rule: WatcherRule) -> None:
     """Add a rule to a file; raises ConfigError where the rule or the file has a mistake, and changes nothing then."""
+    make_directory(path.parent)
+    with only_writer(path):
+        write_atomically(path, _with_rule(path, rule))
+
+
+def _with_rule(path: Path, rule: WatcherRule) -> str:
     before = read_limited(path).decode("utf-8", "replace") if path.exists() else _HEAD
     if path.exists():
         read_rules(before.encode(), path)
@@ -24,8 +30,7 @@ def with_rule(path: Path, rule: WatcherRule) -> None:
         read_rules(text.encode(), path)
     except ConfigError as error:
         raise ConfigError(f"the rule cannot be added: {error}", hint="correct it, or write it into the file") from None
-    make_directory(path.parent)
-    write_atomically(path, text)
+    return text
 
 
 def _written(rule: WatcherRule, indent: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.storage.files import make_directory, read_limited, write_atomically
+from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.workflows.documents import detail_document, list_document, validation_document
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.published_schema import published_schema
@@ -201,10 +201,11 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         raise ConfigError(f"{name!r} is not a name of a workflow", hint="use letters, digits, '.', '_' and '-'")
     folder = program.settings().data_dir / "workflows"
     path = folder / f"{name}.yaml"
-    if path.exists():
-        raise ConfigError(f"{path} exists already", hint="choose another name, or edit it")
     make_directory(folder)
-    write_atomically(path, example(name))
+    with only_writer(folder):
+        if path.exists():
+            raise ConfigError(f"{path} exists already", hint="choose another name, or edit it")
+        write_atomically(path, example(name))
     if out.as_json:
         out.document({"name": name, "file": str(path)})
     out.line(str(path))

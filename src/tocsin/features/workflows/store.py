@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten, suggestion
-from tocsin.core.storage.files import make_directory, read_limited, refuse_others, write_atomically
+from tocsin.core.storage.files import make_directory, only_writer, read_limited, refuse_others, write_atomically
 from tocsin.features.workflows.language.model import Workflow, WorkflowProblem
 from tocsin.features.workflows.language.reading import ReadWorkflow, children_in, read_workflow
 from tocsin.features.workflows.language.surroundings import Surroundings
@@ -122,11 +122,12 @@ class WorkflowFolder:
         """
         path = self.path / f"{name}{SUFFIX}"
         self.file(path, content, 0.0, around).workflow()
-        present = read_limited(path) if path.exists() else None
-        if digest is not None and (present is None or sha256(present).hexdigest() != digest):
-            raise WorkflowChangedError(f"the file {path.name} was changed meanwhile", hint="read it again")
         make_directory(self.path)
-        write_atomically(path, content)
+        with only_writer(self.path):
+            present = read_limited(path) if path.exists() else None
+            if digest is not None and (present is None or sha256(present).hexdigest() != digest):
+                raise WorkflowChangedError(f"the file {path.name} was changed meanwhile", hint="read it again")
+            write_atomically(path, content)
         return self.get(name, around), present is None
 
     def file(self, path: Path, content: bytes, modified_at: float, around: Surroundings) -> WorkflowFile:

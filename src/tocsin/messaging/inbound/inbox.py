@@ -213,11 +213,11 @@ class Inbox:
                 return
 
     async def _failed(self, error: Exception, before: int) -> None:
-        if not isinstance(error, TocsinError):
-            log.error("the inbox cannot be worked on", exc_info=error)
-            return
         level = logging.DEBUG if before else logging.ERROR
-        log.log(level, "the inbox cannot be worked on", extra={"reason": error.sentence()})
+        if isinstance(error, TocsinError):
+            log.log(level, "the inbox cannot be worked on", extra={"reason": error.sentence()})
+        else:
+            log.log(level, "the inbox cannot be worked on", exc_info=error)
 
 
 class _Contexts:
