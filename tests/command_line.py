@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, TextIO
 from unittest.mock import patch
 
-from tocsin.cli.main import main
+from tocsin.cli.main import run
 from tocsin.features.registry import find_features
+from tocsin.terminal.output import close_outputs
 
 # What a new interpreter reads and a running one does not; PYTHONPATH can be had without a new one.
 OF_INTERPRETERS = ("PYTHON", "LC_")
@@ -66,9 +67,11 @@ def call(
         stack.enter_context(redirect_stdout(out if output is CAPTURED else output))
         stack.enter_context(redirect_stderr(err))
         try:
-            main()
+            code = run(sys.argv[1:])
         except SystemExit as end:
             code = end.code
+        finally:
+            close_outputs()
     assert isinstance(code, int), f"it ended with {code!r} instead of an exit code"
     return Done(code, _printed(out), _printed(err))
 

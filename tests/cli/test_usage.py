@@ -1,6 +1,9 @@
 """How the command is called: help, options, and mistakes told in a sentence."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli
@@ -192,3 +195,10 @@ def test_a_package_that_belongs_to_every_installation_is_named_too(cli: Cli):
     done = cli.process("channels", env={"PYTHONPATH": str(cli.home)})
     assert done.code == 2
     assert done.err.startswith("tocsin: dotenv: package not installed\n  hint: install Tocsin again")
+
+
+def test_what_others_want_done_at_the_end_of_the_process_is_done_with_the_exit_code_of_the_command(tmp_path: Path):
+    work = "import atexit, tocsin.cli.main as m; atexit.register(print, 'done'); m.main(['send', '--no-such-option'])"
+    env = {"TOCSIN_DATA_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", work], env=env, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "done\n")

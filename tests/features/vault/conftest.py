@@ -31,7 +31,7 @@ class Strongroom:
         self.log = AuditLog(self.data_dir / "audit.log")
         path = self.data_dir / FILE_NAME
         policies = WatchedFile(path, lambda content: parse_policies(content, path), RotationPolicies())
-        self.vault = Vault(self.store, AuditTrail(self.log), policies.read, self.clock.now)
+        self.vault = Vault(self.store, lambda: AuditTrail(self.log), policies.read, self.clock.now)
 
     def days(self, days: float) -> None:
         self.clock.advance(days * 86400)

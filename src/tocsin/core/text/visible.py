@@ -35,4 +35,4 @@ def coloured(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return `text` with control characters as escapes, and a blank where it has a tab or begins a new line."""
-    return visible(re.sub(_GAPS, " ", text))
+    return text if text.isprintable() else visible(re.sub(_GAPS, " ", text))

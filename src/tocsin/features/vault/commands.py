@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,7 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
 def _opened(program: Program) -> tuple[Vault, "Settings"]:
     """Return the vault without the rest of the program, which would take as long to open as all else takes."""
     settings = program.settings(late=False)
-    return vault_of(settings.data_dir, settings, program.audit(settings), time.time), settings
+    return vault_of(settings.data_dir, settings, partial(program.audit, settings), time.time), settings
 
 
 def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:

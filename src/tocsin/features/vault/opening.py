@@ -47,7 +47,7 @@ def store_of(data_dir: Path, settings: Values) -> VaultStore:
     return VaultStore(data_dir, cipher_of(settings[BACKEND]), identity)
 
 
-def vault_of(data_dir: Path, settings: Values, audit: "AuditTrail", now: Callable[[], float]) -> Vault:
+def vault_of(data_dir: Path, settings: Values, audit: "Callable[[], AuditTrail]", now: Callable[[], float]) -> Vault:
     """Return the vault alone, without the rest of the program."""
     path = data_dir / FILE_NAME
     policies = WatchedFile(path, partial(parse_policies, path=path), RotationPolicies())
@@ -56,7 +56,8 @@ def vault_of(data_dir: Path, settings: Values, audit: "AuditTrail", now: Callabl
 
 def open_vault(context: "FeatureContext") -> OpenVault:
     """Return the vault of the program."""
-    return OpenVault(vault_of(context.data_dir, context.settings, context.audit, context.clock.now), context)
+    vault = vault_of(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
+    return OpenVault(vault, context)
 
 
 def reveal_secret_of(opened: OpenVault) -> "RevealSecret":

@@ -49,11 +49,14 @@ class Vault:
     def __init__(
         self,
         store: "VaultStore",
-        audit: "AuditTrail",
+        audit: "Callable[[], AuditTrail]",
         policies: "Callable[[], tuple[RotationPolicies, ConfigError | None]]",
         now: "Callable[[], float]",
     ) -> None:
-        """`policies` returns those in force, and why the file's present content is not among them."""
+        """`audit` is called for what is recorded: a command that only lists does not import the audit log.
+
+        `policies` returns those in force, and why the file's present content is not among them.
+        """
         self.store = store
         self.policies = policies
         self._audit = audit
@@ -187,7 +190,7 @@ class Vault:
             return None
 
     def _record(self, action: "AuditAction", detail: str, source: str, facts: Mapping[str, object]) -> None:
-        self._audit.record(action, detail, source=source, metadata=facts)
+        self._audit().record(action, detail, source=source, metadata=facts)
 
 
 def age_document(age: SecretAge) -> dict[str, object]:
