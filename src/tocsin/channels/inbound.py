@@ -167,7 +167,10 @@ class InboundMessage:
 
     @classmethod
     def restore(cls, values: Mapping[str, Any]) -> "InboundMessage":
-        """Return the message that `stored` describes; ignore fields of a newer version."""
+        """Return the message that `stored` describes; ignore fields of a newer version.
+
+        Raises ValueError, TypeError or KeyError for a message that only another version knows, such as a new kind.
+        """
         message = _restored(cls, values)
         quote = _restored(Quote, values["quote"]) if values.get("quote") else None
         return replace(message, kind=MessageKind(message.kind), dedupe_keys=tuple(message.dedupe_keys), quote=quote)

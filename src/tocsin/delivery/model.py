@@ -30,6 +30,7 @@ __all__ = [
     "judge",
     "judge_abandoned",
     "pack_extra",
+    "policy_of",
 ]
 
 LEASE_S = 9.0  # with poll and claim, a killed worker's deliveries continue within 10 s
@@ -89,6 +90,11 @@ class Policy(StrEnum):
 
     AT_LEAST_ONCE = "at_least_once"  # send it again; it may arrive twice
     AT_MOST_ONCE = "at_most_once"  # hold it as uncertain; it may not have arrived
+
+
+def policy_of(stored: str) -> Policy:
+    """Return the policy that is stored; of one that another version knew, the one that sends nothing twice."""
+    return Policy(stored) if stored in set(Policy) else Policy.AT_MOST_ONCE
 
 
 @dataclass(frozen=True, slots=True)

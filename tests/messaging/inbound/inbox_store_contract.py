@@ -6,7 +6,7 @@ It returns a function: each call opens the same events once more, as another pro
 import asyncio
 import random
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pytest
 from tests.messaging.inbound.inbox_hall import SteppedClock, message, statuses, texts
@@ -14,7 +14,7 @@ from tests.messaging.inbound.inbox_hall import SteppedClock, message, statuses, 
 from tocsin.channels.inbound import Attachment, MessageKind
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.model import Backlog, InboxStatus
-from tocsin.messaging.inbound.store import BODIES_KEPT_S, KEYS_KEPT_S, Claim, InboxStore
+from tocsin.messaging.inbound.store import BODIES_KEPT_S, KEYS_KEPT_S, SET_ASIDE, Claim, InboxStore
 
 
 class OpenInbox(Protocol):
@@ -280,6 +280,33 @@ class InboxStoreContract:
         results = await asyncio.gather(*calls)
         assert results.count([True]) == 20
         assert sum((await store.owners()).values()) == 20
+
+    # --- versions beside each other
+
+    async def test_an_event_of_a_kind_that_only_another_version_knows_stops_no_other(self, store: InboxStore):
+        of_newer = message("a kind of tomorrow", "square", kind=cast(MessageKind, "wave"))
+        tickets = await store.accept([of_newer, message("hello")], "me")
+        first, second = (ticket.seq for ticket in tickets if ticket)
+        claim = await store.claim([first, second], "me")
+        assert (texts(claim.events), claim.waiting, claim.unknown) == (["hello"], set(), {first})
+        assert texts(await store.search()) == ["hello"]
+        assert (await store.backlog()).open == 2
+
+    async def test_an_event_that_was_set_aside_is_open_for_any_process_and_its_chat_goes_on(self, store: InboxStore):
+        of_newer = message("a kind of tomorrow", kind=cast(MessageKind, "wave"))
+        [[first], [second]] = [await store.accept([of_newer], "me"), await store.accept([message("hello")], "you")]
+        assert first
+        assert second
+        await store.claim([first.seq], "me")
+        assert (await store.claim([second.seq], "you")).waiting == {second.seq}
+        await store.set_aside([first.seq], "you")
+        assert await store.owners() == {"me": 1, "you": 1}, "only its owner sets an event aside"
+        await store.set_aside([first.seq], "me")
+        assert await store.owners() == {SET_ASIDE: 1, "you": 1}
+        assert texts((await store.claim([second.seq], "you")).events) == ["hello"]
+        assert await store.adopt(SET_ASIDE, "them", known=[first.seq]) == []
+        assert [ticket.seq for ticket in await store.adopt(SET_ASIDE, "them")] == [first.seq]
+        assert (await store.claim([first.seq], "them")).unknown == {first.seq}
 
     # --- forgetting
 

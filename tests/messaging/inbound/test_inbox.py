@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.messaging.inbound.inbox_hall import (
@@ -30,6 +31,7 @@ from tocsin.core.storage.database import DatabaseError
 from tocsin.messaging.inbound.handling import Handler, HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.inbound.inbox import DRAIN_S, SWEEP_S
 from tocsin.messaging.inbound.lanes import OF_ONE_CHAT
+from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.messaging.inbound.work import BROKEN, GIVEN_UP, MAX_ATTEMPTS
 
 CONTEXT = {"token": "for one answer"}
@@ -875,6 +877,36 @@ async def test_the_same_process_finds_what_an_earlier_inbox_of_it_left(hall: Hal
         await until(lambda: gate.came)
     async with running(hall.inbox(echo)):
         assert statuses(await hall.ended()) == ["answered"]
+
+
+# --- beside another version
+
+
+async def test_what_only_a_newer_version_knows_waits_for_it_and_everything_else_goes_on(
+    hall: Hall, caplog: pytest.LogCaptureFixture
+):
+    await hall.store.accept([message("a kind of tomorrow", kind=cast(MessageKind, "wave"))], "newer")
+    hall.dead.add("newer")
+
+    def told() -> int:
+        return sum("does not know" in record.message for record in caplog.records)
+
+    for number, name in enumerate(["first", "second"], start=1):
+        inbox = hall.inbox(echo, owner=name)
+        async with running(inbox):
+            await until(lambda number=number: told() == number)
+            await inbox.accept([message(f"hello, {name}")])  # of the same chat
+            await hall.ended(2 * number - 1)
+            hall.clock.advance(SWEEP_S)
+            await inbox.accept([message("of another chat", name)])
+            await hall.ended(2 * number)
+        assert await hall.store.owners() == {SET_ASIDE: 1}
+    assert told() == 2, "whoever cannot read it takes it once"
+    # The version that knows it comes back.
+    known = "UPDATE inbox SET message = replace(message, 'wave', 'message')"
+    await hall.database.write(lambda connection: connection.execute(known).rowcount)
+    async with running(hall.inbox(echo, owner="newer again")):
+        assert texts(await hall.ended(5))[0] == "a kind of tomorrow"
 
 
 async def test_nothing_that_answers_directly_is_ever_logged(hall: Hall, caplog: pytest.LogCaptureFixture):

@@ -17,6 +17,11 @@ class AccessState(StrEnum):
     DENIED = "denied"
 
 
+def state_of(stored: str) -> AccessState:
+    """Return the state that is stored; one that another version knew keeps the chat out."""
+    return AccessState(stored) if stored in set(AccessState) else AccessState.DENIED
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What was decided, or asked for, at run time. `changed_at` is Unix time."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Protocol
 
 KEPT_S = 24 * 3600.0  # after that its buttons have no effect
@@ -65,5 +65,6 @@ def packed(steps: Sequence[Step]) -> str:
 
 
 def unpacked(text: str | bytes) -> tuple[Step, ...]:
-    """Return the steps that `packed` made JSON of."""
-    return tuple(Step(**step) for step in json.loads(text))
+    """Return the steps that `packed` made JSON of; ignore what another version has added."""
+    known = {field.name for field in fields(Step)}
+    return tuple(Step(**{name: step[name] for name in step if name in known}) for step in json.loads(text))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tocsin.bot.door.access_store import MAX_PENDING, AccessState, Record
+from tocsin.bot.door.access_store import MAX_PENDING, AccessState, Record, state_of
 from tocsin.bot.storage.redis_calls import RedisCalls
 from tocsin.core.storage.redis_client import load_script
 
@@ -79,4 +79,5 @@ class RedisAccessStore:
 def _record(chat_id: str, packed: bytes) -> Record:
     values = json.loads(packed)
     changed_at, details = int(values["at"]) / MICRO, json.loads(values["details"])
-    return Record(chat_id, AccessState(values["state"]), changed_at, details, values["told"], values["notice"])
+    told, notice = bool(values.get("told")), values.get("notice", "")
+    return Record(chat_id, state_of(values["state"]), changed_at, details, told, notice)

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from tocsin.bot.door.access_store import MAX_PENDING, AccessState, Record
+from tocsin.bot.door.access_store import MAX_PENDING, AccessState, Record, state_of
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
@@ -106,7 +106,7 @@ def _record_of(connection: sqlite3.Connection, chat_id: str) -> Record | None:
 def _record(row: sqlite3.Row) -> Record:
     return Record(
         row["chat_id"],
-        AccessState(row["state"]),
+        state_of(row["state"]),
         row["changed_at"],
         json.loads(row["details"]),
         bool(row["admin_told"]),

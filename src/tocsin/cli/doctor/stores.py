@@ -8,6 +8,7 @@ from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.delivery.document import timestamp
 from tocsin.delivery.model import DeliveryStatus
+from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.terminal.findings import Finding, failure, number_of
 
 # Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
@@ -79,10 +80,13 @@ async def check_inbox(app: App) -> AsyncIterator[Finding]:
         return
     store = app.stores.inbox()
     try:
-        backlog, counts = await store.backlog(), await store.counts()
+        backlog, counts, owners = await store.backlog(), await store.counts(), await store.owners()
     except TocsinError as error:
         yield failure("inbox", error)
         return
+    if aside := owners.get(SET_ASIDE):
+        detail = f"{number_of(aside, 'received message')} of a kind that only another version knows: set aside"
+        yield Finding("warning", "inbox", detail, "start that version again, which works on them")
     failed = sum(count for status, count in counts.items() if status == "failed")
     told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"
     age_s = app.clock.now() - backlog.oldest_at if backlog.oldest_at is not None else 0.0

@@ -1,12 +1,13 @@
 """A delivery as a hash in Redis: one JSON field for constant values, separate fields for the rest."""
 
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tocsin.core.storage.redis_time import MICRO, micro
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, Policy, pack_extra
+from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, pack_extra, policy_of
 from tocsin.delivery.store import DeliveryHold
 
 
@@ -24,7 +25,10 @@ def _seconds(raw: bytes | str) -> float:
     return float(raw) / MICRO  # beyond 2**53, Lua writes it with an exponent
 
 
+log = logging.getLogger(__name__)
+
 _FIXED = ("id", "channel", "target", "message", "source", "policy", "parse_mode", "created_at", "idempotency_key")
+_KNOWN = frozenset((*_FIXED, "extra"))
 # Field of the hash → field of the record, and its reader.
 _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"status": ("status", lambda raw: DeliveryStatus(raw.decode())),
@@ -84,12 +88,23 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
     found: dict[str, Any] = {}
     for name, raw in zip(pairs[::2], pairs[1::2], strict=True):
         if name == b"fixed":
-            found.update(json.loads(raw))
+            found.update({field: value for field, value in json.loads(raw).items() if field in _KNOWN})
         elif raw and name in _CHANGING:
             field, read = _CHANGING[name]
             found[field] = read(raw)
-    found["policy"] = Policy(found["policy"])
+    found["policy"] = policy_of(found["policy"])
     return Delivery(**found)
+
+
+def readable(records: Iterable[Sequence[bytes]]) -> list[Delivery]:
+    """Return the records of deliveries, without those that only another version of the program can read."""
+    found = []
+    for pairs in records:
+        try:
+            found.append(to_delivery(pairs))
+        except (ValueError, TypeError, KeyError) as error:
+            log.warning("a delivery is left to another version", extra={"reason": f"{type(error).__name__}: {error}"})
+    return found
 
 
 def to_hold(raw: Sequence[bytes], now: float) -> DeliveryHold | None:

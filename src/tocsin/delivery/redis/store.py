@@ -37,6 +37,7 @@ from tocsin.delivery.redis.records import (
     micro_or_none,
     outcome_fields,
     plain,
+    readable,
     to_delivery,
     to_hold,
 )
@@ -118,7 +119,7 @@ class RedisStore:
         except BaseException:
             self._lost_claims += [*lost, token]
             raise
-        return [to_delivery(pairs) for pairs in answers[0]]
+        return readable(answers[0])
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
         answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
@@ -190,7 +191,7 @@ class RedisStore:
         (rows,) = await self._run(scripts.WHY, lanes) if lanes else ([],)
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
-            ahead = to_delivery(first) if first else None
+            ahead = next(iter(readable([first] if first else [])), None)
             shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
         return [shown.get(delivery.id, delivery) for delivery in found]
 
@@ -208,8 +209,7 @@ class RedisStore:
                 if len(found) == query.limit:
                     return DeliveryPage(found, seen.cursor)
                 seen = place
-                if pairs and _matches(delivery := to_delivery(pairs), query):
-                    found.append(delivery)
+                found += [delivery for delivery in readable([pairs] if pairs else []) if _matches(delivery, query)]
             if len(rows) < SCAN_CHUNK:
                 return DeliveryPage(found)
         return DeliveryPage(found, seen.cursor)

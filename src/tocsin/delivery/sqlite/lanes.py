@@ -18,9 +18,9 @@ from tocsin.delivery.model import (
     AttemptOutcome,
     Delivery,
     DeliveryStatus,
-    Policy,
     Rate,
     judge_abandoned,
+    policy_of,
 )
 from tocsin.delivery.store import ChannelRules, DeliveryHold
 from tocsin.delivery.waiting import explained
@@ -331,6 +331,6 @@ def adopt(connection: sqlite3.Connection, now: Now) -> None:
 def to_delivery(row: sqlite3.Row) -> Delivery:
     fields = {name: row[name] for name in Delivery.__slots__}
     fields["status"] = DeliveryStatus(row["status"])
-    fields["policy"] = Policy(row["policy"])
+    fields["policy"] = policy_of(row["policy"])
     fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
     return Delivery(**fields)

@@ -7,7 +7,7 @@ Each process works off what it has accepted, and what it takes over from a proce
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tocsin.channels.conversation import UpdateLease
@@ -21,7 +21,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.audit_actions import INBOX, MSG_RECEIVE
 from tocsin.messaging.inbound.lanes import Lanes
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, QueuedEvent
-from tocsin.messaging.inbound.store import Cursor, InboxStore
+from tocsin.messaging.inbound.store import SET_ASIDE, Cursor, InboxStore
 from tocsin.messaging.inbound.work import InboxWork
 
 log = logging.getLogger(__name__)
@@ -70,6 +70,8 @@ class Inbox:
         self._on_received = on_received
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
+        self._unknown: set[int] = set()  # set aside, as this version cannot read them
+        self._set_aside = 0  # how many events were so after the last look
         self._may_resume = False  # an event of another process has ended, for which one of ours waited
         self._sweep_at = clock.monotonic()
         self._loop = ServiceLoop("the inbox", self._step, clock, on_failure=self._failed, drain_s=DRAIN_S)
@@ -166,12 +168,14 @@ class Inbox:
         self._lanes.hold(ticket for ticket in picked if ticket.seq in claim.waiting)
         claimed = {entry.seq: entry for entry in claim.events}
         for ticket in picked:
-            if ticket.seq in claim.waiting:
+            if ticket.seq in claim.waiting or ticket.seq in claim.unknown:
                 continue
             if (entry := claimed.get(ticket.seq)) is None:
                 self._lanes.done(ticket)  # another process has taken it over
                 continue
             self._loop.start(self._work_off(ticket, entry), name=f"event {ticket.id}")
+        if claim.unknown:
+            await self._leave_to_another_version([ticket for ticket in picked if ticket.seq in claim.unknown])
         return 0.0
 
     async def _work_off(self, ticket: QueuedEvent, entry: InboxEvent) -> None:
@@ -191,7 +195,10 @@ class Inbox:
             await self._take_over(self.owner)
         if "" in owners:
             await self._take_over("")
-        for owner in await self._presence.gone(owners.keys() - {""}):
+        if (aside := owners.get(SET_ASIDE, 0)) != self._set_aside:
+            self._set_aside = aside
+            await self._take_over(SET_ASIDE)
+        for owner in await self._presence.gone(owners.keys() - {"", SET_ASIDE}):
             log.info("the messages of a process that has ended are taken over", extra={"ended": owner})
             await self._clear_up(owner)
             await self._take_over(owner)
@@ -206,11 +213,28 @@ class Inbox:
 
     async def _take_over(self, owner: str) -> None:
         while not self._loop.stopping:
-            known = self._lanes.known() if owner == self.owner else frozenset[int]()
+            known = self._known_of(owner)
             tickets = await self._store.adopt(owner, self.owner, known)
             self._lanes.add(tickets)
             if not tickets:
                 return
+
+    def _known_of(self, owner: str) -> Collection[int]:
+        if owner == SET_ASIDE:
+            return self._unknown
+        return self._lanes.known() if owner == self.owner else ()
+
+    async def _leave_to_another_version(self, tickets: Sequence[QueuedEvent]) -> None:
+        """Set events aside that have a kind or a form that this version does not know."""
+        for ticket in tickets:
+            self._lanes.done(ticket)
+        numbers = {ticket.seq for ticket in tickets}
+        log.warning(
+            "received events of a kind that this version does not know wait for a newer one",
+            extra={"events": len(numbers), "first": tickets[0].id},
+        )
+        self._unknown |= numbers
+        await self._store.set_aside(numbers, self.owner)
 
     async def _failed(self, error: Exception, before: int) -> None:
         level = logging.DEBUG if before else logging.ERROR

@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
@@ -21,16 +22,18 @@ from tocsin.messaging.inbound.store import (
     MAX_KEYS,
     MAX_ROWS,
     PRUNED_AT_ONCE,
+    SET_ASIDE,
     Claim,
     Cursor,
     encode,
+    readable,
 )
 
-# Whether an event of another process stands before this one in its chat.
+# Whether an event of another process stands before this one in its chat; `set-aside` is SET_ASIDE.
 _WAITS = (
     "NOT urgent AND EXISTS (SELECT 1 FROM inbox AS earlier WHERE earlier.channel = inbox.channel"
     " AND earlier.chat = inbox.chat AND earlier.seq < inbox.seq AND earlier.finished_at IS NULL"
-    " AND NOT earlier.urgent AND earlier.owner <> inbox.owner)"
+    " AND NOT earlier.urgent AND earlier.owner NOT IN (inbox.owner, 'set-aside'))"
 )
 
 
@@ -104,7 +107,8 @@ class SqliteInbox:
             waiting = {seq for seq in seqs if connection.execute(waits, [seq, owner]).fetchone()}
             due = [seq for seq in seqs if seq not in waiting]
             rows = [row for seq in due for row in connection.execute(sql, [seq, owner]).fetchall()]
-            return Claim([to_entry(row) for row in rows], waiting)
+            events, unknown = readable(_rows(rows))
+            return Claim(events, waiting, unknown)
 
         return await self._database.write(work)
 
@@ -155,6 +159,17 @@ class SqliteInbox:
 
         return await self._database.write(work)
 
+    async def set_aside(self, seqs: Collection[int], owner: str) -> None:
+        sql = (
+            "UPDATE inbox SET owner = ?, status = CASE status WHEN 'working' THEN 'new' ELSE status END"
+            " WHERE seq = ? AND owner = ? AND finished_at IS NULL"
+        )
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql, [(SET_ASIDE, seq, owner) for seq in seqs])
+
+        await self._database.write(work)
+
     async def release(self, owner: str) -> None:
         await self._change(
             "UPDATE inbox SET owner = '', status = CASE status WHEN 'working' THEN 'new' ELSE status END"
@@ -182,7 +197,7 @@ class SqliteInbox:
     async def counts(self) -> dict[InboxStatus, int]:
         sql = "SELECT status, count(*) AS n FROM inbox GROUP BY status"
         rows = await self._database.read(lambda connection: connection.execute(sql).fetchall())
-        return {InboxStatus(row["status"]): row["n"] for row in rows}
+        return {InboxStatus(row["status"]): row["n"] for row in rows if row["status"] in set(InboxStatus)}
 
     async def search(
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
@@ -190,7 +205,7 @@ class SqliteInbox:
         sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
         values = [2**62 if before is None else before, status, status, limit]
         rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
-        return [to_entry(row) for row in rows]
+        return readable(_rows(rows))[0]
 
     def changes(self) -> SqliteChangeStream:
         return SqliteChangeStream(self._database, CHANGES)
@@ -232,19 +247,5 @@ class SqliteInbox:
         return await self._database.write(work)
 
 
-def to_entry(row: sqlite3.Row) -> InboxEvent:
-    return InboxEvent(
-        seq=row["seq"],
-        id=row["id"],
-        channel=row["channel"],
-        chat=row["chat"],
-        kind=row["kind"],
-        status=InboxStatus(row["status"]),
-        accepted_at=row["accepted_at"],
-        attempts=row["attempts"],
-        ending=row["ending"],
-        reason=row["reason"],
-        finished_at=row["finished_at"],
-        message=InboundMessage.restore(json.loads(row["message"])) if row["message"] else None,
-        replies=tuple(Reply(**reply) for reply in json.loads(row["replies"] or "[]")),
-    )
+def _rows(found: Iterable[sqlite3.Row]) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((row["seq"], dict(row)) for row in found)

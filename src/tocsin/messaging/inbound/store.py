@@ -5,14 +5,18 @@ for dead learns that when it records an outcome.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple, Protocol
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from tocsin.channels.contract import PLAIN
 from tocsin.channels.conversation import UpdateLease
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.messaging.inbound.model import Backlog, InboxEvent, InboxStatus, QueuedEvent
+
+log = logging.getLogger(__name__)
 
 Cursor = tuple[str, int]
 
@@ -23,13 +27,23 @@ BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
 PRUNED_AT_ONCE = 1_000
+# The owner of events that wait for a process of a version that knows them. No process has such an identity.
+SET_ASIDE = "set-aside"
+
+
+class UnknownEventError(ValueError):
+    """The event has a kind, a state or a form that only another version of the program knows."""
 
 
 class Claim(NamedTuple):
-    """What may be worked on, and the `seq` of what waits for an earlier event that another process has."""
+    """What may be worked on, and the `seq` of what waits for an earlier event that another process has.
+
+    `unknown` are the `seq` of events that only another version of the program can read.
+    """
 
     events: list[InboxEvent]
     waiting: set[int]
+    unknown: frozenset[int] = frozenset()
 
 
 class InboxStore(Protocol):
@@ -83,6 +97,10 @@ class InboxStore(Protocol):
         """
         ...
 
+    async def set_aside(self, seqs: Collection[int], owner: str) -> None:
+        """Give open events of `owner` to SET_ASIDE, from whom any process may adopt them; their chats do not wait."""
+        ...
+
     async def release(self, owner: str) -> None:
         """Release all open events of `owner`, so that any process may claim them."""
         ...
@@ -109,7 +127,10 @@ class InboxStore(Protocol):
     async def search(
         self, limit: int = 50, *, status: InboxStatus | None = None, before: int | None = None
     ) -> list[InboxEvent]:
-        """Return the latest events, newest first; `before` is the `seq` of the last one on the previous page."""
+        """Return the latest events, newest first, without those that only another version can read.
+
+        `before` is the `seq` of the last one on the previous page.
+        """
         ...
 
     def changes(self) -> ChangeStream:
@@ -124,3 +145,46 @@ class InboxStore(Protocol):
 def encode(replies: Iterable[Reply]) -> str:
     """Return replies as JSON; raises TypeError or ValueError for what JSON cannot represent."""
     return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
+
+
+def to_event(seq: int, row: Mapping[str, Any]) -> InboxEvent:
+    """Return the record of a row, in which numbers may be text and empty values missing; ignore what is new in it.
+
+    Raises UnknownEventError for a kind, a state or a form of another version.
+    """
+    try:
+        if row.get("ending"):
+            HandlingStatus(row["ending"])
+        return InboxEvent(
+            seq=seq,
+            id=row["id"],
+            channel=row["channel"],
+            chat=row["chat"],
+            kind=row["kind"],
+            status=InboxStatus(row["status"]),
+            accepted_at=float(row["accepted_at"]),
+            attempts=int(row.get("attempts") or 0),
+            ending=row.get("ending") or "",
+            reason=row.get("reason") or "",
+            finished_at=None if row.get("finished_at") is None else float(row["finished_at"]),
+            message=InboundMessage.restore(json.loads(row["message"])) if row.get("message") else None,
+            replies=tuple(_to_reply(reply) for reply in json.loads(row.get("replies") or "[]")),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UnknownEventError(f"{type(error).__name__}: {error}") from error
+
+
+def readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[list[InboxEvent], frozenset[int]]:
+    """Return the records of rows, and the `seq` of those that only another version can read."""
+    events, unknown = [], set()
+    for seq, row in rows:
+        try:
+            events.append(to_event(seq, row))
+        except UnknownEventError as error:
+            unknown.add(seq)
+            log.debug("a received event has a form that is not known", extra={"seq": seq, "reason": str(error)})
+    return events, frozenset(unknown)
+
+
+def _to_reply(values: Mapping[str, Any]) -> Reply:
+    return Reply(values["text"], values.get("parse_mode", PLAIN), values.get("extra") or {})

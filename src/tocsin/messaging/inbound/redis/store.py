@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from tocsin.channels.conversation import UpdateLeaseLostError
@@ -25,9 +25,11 @@ from tocsin.messaging.inbound.store import (
     MAX_KEYS,
     MAX_ROWS,
     PRUNED_AT_ONCE,
+    SET_ASIDE,
     Claim,
     Cursor,
     encode,
+    readable,
 )
 
 log = logging.getLogger(__name__)
@@ -79,7 +81,8 @@ class RedisInbox:
 
     async def claim(self, seqs: Sequence[int], owner: str) -> Claim:
         due, waiting = await self._scripts.run(scripts.CLAIM, [owner, *seqs])
-        return Claim([_to_event(*row) for row in due], {int(seq) for seq in waiting})
+        events, unknown = readable(_rows(due))
+        return Claim(events, {int(seq) for seq in waiting}, unknown)
 
     async def begin(self, seq: int, owner: str) -> bool:
         return await self._is_held(scripts.BEGIN, [seq, owner])
@@ -109,6 +112,9 @@ class RedisInbox:
             QueuedEvent(int(seq), id_.decode(), (channel.decode(), chat.decode()), bool(urgent))
             for seq, id_, channel, chat, urgent in rows
         ]
+
+    async def set_aside(self, seqs: Collection[int], owner: str) -> None:
+        await self._scripts.run(scripts.SET_ASIDE, [owner, SET_ASIDE, *seqs])
 
     async def release(self, owner: str) -> None:
         while await self.adopt(owner, ""):
@@ -153,7 +159,7 @@ class RedisInbox:
     ) -> list[InboxEvent]:
         args: list[Argument] = [status or "", "" if before is None else before, limit]
         (rows,) = await self._scripts.run(scripts.SEARCH, args)
-        return [_to_event(*row) for row in rows]
+        return readable(_rows(rows))[0]
 
     def changes(self) -> RedisChangeStream:
         return RedisChangeStream(self._client, f"{self._prefix}changes")
@@ -181,20 +187,7 @@ class _Event:
         return QueuedEvent(seq, self._id, self._chat, self._urgent)
 
 
-def _to_event(seq: int, pairs: Sequence[bytes]) -> InboxEvent:
-    row = {name.decode(): value.decode() for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
-    return InboxEvent(
-        seq=int(seq),
-        id=row["id"],
-        channel=row["channel"],
-        chat=row["chat"],
-        kind=row["kind"],
-        status=InboxStatus(row["status"]),
-        accepted_at=float(row["accepted_at"]),
-        attempts=int(row.get("attempts", 0)),
-        ending=row.get("ending", ""),
-        reason=row.get("reason", ""),
-        finished_at=float(row["finished_at"]) if "finished_at" in row else None,
-        message=InboundMessage.restore(json.loads(row["message"])) if "message" in row else None,
-        replies=tuple(Reply(**reply) for reply in json.loads(row.get("replies", "[]"))),
-    )
+def _rows(found: Iterable[tuple[int, Sequence[bytes]]]) -> Iterator[tuple[int, dict[str, str]]]:
+    for seq, pairs in found:
+        words = [word.decode(errors="replace") for word in pairs]
+        yield int(seq), dict(zip(words[::2], words[1::2], strict=True))
