@@ -123,18 +123,19 @@ async def fill_sessions(client: RedisClient) -> None:
 async def redis_contents(client: RedisClient) -> dict[str, Any]:
     """Return every key with its type and its content; lists, hashes and the rest are lists of text."""
     reads = {
-        "string": lambda key: ("GET", key),
-        "hash": lambda key: ("HGETALL", key),
-        "list": lambda key: ("LRANGE", key, 0, -1),
-        "set": lambda key: ("SMEMBERS", key),
-        "zset": lambda key: ("ZRANGE", key, 0, -1, "WITHSCORES"),
-        "stream": lambda key: ("XRANGE", key, "-", "+"),
+        "string": ("GET",),
+        "hash": ("HGETALL",),
+        "list": ("LRANGE", "0", "-1"),
+        "set": ("SMEMBERS",),
+        "zset": ("ZRANGE", "0", "-1", "WITHSCORES"),
+        "stream": ("XRANGE", "-", "+"),
     }
     found: dict[str, Any] = {}
     async for names in client.scan("*"):
         for name in names:
             kind = bytes(await client.command("TYPE", name)).decode()
-            found[name.decode()] = [kind, text_of(await client.command(*reads[kind](name)))]
+            command, *options = reads[kind]
+            found[name.decode()] = [kind, text_of(await client.command(command, name, *options))]
     return dict(sorted(found.items()))
 
 
