@@ -288,9 +288,7 @@ class Bench:
         of_executor = {name: self.given[name] for name in ("hold", "indicating") if name in self.given}
         usual: dict[str, Any] = {
             "settings": self.settings,
-            "executor": build_executor(
-                self.settings, stores.persistence, self.clock, self.channel, tell, **of_executor
-            ),
+            "executor": build_executor(self.settings, stores, self.clock, self.channel, tell, **of_executor),
             "stores": stores,
             "clock": self.clock,
             "audit": AuditTrail(self.audit),
@@ -328,7 +326,7 @@ class Bench:
         number = next(self._numbers)
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.MESSAGE
         command, _, args = text.removeprefix("/").partition(" ")
-        about_inbox = {name: fields.pop(name) for name in ("backlog", "attempt") if name in fields}
+        about_inbox = {name: fields.pop(name) for name in ("backlog", "attempt", "seq") if name in fields}
         message = InboundMessage(self.channel.name, kind, str(number), (str(number),), chat, text, sender_id=chat)
         if kind is MessageKind.COMMAND:
             message = replace(message, command=command, args=args)

@@ -22,9 +22,9 @@ from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.executor import ChatExecutor, FreeForm, Indicating
 from tocsin.bot.gate import Gate
 from tocsin.bot.handler import BotAccessHandler, BotHandler, FreeTextHandler
-from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.runner import Bot
 from tocsin.bot.settings import BotSettings
+from tocsin.bot.shared_work import SharedWork
 from tocsin.bot.storage.stores import BotStores
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.chat_memory import ChatMemory
@@ -136,7 +136,7 @@ def use_redis(sessions: Sessions, settings: BotSettings, redis: Callable[[], Red
 
 def build_executor(
     settings: BotSettings,
-    persistence: BotPersistence,
+    stores: BotStores,
     clock: Clock,
     channel: ConversationAdapter,
     tell: Tell,
@@ -147,11 +147,12 @@ def build_executor(
     """Return what works for chats. `hold` is the queue's."""
     return ChatExecutor(
         Gate(settings.per_chat, settings.overall, settings.overflow),
-        Previews(channel if settings.streaming else None, persistence, clock, hold),
+        Previews(channel if settings.streaming else None, stores.persistence, clock, hold),
         MessageSequencer(clock),
         tell=tell,
         target_of=channel.reply_target,
         indicating=indicating,
+        shared=SharedWork(stores.work, clock),
     )
 
 

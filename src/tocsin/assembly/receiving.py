@@ -152,9 +152,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
     stores = app.stores.bot()
-    executor = build_executor(
-        settings, stores.persistence, app.clock, channel, tell, hold=hold, indicating=can.indicate
-    )
+    executor = build_executor(settings, stores, app.clock, channel, tell, hold=hold, indicating=can.indicate)
     planner = SkillPlanner(
         stores.plans,
         app.audit,

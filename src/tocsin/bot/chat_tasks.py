@@ -55,6 +55,10 @@ class ChatTasks:
         finally:
             self._tasks.remove(job)
 
+    def ids(self, chat: str) -> list[str]:
+        """Return the IDs of the tasks of the chat."""
+        return [job.id for job in self._tasks if job.chat == chat]
+
     def cancel(self, chat: str, id: str = "") -> int:  # noqa: A002
         """Cancel every task of the chat, or the one with `id`; return the number."""
         chosen = [j for j in self._tasks if j.chat == chat and id in ("", j.id) and not j.cancelled]

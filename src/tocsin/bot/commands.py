@@ -135,7 +135,7 @@ class Commands:
             return result if was_turned_away(result) else in_place(received.message, result)
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
-        if prefix == keyboards.CANCEL and self._executor.tasks.cancel(received.message.chat_id, rest):
+        if prefix == keyboards.CANCEL and await self._executor.cancel(received, rest):
             return HandlerResult(
                 HandlingStatus.ANSWERED, reason="cancelled by its button"
             )  # the message with the button says so
@@ -243,7 +243,7 @@ class Commands:
         return answered("I have forgotten this chat's history.")
 
     async def _cancel(self, received: MessageContext) -> HandlerResult:
-        count = self._executor.tasks.cancel(received.message.chat_id)
+        count = await self._executor.cancel(received)
         if not count:
             return answered("I am not working on anything here.")
         return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")

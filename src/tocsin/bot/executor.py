@@ -4,18 +4,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from tocsin.bot.chat_tasks import ChatTasks, TaskCancelledError
 from tocsin.bot.contract import Prepare, Prepared, Tell, answered, failed
 from tocsin.bot.files.attachments import ACCEPTED
 from tocsin.bot.gate import Gate, GateFullError
 from tocsin.bot.pressed import message_pressed
+from tocsin.bot.shared_work import SharedWork
 from tocsin.bot.talk.preview import Preview, Previews
 from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.conversation import replacing
 from tocsin.channels.inbound import InboundMessage
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.text.markup import completed
 from tocsin.core.text.strings import normalise
 from tocsin.messaging.inbound.handling import EventTakenOverError, HandlerResult, HandlingStatus, MessageContext, Reply
@@ -69,7 +71,9 @@ class ChatExecutor:
         tell: Tell,
         target_of: Callable[[InboundMessage], str],
         indicating: Indicating | None = None,
+        shared: SharedWork | None = None,
     ) -> None:
+        """With `shared`, other processes know what this one works on, and may cancel it."""
         self.gate = gate
         self.tasks = ChatTasks()
         self._previews = previews
@@ -77,18 +81,47 @@ class ChatExecutor:
         self._tell = tell
         self._target_of = target_of
         self._indicating = indicating or (lambda _: nullcontext())
+        self._shared = shared
 
     async def do(self, received: MessageContext, task: Task) -> HandlerResult:
         """Do `task` in a slot of the chat; the last reply takes the place of the preview, if there is one."""
-        message = received.message
         preview = await self._previews.open(received)
+        if self._shared is not None and not await self._shared.begin(received):
+            result = cancelled(preview, received.message)
+        else:
+            result = await self._work(received, preview, task)
+        await preview.settled()
+        return self._sealed(result, received, preview)
+
+    async def cancel(self, received: MessageContext, id: str = "") -> int:  # noqa: A002
+        """Cancel all work for the chat of `received`, or on the event `id`, in every process; return the number."""
+        chat = received.message.chat_id
+        own = self.tasks.ids(chat)
+        count = self.tasks.cancel(chat, id)
+        if self._shared is None or (id and count):
+            return count
+        try:
+            return count + await self._shared.cancel(received, id, own)
+        except StoreUnavailableError as error:
+            if not count:
+                raise
+            log.warning("work of other processes is not cancelled", extra={"reason": error.sentence()})
+            return count
+
+    async def _work(self, received: MessageContext, preview: Preview, task: Task) -> HandlerResult:
+        message = received.message
         work = TaskContext(received, preview, self._tell, self._target_of(message))
         # Who was promised an answer before a crash is not turned away after it.
         patient = received.backlog or received.attempt > 1
         await self.sequencer.turn(received)  # no `await` from here to the gate
         try:
             with self.tasks.running(message.chat_id, received.id):
-                async with self.gate.slot(message.chat_id, patient=patient), self._indicating(message), preview.shown():
+                async with (
+                    self._watched(received),
+                    self.gate.slot(message.chat_id, patient=patient),
+                    self._indicating(message),
+                    preview.shown(),
+                ):
                     await received.begin()
                     result = await task(work)
         except GateFullError:
@@ -99,12 +132,22 @@ class ChatExecutor:
             raise  # the preview is the other process's
         except Exception as error:
             if preview.message_id is None:
+                await self._ended(received)
                 raise
             # Half an answer must not stay there beside the message that it failed.
             log.exception("work that was shown has failed", extra={"event": received.id})
             result = failed(BROKEN, f"unexpected {type(error).__name__}")
-        await preview.settled()
-        return self._sealed(result, received, preview)
+        await self._ended(received)
+        return result
+
+    def _watched(self, received: MessageContext) -> AbstractAsyncContextManager[None]:
+        if self._shared is None:
+            return nullcontext()
+        return self._shared.watched(received, partial(self.tasks.cancel, received.message.chat_id, received.id))
+
+    async def _ended(self, received: MessageContext) -> None:
+        if self._shared is not None:
+            await self._shared.end(received)
 
     def _sealed(self, result: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
         """Let the last reply take the preview's place."""

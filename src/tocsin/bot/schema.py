@@ -56,4 +56,20 @@ PLANS = (
     """,
 )
 
-SCHEMAS = {"access": ACCESS, "bot": MEMORY, "intake": PLANS}
+WORK = (
+    """
+    CREATE TABLE chat_work (
+        received_id TEXT PRIMARY KEY,
+        chat_id TEXT NOT NULL,
+        cancelled INTEGER NOT NULL DEFAULT 0,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE chat_cancels (
+        chat_id TEXT PRIMARY KEY,
+        before INTEGER NOT NULL,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)
+
+SCHEMAS = {"access": ACCESS, "bot": MEMORY, "chat_work": WORK, "intake": PLANS}

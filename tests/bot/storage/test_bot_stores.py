@@ -275,3 +275,44 @@ async def test_a_host_without_a_database_gets_none(tmp_path: Path, unsaved_redis
     assert await stores.access.records() == []
     assert not path.exists()
     await redis.aclose()
+
+
+# Work in progress
+
+
+async def test_work_that_another_host_cancels_is_cancelled_once(place: BotPlace):
+    mine, yours = place.open().work, place.open().work
+    assert await mine.begin("7", "one", 1)
+    assert await mine.begin("7", "two", 2)
+    assert await mine.begin("8", "elsewhere", 3)
+    assert not await mine.is_cancelled("7", "one")
+    assert await yours.cancel("7", "", ["two"], 4) == 1, "one of them is cancelled already where it is done"
+    assert [await mine.is_cancelled("7", id_) for id_ in ("one", "two")] == [True, False]
+    assert await yours.cancel("7", "two", [], 0) == 1
+    assert await yours.cancel("7", "", [], 5) == 0
+    assert not await mine.is_cancelled("8", "elsewhere")
+
+
+async def test_what_has_ended_cannot_be_cancelled(place: BotPlace):
+    mine, yours = place.open().work, place.open().work
+    assert await mine.begin("7", "one", 1)
+    await mine.end("7", "one")
+    assert await yours.cancel("7", "", [], 2) == 0
+    assert await mine.begin("7", "zero", 1), "where nothing was cancelled, nothing that waits is"
+
+
+async def test_cancelled_work_that_a_kill_cut_off_does_not_begin_anew(place: BotPlace):
+    mine, heir = place.open().work, place.open().work
+    assert await mine.begin("7", "one", 1)
+    assert await mine.begin("7", "one", 1), "after a kill the same event begins again"
+    assert await heir.cancel("7", "one", [], 0) == 1
+    assert not await heir.begin("7", "one", 1)
+
+
+async def test_what_came_before_a_cancellation_and_has_not_begun_is_cancelled_too(place: BotPlace):
+    mine, yours = place.open().work, place.open().work
+    assert await mine.begin("7", "first", 1)
+    assert await yours.cancel("7", "", [], 3) == 1
+    assert not await yours.begin("7", "second", 2)
+    assert await yours.begin("7", "after", 4)
+    assert await yours.begin("8", "of another chat", 2)

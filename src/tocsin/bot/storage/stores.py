@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.persistence import BotPersistence
+from tocsin.bot.shared_work import ChatWork
 from tocsin.bot.skill_mode.plans import Plans
 
 if TYPE_CHECKING:
@@ -22,22 +23,28 @@ class BotStores(NamedTuple):
     access: AccessStore
     persistence: BotPersistence
     plans: Plans
+    work: ChatWork
 
 
 def sqlite_bot_stores(database: "Database", clock: "Clock") -> BotStores:
     """Return the stores in a database that was opened with the schemas of `bot/schema.py`."""
     from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+    from tocsin.bot.storage.sqlite_chat_work import SqliteChatWork
     from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
     from tocsin.bot.storage.sqlite_plans import SqlitePlans
 
     return BotStores(
-        SqliteAccessStore(database, clock), SqliteBotPersistence(database, clock), SqlitePlans(database, clock)
+        SqliteAccessStore(database, clock),
+        SqliteBotPersistence(database, clock),
+        SqlitePlans(database, clock),
+        SqliteChatWork(database, clock),
     )
 
 
 def redis_bot_stores(client: "RedisCalls", *, prefix: str = "tocsin") -> BotStores:
     """Return the stores in Redis, which every host shares."""
     from tocsin.bot.storage.redis_access import RedisAccessStore
+    from tocsin.bot.storage.redis_chat_work import RedisChatWork
     from tocsin.bot.storage.redis_persistence import RedisBotPersistence
     from tocsin.bot.storage.redis_plans import RedisPlans
 
@@ -45,6 +52,7 @@ def redis_bot_stores(client: "RedisCalls", *, prefix: str = "tocsin") -> BotStor
         RedisAccessStore(client, prefix=prefix),
         RedisBotPersistence(client, prefix=prefix),
         RedisPlans(client, prefix=prefix),
+        RedisChatWork(client, prefix=prefix),
     )
 
 

@@ -173,7 +173,7 @@ class InboxWork:
             if not await self._store.begin(entry.seq, owner):
                 raise EventTakenOverError("another process has taken the message over")
 
-        result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, begin))
+        result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, entry.seq, begin))
         # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
         if not result.replies or backlog:
             return result
