@@ -185,6 +185,7 @@ async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
     asked = {
         "active": lambda: many.read(lambda c: queue.active(c, RunKind.SKILL)),
         "queued": lambda: many.read(lambda c: queue.queued(c, RunKind.SKILL)),
+        "waiting": lambda: many.read(lambda c: queue.waiting(c, RunKind.SKILL)),
         "last": lambda: many.read(lambda c: queue.last(c, RunKind.SKILL, "job 7")),
         "newest": lambda: store.search(RunFilter(RunKind.SKILL, limit=5)),
         "ended lately": lambda: store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=2000.0)),

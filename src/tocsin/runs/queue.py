@@ -22,6 +22,8 @@ from tocsin.runs.model import (
 )
 
 _NEVER_RAN = (RunStatus.MISSED, RunStatus.SKIPPED)
+# The plus keeps SQLite from going through all runs of the kind: few are queued.
+_QUEUED = "SELECT {} FROM runs WHERE status = ? AND +kind = ? ORDER BY COALESCE(scheduled_for, queued_at), id"
 _ENDED = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
 
 
@@ -32,6 +34,15 @@ class ActiveRow(NamedTuple):
     id: str
     started_at: float
     is_cancelling: bool
+
+
+class QueuedRow(NamedTuple):
+    """A queued run, as far as its turn depends on it: a thousand may wait, and each end of a run looks at all."""
+
+    id: str
+    subject_id: str
+    trigger: str
+    snapshot: str | None  # as it is stored
 
 
 class RunGlimpse(NamedTuple):
@@ -74,9 +85,13 @@ def enqueue(connection: sqlite3.Connection, run: Run) -> bool:
 
 def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
     """Return the queued runs of a kind in the order in which they are due."""
-    # The plus keeps SQLite from going through all runs of the kind: few are queued.
-    sql = "SELECT * FROM runs WHERE status = ? AND +kind = ? ORDER BY COALESCE(scheduled_for, queued_at), id"
-    return [rows.run_of(row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
+    return [rows.run_of(row) for row in connection.execute(_QUEUED.format("*"), [RunStatus.QUEUED, kind])]
+
+
+def waiting(connection: sqlite3.Connection, kind: RunKind) -> list[QueuedRow]:
+    """Return what there is to know of the queued runs of a kind, in the order in which they are due."""
+    sql = _QUEUED.format("id, subject_id, triggered_by, snapshot")
+    return [QueuedRow(*row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
 
 
 def has_queued(connection: sqlite3.Connection, kind: RunKind) -> bool:
@@ -95,10 +110,11 @@ def active(connection: sqlite3.Connection, kind: RunKind) -> list[ActiveRow]:
     ]
 
 
-def take(connection: sqlite3.Connection, run: Run, owner: str, now: float) -> bool:
-    """Let a queued run begin with `owner`; return False if it is not queued any more."""
-    sql = "UPDATE runs SET status = ?, owner = ?, started_at = ? WHERE id = ? AND status = ?"
-    return connection.execute(sql, [RunStatus.RUNNING, owner, now, run.id, RunStatus.QUEUED]).rowcount == 1
+def take(connection: sqlite3.Connection, run_id: str, owner: str, now: float) -> Run | None:
+    """Let a queued run begin with `owner` and return it; None if it is not queued any more."""
+    sql = "UPDATE runs SET status = ?, owner = ?, started_at = ? WHERE id = ? AND status = ? RETURNING *"
+    row = connection.execute(sql, [RunStatus.RUNNING, owner, now, run_id, RunStatus.QUEUED]).fetchone()
+    return None if row is None else rows.run_of(row)
 
 
 def end_unstarted(connection: sqlite3.Connection, run_id: str, ended: RunResult, now: float) -> bool:

@@ -6,6 +6,7 @@ proves nothing: it is used again, a container counts its own ones, and a reboot 
 
 import os
 import socket
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +53,7 @@ def is_elsewhere(identity: str) -> bool:
     return identity.split(":", len(_Identity._fields) - 1)[-1] != socket.gethostname()
 
 
+@cache
 def boot_id() -> str:
     """Return what names this boot of the machine; nothing where the system has no name for it."""
     try:

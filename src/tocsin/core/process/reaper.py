@@ -166,7 +166,7 @@ def _spawn(argv: list[bytes], env: dict[bytes, bytes]) -> int:
         except OSError as error:
             if failed is None or not isinstance(error, FileNotFoundError | NotADirectoryError):
                 failed = error
-    os.write(2, b"%s could not be started: %s\n" % (argv[0], (failed and failed.strerror or "").encode()))
+    os.write(2, b"%s could not be started: %s\n" % (argv[0], ((failed and failed.strerror) or "").encode()))
     os._exit(_NOT_FOUND)
 
 

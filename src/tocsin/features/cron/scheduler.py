@@ -18,10 +18,10 @@ from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
-from tocsin.features.cron.model import KIND, CronJob
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition
 from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner, definition_of
-from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, unsettled, waits
+from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, stored_definition, unsettled, waits
 from tocsin.runs import queue
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.store import RunEndedError, RunStore
@@ -235,6 +235,7 @@ class Scheduler:
         taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
         for run in taken:
             self._loop.start(self._carry_out(run), name=f"cron {run.subject_name}")
+            await asyncio.sleep(0)  # the first of many is under way before the last is looked at
         for run_id in replaced:
             try:
                 await self._context.runs().cancel(run_id, "a newer run replaces it")
@@ -258,29 +259,31 @@ class Scheduler:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
         not_before = waits(connection)
-        ready = [run for run in queue.queued(connection, KIND) if not_before.get(run.id, now) <= now]
-        newest = {run.subject_id: run.id for run in ready}
+        ready = [row for row in queue.waiting(connection, KIND) if not_before.get(row.id, now) <= now]
+        newest = {row.subject_id: row.id for row in ready}
         taken, replaced = [], []
-        for run in ready:
-            if run.id != newest[run.subject_id] and (ended := _superseded(run)):
-                queue.end_unstarted(connection, run.id, ended, now)
-                settle(connection, run.id)
+        for due in ready:
+            definition = stored_definition(due.snapshot or "{}")
+            if due.id != newest[due.subject_id] and (ended := _superseded(due, definition)):
+                queue.end_unstarted(connection, due.id, ended, now)
+                settle(connection, due.id)
                 continue
-            admission = self._admit(run, running[run.subject_id], ahead[run.subject_id], now)
+            admission = self._admit(due, definition, running[due.subject_id], ahead[due.subject_id], now)
             if admission.reason:
-                queue.end_unstarted(connection, run.id, RunResult(RunStatus.SKIPPED, admission.reason), now)
-                settle(connection, run.id)
+                queue.end_unstarted(connection, due.id, RunResult(RunStatus.SKIPPED, admission.reason), now)
+                settle(connection, due.id)
             elif not admission.start:
-                ahead[run.subject_id] += 1
+                ahead[due.subject_id] += 1
                 replaced += [run_id for run_id in admission.replaces if run_id not in ending]
-            elif queue.take(connection, run, self._context.runs().owner, now):
-                running[run.subject_id].append(Running(run.id, now))
-                taken.append(replace(run, status=RunStatus.RUNNING, started_at=now))
+            elif run := queue.take(connection, due.id, self._context.runs().owner, now):
+                running[due.subject_id].append(Running(due.id, now))
+                taken.append(run)
         return taken, replaced
 
-    def _admit(self, run: Run, running: list[Running], ahead: int, now: float) -> Admission:
-        definition = definition_of(run)
-        is_catchup = run.trigger is RunTrigger.CATCHUP
+    def _admit(
+        self, row: queue.QueuedRow, definition: JobDefinition, running: list[Running], ahead: int, now: float
+    ) -> Admission:
+        is_catchup = row.trigger == RunTrigger.CATCHUP
         patient = is_catchup or definition.catchup == CatchUp.ALL
         admission = admit(definition.overlap_rules, running, ahead, now, patient=patient)
         if not (admission.start and is_catchup):
@@ -325,12 +328,11 @@ def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
     )
 
 
-def _superseded(run: Run) -> RunResult | None:
+def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | None:
     """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
-    definition = definition_of(run)
-    if run.trigger is RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
+    if row.trigger == RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
         return RunResult(RunStatus.MISSED, f"no scheduler was running, {SUPERSEDED}")
-    if run.trigger is not RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
+    if row.trigger != RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
         return RunResult(RunStatus.SKIPPED, "a newer run replaces it")
     return None
 

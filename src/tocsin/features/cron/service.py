@@ -353,8 +353,8 @@ class CronJobs:
         return [row.id for row in rows if row.subject_id == job.id]
 
     async def _queued(self, job: CronJob) -> list[str]:
-        found = await self._context.database.read(lambda connection: queue.queued(connection, KIND))
-        return [run.id for run in found if run.subject_id == job.id]
+        found = await self._context.database.read(lambda connection: queue.waiting(connection, KIND))
+        return [row.id for row in found if row.subject_id == job.id]
 
     async def _cancel_all(self, job: CronJob, reason: str) -> None:
         for run_id in [*await self._running(job), *await self._queued(job)]:

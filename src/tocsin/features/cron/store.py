@@ -274,12 +274,13 @@ def row_of(job: CronJob) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2048)  # all jobs are read again and again, and hardly ever change
-def _definition(stored: str) -> JobDefinition:
+def stored_definition(stored: str) -> JobDefinition:
+    """Return a definition from its column."""
     return restored(json.loads(stored))
 
 
 def _job(row: sqlite3.Row) -> CronJob:
     found = dict(row)
-    definition = None if found["definition"] is None else _definition(found["definition"])
+    definition = None if found["definition"] is None else stored_definition(found["definition"])
     flags = {name: bool(found[name]) for name in ("enabled", "auto_disabled")}
     return CronJob(**{**found, **flags, "definition": definition, "source": JobSource(found["source"])})
