@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,18 +55,18 @@ async def survive_kills(folder: Path, kills: int, jobs: int, chance: random.Rand
             )
             for number in range(jobs)
         ]
-    for _ in range(kills):
-        _one_life(folder, chance.uniform(0.0, 0.7))
-    _live_until_all_were_due(folder, jobs)
-    async with opened(folder, clock=SystemClock()) as crontab:
-        for job in added:
-            await crontab.jobs.disable(job.id, HUMAN)
-    child = _start(folder)
-    try:
-        until(lambda: _all_ended(folder), "every run to end")
-    finally:
-        child.kill()
-        child.wait()
+    with _schedulers(folder) as scheduler:
+        for _ in range(kills):
+            with scheduler():
+                time.sleep(chance.uniform(0.0, 0.7))
+        every = f"SELECT COUNT(DISTINCT subject_name) FROM ({_SQL})"
+        with scheduler():  # on a slow machine, no job may have been due so far
+            until(lambda: _asked(folder, every) == jobs, "a record of each job")
+        async with opened(folder, clock=SystemClock()) as crontab:
+            for job in added:
+                await crontab.jobs.disable(job.id, HUMAN)
+        with scheduler():
+            until(lambda: not _asked(folder, "SELECT COUNT(*) FROM cron_unsettled"), "every run to end")
     async with opened(folder, clock=SystemClock()) as crontab:
         rows = await crontab.bench.app.database.read(lambda c: [tuple(row) for row in c.execute(_SQL)])
         cursors = {job.name: (job.anchor, job.cursor) for job in await crontab.jobs.store.all()}
@@ -96,35 +97,29 @@ def _count(
     )
 
 
-def _one_life(folder: Path, seconds: float) -> None:
-    child = _start(folder)
-    time.sleep(seconds)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _live_until_all_were_due(folder: Path, jobs: int) -> None:
-    """Let the scheduler live, on a slow machine too, until every job has a record; then kill it once more."""
-    child = _start(folder)
-    try:
-        until(lambda: _asked(folder, f"SELECT COUNT(DISTINCT subject_name) FROM ({_SQL})") == jobs, "a record of each")
-    finally:
-        child.kill()
-        child.wait()
-
-
-def _start(folder: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def _schedulers(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Yield what runs a scheduler in a process of its own during a block, and kills it at the end."""
     env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "TZ": "UTC"}
     command = [sys.executable, "-m", "tests.features.cron.victim"]
-    child = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert child.stdout
-    with child.stdout:
-        child.stdout.readline()
-    return child
+    with subprocess.Popen(
+        command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+    ) as maker:
+        assert maker.stdin
+        assert maker.stdout
+        orders, told = maker.stdin, maker.stdout
 
+        @contextmanager
+        def scheduler() -> Iterator[None]:
+            orders.write(b"\n")
+            pid = int(told.readline())
+            try:
+                yield
+            finally:
+                os.kill(pid, signal.SIGKILL)
+                assert told.readline() == b"\n"
 
-def _all_ended(folder: Path) -> bool:
-    return not _asked(folder, "SELECT COUNT(*) FROM cron_unsettled")
+        yield scheduler
 
 
 def _asked(folder: Path, sql: str) -> int:

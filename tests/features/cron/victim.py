@@ -1,19 +1,44 @@
-"""A scheduler in a process of its own, to be killed: `python -m tests.features.cron.victim`."""
+"""Schedulers to be killed: `python -m tests.features.cron.victim` makes one for each line that it reads.
+
+Each is a fork of a process that has opened the program once, elsewhere: a start of Python takes twenty times as long,
+and a thousand are wanted. Prints the number of the scheduler when it is about to run, and an empty line at its end.
+"""
 
 import asyncio
 import os
+import sys
+import tempfile
 
 from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.core.process.forking import forked_reapers
 from tocsin.features.cron.scheduler import Scheduler
 
 
-async def main() -> None:
+async def live(*, long: bool) -> None:
     settings, installed = load_settings()
-    async with open_app(settings, installed, direct_transport) as app:
+    async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
         await app.runs().recover()
         [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
-        os.write(1, b"ready\n")
-        await scheduler.run()
+        if long:
+            os.write(1, b"%d\n" % os.getpid())
+            await scheduler.run()
+        else:
+            await scheduler.step()
 
 
-asyncio.run(main())
+def load_everything() -> None:
+    own = os.environ["TOCSIN_DATA_DIR"]
+    with tempfile.TemporaryDirectory() as elsewhere:
+        os.environ["TOCSIN_DATA_DIR"] = elsewhere
+        asyncio.run(live(long=False))
+    os.environ["TOCSIN_DATA_DIR"] = own
+
+
+load_everything()
+for _ in sys.stdin:
+    if not (pid := os.fork()):
+        sys.stdin.close()
+        asyncio.run(live(long=True))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.write(1, b"\n")
