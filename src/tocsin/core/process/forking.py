@@ -13,6 +13,7 @@ from array import array
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 from typing import NamedTuple
@@ -43,24 +44,35 @@ class ReaperServer:
         self._at_work: dict[int, asyncio.Future[int]] = {}
 
     async def start(
-        self, child: asyncio.SubprocessProtocol, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
+        self,
+        child: asyncio.SubprocessProtocol,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path | None,
+        *,
+        is_fed: bool,
     ) -> "ForkedTransport":
-        """Start a command below a reaper, as `loop.subprocess_exec` does; raises OSError."""
+        """Start a command below a reaper, as `loop.subprocess_exec` does; raises OSError.
+
+        One that is not fed has `/dev/null` as standard input.
+        """
         opened: list[int] = []
         try:
             place = [] if cwd is None else [_directory(cwd)]
             opened += place
-            (stdin, feed), (out, stdout), (err, stderr) = (_pipe(opened) for _ in range(3))
+            (out, stdout), (err, stderr) = _pipe(opened), _pipe(opened)
+            stdin, feed = _pipe(opened) if is_fed else (_nothing(opened), None)
             opened.append(order := _order(argv, env))
             forked = await self._ask([stdin, stdout, stderr, order, *place])
-            for descriptor in (feed, out, err):
+            ours = {number: end for number, end in enumerate((feed, out, err)) if end is not None}
+            for descriptor in ours.values():
                 opened.remove(descriptor)  # from now on those of the transport
         finally:
             for descriptor in opened:
                 os.close(descriptor)
-        transport = ForkedTransport(child, forked.pid)
+        transport = ForkedTransport(child, forked.pid, ours)
         child.connection_made(transport)
-        await transport.connect(feed, out, err)
+        await transport.connect()
         forked.ended.add_done_callback(lambda ended: transport.exited(ended.result()))
         return transport
 
@@ -164,22 +176,25 @@ class _Server(asyncio.SubprocessProtocol):
 class ForkedTransport(asyncio.SubprocessTransport):
     """The pipes of a forked child and its end, for what expects those of `loop.subprocess_exec`."""
 
-    def __init__(self, child: asyncio.SubprocessProtocol, pid: int) -> None:
+    def __init__(self, child: asyncio.SubprocessProtocol, pid: int, ends: Mapping[int, int]) -> None:
+        """`ends` are our ends of its pipes, by what they are there."""
         super().__init__()
         self._child = child
         self._pid = pid
         self._code: int | None = None
         self._pipes: dict[int, asyncio.BaseTransport] = {}
-        self._open = {0, 1, 2}
+        self._ends = ends
+        self._open = set(ends)
 
-    async def connect(self, feed: int, out: int, err: int) -> None:
+    async def connect(self) -> None:
         """Take over our ends of its pipes."""
         loop = asyncio.get_running_loop()
-        writing = os.fdopen(feed, "wb", 0)
-        self._pipes[0], _ = await loop.connect_write_pipe(lambda: _Pipe(self, 0), writing)
-        for number, descriptor in ((1, out), (2, err)):
-            reading = os.fdopen(descriptor, "rb", 0)
-            self._pipes[number], _ = await loop.connect_read_pipe(lambda number=number: _Pipe(self, number), reading)  # type: ignore[misc]
+        for number, descriptor in self._ends.items():
+            pipe = partial(_Pipe, self, number)
+            if number:
+                self._pipes[number], _ = await loop.connect_read_pipe(pipe, os.fdopen(descriptor, "rb", 0))
+            else:
+                self._pipes[number], _ = await loop.connect_write_pipe(pipe, os.fdopen(descriptor, "wb", 0))
 
     def get_pid(self) -> int:
         """Return its number."""
@@ -257,6 +272,11 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     pair = os.pipe()
     opened += pair
     return pair
+
+
+def _nothing(opened: list[int]) -> int:
+    opened.append(descriptor := os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    return descriptor
 
 
 def _directory(path: Path) -> int:

@@ -120,7 +120,7 @@ async def streaming(
         _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
     child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
     if supervised and env is not None and (server := shared_server(argv, env)):
-        await _enter(server.start(child, argv, env, cwd), child, argv, env)
+        await _enter(server.start(child, argv, env, cwd, is_fed=bool(data)), child, argv, env)
     else:
         await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
     try:
