@@ -32,7 +32,7 @@ many-hosts: dev-env ## Run many hosts over one Redis, kill parts at random and p
 bot-proof: dev-env ## Kill, cut off and throttle the bot, at full size; prints a table
 	@$(BIN)/python -m tools.bot_proof
 
-ops-proof: dev-env ## Measure SSH, watchers, notifications, task jobs and the status, at full size; prints a table
+ops-proof: dev-env ## Measure SSH, cron, runs, watchers, task jobs and the status, at full size; prints a table
 	@$(BIN)/python -m tools.ops_proof
 
 ui-proof: dev-env ## Measure and try every page of the dashboard, at full size; prints a table

@@ -10,9 +10,10 @@ from tocsin.assembly.abilities import context_of
 from tocsin.assembly.features import OpenFeatures
 from tocsin.assembly.program import App, Installed, assemble
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas, stores_in
-from tocsin.channels.contract import Tools
+from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.config.settings import Settings
+from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.features.context import FeatureContext, Notice
@@ -53,20 +54,24 @@ async def open_feature(
     clock: Clock | None = None,
     can: Mapping[str, Any] | None = None,
     others: Sequence[Feature] = (),
+    channels: Sequence[type[OutboundAdapter]] = (),
+    transport: Transport | None = None,
 ) -> AsyncIterator[FeatureBench]:
     """Open `feature` beside `others`, with the settings in `env` alone.
 
-    `can` replaces abilities by name, such as `ask`. Notices are collected and go nowhere.
+    `can` replaces abilities by name, such as `ask`. Notices are collected and go nowhere. `channels` are those that
+    messages can be queued for, and `transport` is what they call.
     """
-    installed, clock = Installed((), (feature, *others)), clock or FakeClock()
+    installed, clock = Installed(tuple(channels), (feature, *others)), clock or FakeClock()
     variables = [variable for one in installed.features for variable in one.variables]
+    variables += [variable for channel in channels for variable in channel.spec.variables]
     # Time stands still here, so what a limit takes away would never come back.
     limits = {"RATE_LIMIT_PER_IP": "1000000", "RATE_LIMIT_PER_USER": "1000000"}
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **limits, **(env or {})}
     settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"))
     database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
     stores = stores_in(settings, database, lazy_redis(settings), clock)
-    tools = Tools(ScriptedTransport(), clock)
+    tools = Tools(transport or ScriptedTransport(), clock)
     app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock)
     notices: list[Notice] = []
 

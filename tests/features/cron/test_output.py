@@ -1,7 +1,10 @@
 """What is told about runs, to whom, and what a failure to tell it changes."""
 
+from pathlib import Path
+
 import pytest
 from tests.features.cron.conftest import HUMAN, Crontab
+from tests.features.cron.night import failing_night
 
 from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
@@ -47,6 +50,15 @@ async def test_a_failure_to_send_never_fails_the_job_and_is_seen_on_the_run(cron
     assert run.delivery.results[0].result.error
     assert run.delivery.results[0].delivery_id == ""  # it never came into the queue
     assert (await crontab.jobs.runs().log(run.id)).lines[0].text == "hi"
+
+
+async def test_a_job_that_fails_while_the_chat_product_is_away_is_told_once_after_that_and_shows_both(tmp_path: Path):
+    night = await failing_night(tmp_path)
+    assert (night.during.status, night.during.delivery.status) == (RunStatus.FAILED, OutputDeliveryStatus.PENDING)
+    assert (night.after.status, night.after.delivery.status) == (RunStatus.FAILED, OutputDeliveryStatus.DELIVERED)
+    assert night.after.reason == "it ended with exit code 2"
+    [sent] = night.accepted
+    assert b"no space left" in sent
 
 
 async def test_a_message_that_has_ended_names_its_delivery(crontab: Crontab):
