@@ -16,12 +16,14 @@ class _Shape(NamedTuple):
     hint: str
     pattern: str
     mask: str
+    after_hint: str = ""  # a pattern of what follows the hint in every match, for a hint that many texts contain
 
 
 # Source: docs/facts/calls.md, "Secrets". They are compiled when a text first needs them.
 _SHAPES = (
     _Shape("bot", r"bot\d{4,}:[A-Za-z0-9_-]{10,}", f"bot{MASK}"),
-    _Shape(":", r"\b\d{6,}:[A-Za-z0-9_-]{30,}", MASK),
+    # Looking for the colon and what follows takes 0.5 µs a line, for a number first 11 µs, and every line of JSON has one.
+    _Shape(":", r"\b\d{6,}:[A-Za-z0-9_-]{30,}", MASK, after_hint=r"[A-Za-z0-9_-]{30}"),
     _Shape("xox", r"\bxox[a-z]-[A-Za-z0-9-]{6,}", MASK),
     _Shape("xapp-", r"\bxapp-[A-Za-z0-9-]{6,}", MASK),
     _Shape("tcs_", r"\btcs_[A-Za-z0-9]{43}", MASK),
@@ -69,8 +71,9 @@ class Redactor:
         if spans:
             text = _mask(text, spans)
         for shape in _SHAPES:
-            if shape.hint in text:
-                text = re.sub(shape.pattern, shape.mask, text)
+            if shape.hint not in text or (shape.after_hint and not re.search(shape.hint + shape.after_hint, text)):
+                continue
+            text = re.sub(shape.pattern, shape.mask, text)
         return text
 
     @cached_property

@@ -7,7 +7,10 @@ from tocsin.core.text.measures import Measure, cluster_ends, code_points, reach,
 
 def normalise(text: str) -> str:
     """Turn CRLF and CR into LF, drop NUL, join surrogate pairs and replace lone surrogates by U+FFFD."""
-    return storable(re.sub("\r\n?", "\n", text.replace("\0", "")))
+    text = text.replace("\0", "")
+    if "\r" in text:  # looking is 20 times as fast as a substitution that finds none, and a send looks at six texts
+        text = re.sub("\r\n?", "\n", text)
+    return storable(text)
 
 
 def storable(text: str) -> str:
