@@ -1,10 +1,24 @@
 """Headers that both interfaces read, from the values that a request has of them; no web framework is loaded."""
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from typing import Any
 
 from tocsin.rest.problems import HttpProblemError
 
 MAX_IDEMPOTENCY_KEY = 255
+
+
+def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
+    """Return every value of a header, in order; header names are lower case in ASGI.
+
+    All headers of a request are read once, and kept in its scope: a request is asked for ten of them.
+    """
+    known: dict[bytes, list[str]] | None = scope.get("tocsin.headers")
+    if known is None:
+        known = scope["tocsin.headers"] = {}
+        for key, value in scope["headers"]:
+            known.setdefault(key, []).append(value.decode("latin-1"))
+    return known.get(name, [])
 
 
 def idempotency_key(values: Sequence[str]) -> str:

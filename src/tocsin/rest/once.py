@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
-from tocsin.rest.headers import idempotency_key
+from tocsin.rest.headers import header_values, idempotency_key
 from tocsin.rest.problems import HttpProblemError
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
 
 def key_of(request: Request) -> str:
     """Return the key of a request, empty where it has none."""
-    return idempotency_key(request.headers.getlist("idempotency-key"))
+    return idempotency_key(header_values(request.scope, b"idempotency-key"))
 
 
 async def answer_once(

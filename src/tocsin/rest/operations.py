@@ -49,11 +49,12 @@ class Operation(APIRoute):
             return await (self._answer_directly(request) if self.is_direct else framework(request))
 
         async def handle(request: Request) -> Response:
-            strict = StrictRequest(request.scope, request.receive)
+            strict = request if isinstance(request, StrictRequest) else StrictRequest(request.scope, request.receive)
             try:
                 require_scope(request.scope, self.needs)
                 self._check_query(strict)
-                await self._check_body(strict)
+                if request.method != "GET":  # RFC 9110, section 9.3.1: the body of a GET means nothing
+                    await self._check_body(strict)
                 key = key_of(strict) if self.once else ""
                 if key:
                     keys = request.app.state.keys
@@ -116,8 +117,7 @@ class Operation(APIRoute):
         return self._known_parameters
 
     async def _check_body(self, request: StrictRequest) -> None:
-        # RFC 9110, section 9.3.1: the body of a GET means nothing.
-        if request.method == "GET" or not await request.body():
+        if not await request.body():
             return
         kind = media_type_of(request)
         if kind not in self.media:

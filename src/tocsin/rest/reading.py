@@ -7,7 +7,7 @@ from fastapi import Request
 from starlette.types import Receive, Scope
 
 from tocsin.core.reading.json_value import Members, decode_json
-from tocsin.rest.headers import media_type
+from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import refuse
 
@@ -32,7 +32,8 @@ class StrictRequest(Request):
 
 def media_type_of(request: Request) -> str:
     """Return the media type of the body in lower case; raise 415 for what cannot be read."""
-    return media_type(request.headers.getlist("content-encoding"), request.headers.getlist("content-type"))
+    scope = request.scope
+    return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))
 
 
 def read_json(raw: bytes) -> Any:
@@ -59,11 +60,17 @@ def _checked(value: Any, steps: tuple[str | int, ...]) -> Any:
 def _object(members: Members, steps: tuple[str | int, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in members:
-        _check_text(key, (*steps, "?"))
+        if not _is_plain(key):
+            _check_text(key, (*steps, "?"))
         if key in found:
             raise refuse((*steps, key), "duplicate-key", "This key is repeated")
-        found[key] = _checked(value, (*steps, key))
+        # The way to a value is made where it may be needed: most are short texts, and right.
+        found[key] = value if isinstance(value, str) and _is_plain(value) else _checked(value, (*steps, key))
     return found
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "\0" not in text
 
 
 def _check_text(text: str, steps: Sequence[str | int]) -> None:

@@ -7,9 +7,9 @@ from hmac import compare_digest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens, is_api_token
-from tocsin.web.http.asgi import header_values
 
 _NEEDED = (
     "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, "

@@ -2,8 +2,9 @@
 
 from starlette.types import Scope
 
+from tocsin.rest.headers import header_values
 from tocsin.web.access.sessions import REMEMBERED_S, LoginSession
-from tocsin.web.http.asgi import came_by_tls, header_values
+from tocsin.web.http.asgi import came_by_tls
 
 NAME = "session"
 # A browser takes a cookie with this prefix only with `Secure`, `Path=/` and from the very host: no neighbour under

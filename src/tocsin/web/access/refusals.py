@@ -3,9 +3,9 @@
 from starlette.types import Scope
 
 from tocsin.core.errors import TocsinError
+from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.throttle import RETRY_AFTER_S
-from tocsin.web.http.asgi import header_values
 
 _BASIC = 'Basic realm="dashboard", charset="UTF-8"'
 _KNOWN = frozenset({"invalid-credentials", "rate-limited", "not-ready"})

@@ -1,17 +1,17 @@
 """Plain ASGI layers of the dashboard that the gateway has no use for."""
 
 import asyncio
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextvars import Token
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
 from tocsin.rest.callers import DASHBOARD, facts_of
 from tocsin.rest.operations import Operation
+from tocsin.rest.reading import StrictRequest
 from tocsin.web.http.asgi import read_body
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -88,7 +88,7 @@ class DirectOperations:
             await self._app(scope, receive, send)
             return
         scope["app"], scope["route"] = self._app, operation
-        response = await operation.answer(Request(scope, receive))
+        response = await operation.answer(StrictRequest(scope, receive))
         await response(scope, receive, send)
 
 
@@ -116,16 +116,14 @@ class HeadAndOptions:
         self._app = app
         self._methods_of = methods_of
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and (methods := self._methods_of(scope["path"])):
-            headers = [(b"allow", allow(methods).encode())]
-            await send({"type": "http.response.start", "status": 204, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
+            return _tell(methods, send)
         if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
+        return self._answer_head(scope, receive, send)
 
+    async def _answer_head(self, scope: Scope, receive: Receive, send: Send) -> None:
         answered = asyncio.Event()
 
         async def without_body(message: Message) -> None:
@@ -148,6 +146,12 @@ class HeadAndOptions:
 
         asked = {**scope, "method": "GET", "tocsin.send_body": without_body}
         await self._app(asked, until_answered, without_body)
+
+
+async def _tell(methods: frozenset[str], send: Send) -> None:
+    headers = [(b"allow", allow(methods).encode())]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def allow(methods: frozenset[str]) -> str:

@@ -34,13 +34,14 @@ from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
+from tocsin.rest.headers import header_values
 from tocsin.web.access.bearer import BearerTokens, require_token
 from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
-from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope, header_values
+from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
 

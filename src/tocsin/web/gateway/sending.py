@@ -16,11 +16,11 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.rest.headers import idempotency_key
+from tocsin.rest.headers import header_values, idempotency_key
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
-from tocsin.web.http.asgi import header_values, read_body
+from tocsin.web.http.asgi import read_body
 from tocsin.web.http.bodies import parse_fields, refuse_field
 from tocsin.web.http.send_answers import SendResponse, outcome_of, partly_sent
 

@@ -19,6 +19,7 @@ from tocsin.core.config.security import is_loopback
 from tocsin.core.config.variables import Network
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
+from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
 
@@ -217,16 +218,6 @@ def _rate_limited(per_minute: int) -> HttpProblemError:
         f"More than {per_minute} requests a minute. Wait a minute, or raise the limit.",
         headers={"Retry-After": "60"},  # docs/http.md, "Limits"
     )
-
-
-def header_values(scope: Scope, name: bytes) -> list[str]:
-    """Return every value of a header, in order; header names are lower case in ASGI."""
-    known: dict[bytes, list[str]] | None = scope.get("tocsin.headers")
-    if known is None:
-        known = scope["tocsin.headers"] = {}
-        for key, value in scope["headers"]:
-            known.setdefault(key, []).append(value.decode("latin-1"))
-    return known.get(name, [])
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:

@@ -7,9 +7,8 @@ from starlette.types import Scope
 
 from tocsin.core.reading.fields import RecordType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, Members, decode_json, read_json, read_texts
-from tocsin.rest.headers import media_type
+from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.http.asgi import header_values
 
 
 def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, Any]:
