@@ -19,7 +19,7 @@ from tocsin.assembly.access import sign_in_link
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
-from tocsin.cli.demo.files import GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
+from tocsin.cli.demo.files import FAILING, GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
 from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import read_env_file
@@ -69,7 +69,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                     async with forked_reapers(), opened as app:
                         app.audit.observe(partial(_tell_rule, town))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
-                        await _start_release(app)
+                        await _start_runs(app)
                         welcome = partial(_welcome, out, town, env_file, redis_url, link)
                         await serve(app, PARTS, welcome)
                     return
@@ -121,10 +121,11 @@ async def _commit(site: Path) -> None:
         await run(["git", *words], timeout_s=30, cwd=site)
 
 
-async def _start_release(app: App) -> None:
-    """Start the workflow that waits for a person, so that there is something to decide."""
+async def _start_runs(app: App) -> None:
+    """Start the workflow that waits for a person and the job that fails, so that there is something to look at."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
     await app.features.can.start_run(RunKind.WORKFLOW, RELEASE, request)
+    await app.features.can.start_run(RunKind.CRON, FAILING, request)
 
 
 def _welcome(

@@ -96,10 +96,11 @@ params:
   version: {{default: "1.4.0"}}
 """
 
-# Jobs that run at once and go on: one that works, one that fails, one for the night.
+# One job that works, one that fails, one for the night.
+FAILING = "backup"
 JOBS = {
     "disk-check": 'schedule: "* * * * *"\ncommand: df -h /\ntags: [demo]\n',
-    "backup": 'schedule: "* * * * *"\ncommand: echo "no space left on device" >&2; exit 1\n'
+    FAILING: 'schedule: "*/5 * * * *"\ncommand: echo "no space left on device" >&2; exit 1\n'
     "description: It fails, so that you see where that shows.\ntags: [demo]\n",
     "nightly-report": f'schedule: "30 3 * * *"\ntype: workflow\ncommand: {REPORT}\noutput: {PROFILE}\n'
     "output_on: failure\ntags: [demo]\n",

@@ -38,6 +38,26 @@ export function withRecord(data, record, key) {
   return { ...data, items };
 }
 
+/** So many records of the stream come on top of what was read. */
+const MOST_HEARD = 200;
+
+/**
+ * As `withRecord`, for what the stream tells of: `undefined`, which reads the list again, before a page that is left
+ * open for days holds too much.
+ * @template {object} T
+ * @template {{items: T[], heard?: number}} L
+ * @param {L} data
+ * @param {T} record
+ * @param {keyof T} key
+ * @returns {L | undefined}
+ */
+export function withHeard(data, record, key) {
+  const found = withRecord(data, record, key);
+  if (found.items.length === data.items.length) return found;
+  const heard = (data.heard ?? 0) + 1;
+  return heard > MOST_HEARD ? undefined : { ...found, heard };
+}
+
 /**
  * @template {object} T
  * @template {{items: T[]}} L

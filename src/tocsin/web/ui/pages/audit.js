@@ -1,8 +1,9 @@
 // The audit log: its newest entries, search, export, and whether the chain is whole.
-import { html, useEffect, useState } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api, call } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { definePage } from "../lib/page.js";
+import { listen } from "../lib/stream.js";
 import { ActionButton } from "../parts/action.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
@@ -19,7 +20,11 @@ import { AUDIT } from "../strings/audit.js";
 
 const FAMILIES = ["dashboard", "msg", "cron", "run", "workflow", "ssh", "skill", "vault", "memory", "job", "watcher", "notification", "browser", "token", "access"];
 const SOURCES = ["dashboard", "cli", "gateway", "bot", "cron", "workflows", "triggers", "watchers"];
-const LOOK_MS = 5000;
+const SOON_MS = 2500;
+const SELDOM_MS = 45_000;
+const MOST_HEARD = 500;
+/** What leads to entries. */
+const EVENTS = "run.* cron.* delivery.* received.* notification.* job.* status.changed";
 const LIMIT = 100;
 
 export const page = definePage({
@@ -36,10 +41,10 @@ function asked({ q, action, source }) {
 }
 
 /** @param {import("../lib/page.js").PageProps<AuditPage>} props */
-function Audit({ data, query, change }) {
+function Audit({ data, query, change, reload }) {
   const [open, setOpen] = useState("");
   const [checked, setChecked] = useState(/** @type {Verification | null} */ (null));
-  useFollowed(data, query, change);
+  useFollowed(data, query, change, reload);
   const verify = async () => setChecked(await api.get("/api/audit/verify"));
   useKeys([{ keys: "r", label: AUDIT.verify, run: () => void verify().catch(toast.problem) }]);
   const more = data.next_cursor
@@ -65,23 +70,49 @@ function Audit({ data, query, change }) {
 }
 
 /**
- * Ask for entries that came since, every few seconds while the newest are shown.
+ * Ask for entries that came since while the newest are shown: soon after the stream tells of something, and else ever
+ * more seldom, as not every entry has an event.
  * @param {AuditPage} data
  * @param {Record<string, string>} query
  * @param {(change: (data: AuditPage) => AuditPage) => void} change
+ * @param {() => Promise<void>} reload
  */
-function useFollowed(data, query, change) {
+function useFollowed(data, query, change, reload) {
   const newest = data.items[0]?.id ?? "";
   const filtered = Boolean(query.q || query.action || query.source);
+  const heard = useRef(0);
   useEffect(() => {
     if (filtered) return undefined;
-    const look = async () => {
-      if (document.hidden) return;
-      const found = await api.get("/api/audit/tail", newest ? { after: newest, limit: LIMIT } : { limit: LIMIT }).catch(() => null);
-      if (found?.items.length) change((now) => ({ ...now, items: [...found.items, ...now.items] }));
+    let pause = SOON_MS;
+    let due = Infinity;
+    let ended = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const next = (/** @type {number} */ ms) => {
+      if (ended || Date.now() + ms >= due) return; // one event after the other must not put it off
+      due = Date.now() + ms;
+      clearTimeout(timer);
+      timer = setTimeout(look, ms);
     };
-    const timer = setInterval(look, LOOK_MS);
-    return () => clearInterval(timer);
+    const look = async () => {
+      due = Infinity;
+      const found = document.hidden ? null : await api.get("/api/audit/tail", newest ? { after: newest, limit: LIMIT } : { limit: LIMIT }).catch(() => null);
+      if (ended) return;
+      pause = Math.min(pause * 2, SELDOM_MS);
+      next(pause);
+      if (!found?.items.length) return;
+      heard.current += found.items.length;
+      if (heard.current <= MOST_HEARD) return change((now) => ({ ...now, items: [...found.items, ...now.items] }));
+      heard.current = 0; // a page that is left open for days must not hold all of them
+      void reload();
+    };
+    next(pause);
+    const end = listen(EVENTS, () => next(SOON_MS));
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      end();
+    };
   }, [newest, filtered]);
 }
 

@@ -34,7 +34,7 @@ function Browser({ data, reload }) {
     await reload();
     toast.ok(runs ? BROWSER.stopped(profile.name) : BROWSER.started(profile.name));
   };
-  const empty = html`<${Empty} icon="browser" text=${BROWSER.empty} command=${BROWSER.command} />`;
+  const empty = html`<${Empty} icon="browser" text=${BROWSER.empty} example=${BROWSER.example} command=${BROWSER.command} />`;
   return html`<${PageHead} title=${BROWSER.title} note=${BROWSER.note} />
     <${Table} label=${BROWSER.title} rows=${data.items} columns=${columns(turn)} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />`;
 }

@@ -83,7 +83,7 @@ function JobList({ data, query, change }) {
     <//>`}
     <${Table} label=${CRON.jobs} rows=${rows} columns=${columns} steady rowKey=${(/** @type {CronJob} */ job) => job.id} filter=${filter} remember="cron"
       href=${(/** @type {CronJob} */ job) => link("cron", job.id)} empty=${empty} total=${data.total} keys=${{ r: runAnd, e: (/** @type {CronJob} */ job) => go(link("cron", job.id, "edit")) }} />
-    <p class="cron__import muted">${CRON.importHint} <code>${CRON.importCommand}</code> <${CopyButton} text=${CRON.importCommand} /></p>`;
+    <p class="cron__import muted">${CRON.importHint} <span class="copied"><code>${CRON.importCommand}</code><${CopyButton} text=${CRON.importCommand} /></span></p>`;
 }
 
 /** The filter looks through all jobs: those after the first page follow by themselves. @param {Jobs} data @param {(change: (now: Jobs) => Jobs) => void} change */

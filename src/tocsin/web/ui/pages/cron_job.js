@@ -3,7 +3,7 @@ import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { absolute, duration } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
-import { withRecord } from "../lib/list.js";
+import { withHeard } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { useRunLog } from "../lib/run_log.js";
@@ -45,7 +45,8 @@ export const page = definePage({
 function changedBy(data, { type, data: record }) {
   if (type.startsWith("cron.")) return record.id === data.job.id ? undefined : data;
   if (record.subject_id !== data.job.id) return data;
-  return { job: jobWithRun(data.job, record), runs: withRecord(data.runs, record, "id") };
+  const runs = withHeard(data.runs, record, "id");
+  return runs && { job: jobWithRun(data.job, record), runs };
 }
 
 /** @param {import("../lib/page.js").PageProps<Data>} props */

@@ -2,7 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { channelKinds, channelName, readChannels } from "../lib/channels.js";
-import { nextPage, withoutRecord, withRecord } from "../lib/list.js";
+import { nextPage, withHeard, withoutRecord, withRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
@@ -37,7 +37,7 @@ function changedBy(data, { type, data: record }) {
   const known = data.items.some(({ id }) => id === record.id);
   if (type === "delivery.resync" || (q && !known)) return undefined; // the server knows which words fit
   const fits = (!status || record.status === status) && (!channel || record.channel === channel);
-  return fits ? withRecord(data, record, "id") : withoutRecord(data, record.id, "id");
+  return fits ? withHeard(data, record, "id") : withoutRecord(data, record.id, "id");
 }
 
 /** @param {Record<string, string>} query */

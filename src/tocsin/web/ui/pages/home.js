@@ -44,10 +44,9 @@ function Home({ data }) {
     <${Cards} subsystems=${report.subsystems} />
     <${Strip} seen=${report.checked_at} />
     <div class="columns">
-      <${Next} report=${report} />
+      <div class="stack"><${Next} report=${report} /><${Services} report=${report} /></div>
       <${Recent} report=${report} />
-    </div>
-    <${Services} report=${report} />`;
+    </div>`;
 }
 
 /** @param {{runs: StatusReport["runs"]}} props */
@@ -90,10 +89,10 @@ function Cards({ subsystems }) {
   return html`<section aria-labelledby="areas"><h2 id="areas" class="visually-hidden">${HOME.areas}</h2>
     <ul class="cards">${Object.entries(subsystems).map(([name, one]) => html`<li key=${name}>
       <a class=${`card card--${toneOf(one.status)}`} href=${one.link}>
-        <span class="card__head"><${Icon} name=${name === "messaging" ? "msg" : name} /><strong>${HOME.names[name] ?? name}</strong>
-          <${Status} state=${one.status} quiet /></span>
+        <span class="card__head"><${Icon} name=${name === "messaging" ? "msg" : name} /><strong>${HOME.names[name] ?? name}</strong></span>
         <span class="card__text" dir="auto">${one.summary || HOME.noSummary}</span>
-        ${one.last_event_at && html`<span class="card__foot">${HOME.lastEvent} <${Time} at=${one.last_event_at} /></span>`}
+        <span class="card__foot"><${Status} state=${one.status} quiet />
+          ${one.last_event_at && html`<span class="card__when"><span class="visually-hidden">${HOME.lastEvent}</span> <${Time} at=${one.last_event_at} /></span>`}</span>
       </a></li>`)}</ul></section>`;
 }
 
@@ -123,9 +122,9 @@ function Recent({ report }) {
 
 /** @param {{report: StatusReport}} props */
 function Services({ report }) {
-  return html`<section class="services" aria-label=${HOME.services}>
-    ${report.services.map((service) => html`<span key=${service.name} title=${service.detail}><${Shape} tone=${toneOf(service.status)} />
-      ${HOME.serviceNames[service.name] ?? service.name}<span class="muted">${service.detail}</span></span>`)}
-    <span class="muted">${HOME.checked} <${Time} at=${report.checked_at} /></span>
+  return html`<section class="panel services"><div class="panel__head"><h2>${HOME.services}</h2><span class="muted">${HOME.checked} <${Time} at=${report.checked_at} /></span></div>
+    <ul class="lines">${report.services.map((service) => html`<li class="line line--plain" key=${service.name}>
+      <span class="line__name"><${Shape} tone=${toneOf(service.status)} />${HOME.serviceNames[service.name] ?? service.name}</span>
+      <span class="muted">${service.detail}</span></li>`)}</ul>
   </section>`;
 }

@@ -24,26 +24,30 @@ export function FirstSteps({ report }) {
   const tested = configured.some((channel) => channel.last_test?.ok);
   const sent = configured.some((channel) => channel.last_sent_at);
   const hasJob = (report.subsystems.cron?.counts.jobs ?? 0) > 0;
-  const done = [found.safe, configured.length > 0, tested, sent, hasJob].filter(Boolean).length;
+  const steps = [found.safe, configured.length > 0, tested, sent, hasJob];
+  const done = steps.filter(Boolean).length;
+  const mark = (/** @type {number} */ index) => ({ number: index + 1, done: steps[index], next: steps.indexOf(false) === index });
+  const needsChannel = !configured.length && html`<span class="muted">${CHECKLIST.needsChannel}</span>`;
   return html`<section class="panel steps" aria-labelledby="first-steps"><div class="panel__head">
       <h2 id="first-steps">${CHECKLIST.title}</h2><span class="row"><span class="muted">${CHECKLIST.progress(done, 5)}</span>
       <button type="button" class="button button--small" onClick=${() => hidden.set(true)}>${CHECKLIST.hide}</button></span></div>
     <ol>
-      <${Step} done=${found.safe} title=${CHECKLIST.password} hint=${CHECKLIST.passwordHint} action=${html`<code>tocsin init</code>`} />
-      <${Step} done=${configured.length > 0} title=${CHECKLIST.channel} hint=${CHECKLIST.channelHint}
+      <${Step} ...${mark(0)} title=${CHECKLIST.password} hint=${CHECKLIST.passwordHint} action=${html`<code>tocsin init</code>`} />
+      <${Step} ...${mark(1)} title=${CHECKLIST.channel} hint=${CHECKLIST.channelHint}
         action=${html`<a class="button button--small" href="#/msg">${CHECKLIST.channelAction}</a>`} />
-      <${Step} done=${tested} title=${CHECKLIST.test} hint=${CHECKLIST.testHint}
-        action=${configured.map((channel) => html`<${ActionButton} small run=${() => test(channel).then(read)}>${CHECKLIST.testAction(channel.label)}<//>`)} />
-      <${Step} done=${sent} title=${CHECKLIST.message} hint=${CHECKLIST.messageHint} action=${configured.length > 0 && html`<${FirstMessage} channels=${configured} sent=${read} />`} />
-      <${Step} done=${hasJob} title=${CHECKLIST.job} hint=${CHECKLIST.jobHint}
+      <${Step} ...${mark(2)} title=${CHECKLIST.test} hint=${CHECKLIST.testHint}
+        action=${needsChannel || configured.map((channel) => html`<${ActionButton} small run=${() => test(channel).then(read)}>${CHECKLIST.testAction(channel.label)}<//>`)} />
+      <${Step} ...${mark(3)} title=${CHECKLIST.message} hint=${CHECKLIST.messageHint} action=${needsChannel || html`<${FirstMessage} channels=${configured} sent=${read} />`} />
+      <${Step} ...${mark(4)} title=${CHECKLIST.job} hint=${CHECKLIST.jobHint}
         action=${html`<a class="button button--small" href="#/cron/new">${CHECKLIST.jobAction}</a>`} />
     </ol></section>`;
 }
 
-/** @param {{done: boolean, title: string, hint: string, action: import("../vendor/preact.js").Child}} props */
-function Step({ done, title, hint, action }) {
-  return html`<li class=${done ? "steps__done" : ""}><${Shape} tone=${done ? "ok" : "off"} size=${16} />
-    <span class="steps__text">${title}${done ? html`<span class="visually-hidden">: ${CHECKLIST.done}</span>` : html`<br /><span class="muted">${hint}</span>`}</span>
+/** @param {{number: number, done: boolean, next: boolean, title: string, hint: string, action: import("../vendor/preact.js").Child}} props */
+function Step({ number, done, next, title, hint, action }) {
+  return html`<li class=${done ? "steps__done" : next ? "steps__next" : ""}>
+    ${done ? html`<${Shape} tone="ok" size=${20} />` : html`<span class="steps__number" aria-hidden="true">${number}</span>`}
+    <span class="steps__text"><strong>${title}</strong>${done ? html`<span class="visually-hidden">: ${CHECKLIST.done}</span>` : html`<br /><span class="muted">${hint}</span>`}</span>
     ${!done && html`<span class="row">${action}</span>`}</li>`;
 }
 

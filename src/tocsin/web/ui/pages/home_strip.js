@@ -11,7 +11,7 @@ const MOST_PAGES = 10;
 const PAGE = 200;
 const WIDTH = 20;
 const HEIGHT = 44;
-/** A bar grows with each run, and stops where more of them could not be told apart. */
+/** So many runs in an hour fill the height where no hour has more; of many, a bar grows with their root. */
 const FULL = 12;
 
 /** @typedef {{at: number, good: number, bad: number, due: number, unknown: boolean}} Hour  `unknown`: later than what was read. */
@@ -27,22 +27,23 @@ export function Strip({ seen }) {
   }, [seen]);
   if (!hours) return html`<div class="strip strip--waiting"></div>`;
   const all = (/** @type {"good" | "bad" | "due"} */ what) => hours.reduce((sum, hour) => sum + hour[what], 0);
+  const most = Math.max(FULL, ...hours.map(({ good, bad, due }) => good + bad + due));
   const middle = ((now() - hours[0].at) / HOUR_MS) * WIDTH;
   return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip}</h2>
       <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${HOME.stripDue}${hours.at(-1)?.unknown && html`<i class="strip__unknown"></i>${HOME.stripCut(MOST_PAGES * PAGE)}`}</span></div>
     <svg viewBox=${`0 0 ${2 * SPAN * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${HOME.stripSummary(all("good"), all("bad"), all("due"))}>
-      ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} />`)}
+      ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} most=${most} />`)}
       <line class="strip__now" x1=${middle} x2=${middle} y1="0" y2=${HEIGHT} />
     </svg>
     <div class="strip__scale" aria-hidden="true"><span>${clockTime(hours[0].at)}</span><span>${HOME.stripNow}</span><span>${clockTime(hours[2 * SPAN - 1].at + HOUR_MS)}</span></div>
   </section>`;
 }
 
-/** @param {{hour: Hour, x: number}} props */
-function Column({ hour, x }) {
+/** @param {{hour: Hour, x: number, most: number}} props */
+function Column({ hour, x, most }) {
   const { good, bad, due } = hour;
   const total = good + bad + due;
-  const height = total ? (Math.min(total, FULL) / FULL) * (HEIGHT - 8) + 4 : 2;
+  const height = total ? Math.sqrt(total / most) * (HEIGHT - 8) + 4 : 2;
   const part = total ? height / total : 0;
   let top = HEIGHT;
   /** @param {string} name @param {number} amount */

@@ -11,7 +11,7 @@ import { MSG } from "../strings/msg.js";
 
 /** @param {{profiles: Profile[]}} props */
 export function ProfileTable({ profiles }) {
-  const empty = html`<${Empty} icon="msg" text=${MSG.profilesEmpty} command=${MSG.profilesCommand} />`;
+  const empty = html`<${Empty} icon="msg" text=${MSG.profilesEmpty} example=${MSG.profilesExample} command=${MSG.profilesCommand} />`;
   return html`<section class="stack" aria-labelledby="profiles"><h2 id="profiles">${MSG.profiles}</h2>
     <${Table} label=${MSG.profiles} rows=${profiles} columns=${COLUMNS} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} /></section>`;
 }

@@ -58,7 +58,7 @@ function Notifications({ data, query, change, reload }) {
   useKeys([{ keys: "m a", label: NOTICES.readAll, run: () => void readAll().catch(toast.problem) }]);
   const actions = html`<a class="button" href=${`${PATH}/feed`} title=${NOTICES.feedTitle} download="tocsin-feed.json">${NOTICES.feed}</a>
     <${ActionButton} run=${allowAlerts}>${NOTICES.alerts}<//>
-    <${ActionButton} kind="primary" run=${readAll}>${NOTICES.readAll}<//>`;
+    ${(unread > 0 || data.next_cursor) && html`<${ActionButton} kind="primary" run=${readAll}>${NOTICES.readAll}<//>`}`;
   const empty = html`<${Empty} icon="notifications" text=${NOTICES.empty} command=${NOTICES.command} />`;
   return html`<${PageHead} title=${NOTICES.title} note=${NOTICES.unread(unread)} actions=${actions} />
     <${Toolbar}>

@@ -2,7 +2,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration } from "../lib/format.js";
-import { nextPage, withRecord, withoutRecord } from "../lib/list.js";
+import { nextPage, withHeard, withoutRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
@@ -37,7 +37,7 @@ function changedBy(data, { type, data: run }) {
   const { kind, status, subject } = data.wanted;
   if (type === "run.deleted") return withoutRecord(data, run.id, "id");
   const fits = (!kind || run.kind === kind) && (!status || run.status === status) && (!subject || [run.subject_id, run.subject_name].includes(subject));
-  return fits ? withRecord(data, run, "id") : withoutRecord(data, run.id, "id");
+  return fits ? withHeard(data, run, "id") : withoutRecord(data, run.id, "id");
 }
 
 /** @param {import("../lib/page.js").PageProps<Data>} props */

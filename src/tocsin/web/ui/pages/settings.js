@@ -106,5 +106,5 @@ const INTEGRATIONS = [
     value: (one) => one.error ?? one.missing.join(", "),
     cell: (one) => html`<span class="muted"><${Said} text=${one.error ?? (one.missing.join(", ") || "–")} /></span>`,
   },
-  { name: "latency", title: SETTINGS.latency, value: (one) => one.latency_ms, cell: (one) => (one.latency_ms === null ? "–" : duration(one.latency_ms)), align: "end" },
+  { name: "latency", title: SETTINGS.latency, value: (one) => one.latency_ms, cell: (one) => (one.latency_ms === null ? "–" : one.latency_ms < 1 ? SETTINGS.atOnce : duration(one.latency_ms)), align: "end" },
 ];

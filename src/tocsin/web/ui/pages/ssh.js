@@ -53,7 +53,7 @@ function Hosts({ data, query, change }) {
   const [chosen, choose] = useState(/** @type {Chosen} */ ({ hosts: listOf(query.hosts), groups: listOf(query.groups) }));
   const { health, look } = useHealth((found) => change((now) => ({ ...now, hosts: withHealth(now.hosts, found) })));
   if (!data.hosts.length) {
-    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} command=${SSH.command} />`;
+    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} example=${SSH.example} command=${SSH.command} />`;
   }
   const actions = html`<${ActionButton} icon="retry" run=${() => look(true, undefined)}>${SSH.check}<//>`;
   const failed = (/** @type {string[]} */ hosts) => choose({ hosts, groups: [] });

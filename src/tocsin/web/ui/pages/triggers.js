@@ -25,7 +25,7 @@ export const page = definePage({
 function Triggers({ data }) {
   const [found, setFound] = useState(/** @type {Found | null} */ (null));
   const outcomes = new Map(found?.rules.map((rule) => [rule.number, rule.outcome]));
-  const empty = html`<${Empty} icon="triggers" text=${TRIGGERS.empty} command=${TRIGGERS.command} />`;
+  const empty = html`<${Empty} icon="triggers" text=${TRIGGERS.empty} example=${TRIGGERS.example} command=${TRIGGERS.command} />`;
   return html`<${PageHead} title=${TRIGGERS.title} note=${TRIGGERS.note} />
     ${data.problem && html`<div class="failure" role="alert"><p class="failure__title"><${Shape} tone="bad" size=${16} />${TRIGGERS.broken}</p><p dir="auto">${data.problem}</p></div>`}
     ${data.items.length > 0 && html`<${TryBox} show=${setFound} found=${found} />`}

@@ -41,7 +41,7 @@ function One({ data }) {
       ${data.output && fact(WATCHERS.output, data.output)}
       ${fact(WATCHERS.backend, WATCHERS.backends[data.backend ?? ""] ?? "–")}
     </dl>
-    <section aria-labelledby="recent"><h2 id="recent">${WATCHERS.recent}</h2>
+    <section class="stack" aria-labelledby="recent"><h2 id="recent">${WATCHERS.recent}</h2>
       <${Table} label=${WATCHERS.recent} rows=${recent} columns=${COLUMNS} rowKey=${(/** @type {Seen} */ seen) => `${seen.at} ${seen.path} ${seen.type}`} empty=${empty} /></section>`;
 }
 

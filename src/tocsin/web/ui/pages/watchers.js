@@ -28,7 +28,7 @@ export const page = definePage({
 
 /** @param {import("../lib/page.js").PageProps<Rules>} props */
 function Watchers({ data, query, change }) {
-  const empty = html`<${Empty} icon="watchers" text=${WATCHERS.empty} command=${WATCHERS.command} />`;
+  const empty = html`<${Empty} icon="watchers" text=${WATCHERS.empty} example=${WATCHERS.example} command=${WATCHERS.command} />`;
   return html`<${PageHead} title=${WATCHERS.title} note=${WATCHERS.note} />
     ${data.items.length > 5 && html`<${Toolbar}><${FilterBox} value=${query.q} /><//>`}
     <${Table} label=${WATCHERS.title} rows=${data.items} columns=${COLUMNS} rowKey=${(/** @type {Rule} */ rule) => rule.name} filter=${query.q}

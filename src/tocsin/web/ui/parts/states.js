@@ -18,23 +18,24 @@ export function Loading({ lines = 4 }) {
 }
 
 /**
- * One sentence, one button, and the command that does the same.
- * @param {{text: Child, action?: Child, command?: string, icon?: string}} props
+ * One sentence, one button, and the command that does the same; `example` is what may stand in the file that it names.
+ * @param {{text: Child, action?: Child, command?: string, icon?: string, example?: string}} props
  */
-export function Empty({ text, action, command, icon }) {
+export function Empty({ text, action, command, icon, example }) {
   return html`<div class="empty">
     ${icon && html`<${Icon} name=${icon} size=${28} />`}
     <p>${text}</p>
     ${action}
-    ${command && html`<p class="empty__command">${PARTS.sameOnCommandLine} <code>${command}</code>
-      <${CopyButton} text=${command} label=${`${PARTS.copy}: ${command}`} /></p>`}
+    ${example && html`<div class="code empty__example"><pre tabindex="0">${example}</pre><${CopyButton} text=${example} label=${PARTS.copyExample} /></div>`}
+    ${command && html`<p class="empty__command">${PARTS.sameOnCommandLine} <span class="copied"><code>${command}</code>
+      <${CopyButton} text=${command} label=${`${PARTS.copy}: ${command}`} /></span></p>`}
   </div>`;
 }
 
 /**
- * @param {{error: unknown, retry?: () => void, compact?: boolean}} props
+ * @param {{error: unknown, retry?: () => void, compact?: boolean, back?: string}} props  `back` is where what is gone was listed.
  */
-export function Failure({ error, retry, compact = false }) {
+export function Failure({ error, retry, compact = false, back }) {
   const problem = error instanceof ApiProblem ? error : null;
   const gone = problem?.status === 404;
   const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
@@ -45,6 +46,7 @@ export function Failure({ error, retry, compact = false }) {
     ${detail && html`<p><${Said} text=${detail} /></p>`}
     ${trace && html`<pre class="failure__trace" tabindex="0">${trace}</pre>`}
     <div class="row">
+      ${gone && back && html`<a class="button button--primary" href=${`#/${back}`}>${PARTS.toList}</a>`}
       ${retry && html`<button type="button" class="button" onClick=${retry}>${PARTS.retry}</button>`}
       ${problem?.requestId && html`<${RequestId} id=${problem.requestId} />`}
     </div>

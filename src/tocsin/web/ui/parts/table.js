@@ -50,6 +50,8 @@ const orders = new Map();
 const NONE = { name: "", down: false };
 /** Words that no column has to hold in one line. */
 const LONG = /\S{25}/;
+/** Columns that stand beside the name on a card. */
+const STATE = new Set(["state", "status", "level", "outcome"]);
 /** What has more letters takes the whole width of a card. */
 const NARROW = 24;
 
@@ -181,7 +183,7 @@ const fixed = new WeakMap();
 function fixedNames(column) {
   let names = fixed.get(column);
   if (names === undefined) {
-    names = [column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", column.bare === "icons" && "table__bare--icons"].filter(Boolean).join(" ");
+    names = [column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", column.bare === "icons" && "table__bare--icons", STATE.has(column.name) && "table__state"].filter(Boolean).join(" ");
     fixed.set(column, names);
   }
   return names;

@@ -35,11 +35,11 @@ export function PageHost() {
   const here = useSignal(place);
   const found = routeOf(here.path);
   if (!found) return html`<${NotFound} />`;
-  return html`<${Boundary} key=${here.path}><${Host} key=${here.path} file=${found.route.file} params=${found.params} query=${here.query} /><//>`;
+  return html`<${Boundary} key=${here.path}><${Host} key=${here.path} file=${found.route.file} area=${found.route.area} params=${found.params} query=${here.query} /><//>`;
 }
 
-/** @param {{file: string, params: Record<string, string>, query: Record<string, string>}} props */
-function Host({ file, params, query }) {
+/** @param {{file: string, area: string, params: Record<string, string>, query: Record<string, string>}} props */
+function Host({ file, area, params, query }) {
   const [page, setPage] = useState(/** @type {AnyPage | undefined} */ (modules[file]));
   const [data, setData] = useState(/** @type {any} */ (undefined));
   const [error, setError] = useState(/** @type {unknown} */ (undefined));
@@ -75,7 +75,7 @@ function Host({ file, params, query }) {
   const change = (change) => setData(change(current.current.data));
 
   const old = useSignal(stale) || (error !== undefined && data !== undefined);
-  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} />`;
+  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} back=${area} />`;
   if (!page || data === undefined) return html`<${Loading} lines=${6} />`;
   return html`<div class=${`page${page.wide ? " page--wide" : ""}${old ? " page--stale" : ""}`} aria-busy=${busy}>
     ${error !== undefined && html`<${Failure} error=${error} retry=${reload} compact />`}

@@ -3,7 +3,12 @@ export const BROWSER = {
   title: "Browser",
   note: "Profiles of browsers with data of their own.",
   empty: "There are no profiles: write browser_profiles.yaml in the data directory.",
-  command: "tocsin browser profiles",
+  example: `profiles:
+  - name: office
+    default: true
+  - name: shop
+    headless: false`,
+  command: 'tocsin browser profiles',
   name: "Name",
   state: "State",
   browser: "Browser",

@@ -4,6 +4,8 @@ export const CHAT = {
   conversations: "Conversations",
   new: "New conversation",
   empty: "Ask something: the answer comes from the configured chat model.",
+  noModel: "No chat model is set up: set CHAT_PROVIDER and the key of that provider, then restart.",
+  toSettings: "Show the settings",
   none: "No conversations yet.",
   command: 'tocsin ask "What is a tocsin?"',
   untitled: "New conversation",

@@ -37,6 +37,6 @@ export const HOME = {
   stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "In 24 h" },
   newJob: "New job",
   send: "Send a message",
-  checked: "checked",
+  checked: "Checked",
   up: "up",
 };

@@ -9,6 +9,7 @@ export const CHECKLIST = {
   passwordHint: "People sign in with DASHBOARD_USER and DASHBOARD_PASS.",
   channel: "Configure a channel",
   channelHint: "A channel needs its secrets in the settings, then a restart.",
+  needsChannel: "After a channel is set up",
   channelAction: "Show what is missing",
   test: "Test a channel",
   testHint: "Proves the credentials without sending.",

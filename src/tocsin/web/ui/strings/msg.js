@@ -48,7 +48,12 @@ export const MSG = {
   fanOut: (sent, all) => `${sent} of ${all} targets got it`,
   profiles: "Profiles",
   profilesEmpty: "There are no profiles yet: write profiles.yaml in the data directory.",
-  profilesCommand: "tocsin profiles --help",
+  profilesExample: `oncall:
+  - channel: slack
+    target: "#ops"
+  - channel: email
+    target: ops@example.org`,
+  profilesCommand: "tocsin profiles",
   name: "Name",
   targets: "Targets",
   state: "State",

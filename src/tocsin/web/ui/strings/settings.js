@@ -34,6 +34,7 @@ export const SETTINGS = {
   kind: "Kind",
   state: "State",
   missing: "Missing",
+  atOnce: "under 1 ms",
   latency: "Answers in",
   recheck: "Check again",
   kinds: /** @type {Record<string, string>} */ ({

@@ -56,7 +56,7 @@ export const SHELL = {
     submit: "Sign in",
     busy: "Signing in …",
     show: "Show password",
-    where: "Name and password are the settings DASHBOARD_USER and DASHBOARD_PASS of this installation.",
+    where: "Name and password are the settings DASHBOARD_USER and DASHBOARD_PASS of this installation. Where they are set:",
     command: "tocsin config",
     /** @param {number} seconds */
     throttled: (seconds) => `Try again in ${seconds} s.`,

@@ -5,7 +5,12 @@ export const SSH = {
   title: "SSH",
   note: "Run one command on many machines, and see how they are.",
   empty: "No host is known yet. Hosts of ~/.ssh/config and of ssh_hosts.yaml in the data directory appear here.",
-  command: "tocsin ssh hosts",
+  example: `hosts:
+  - name: web1
+    hostname: 10.0.0.11
+    user: deploy
+    groups: [web]`,
+  command: 'tocsin ssh hosts',
   hosts: "Hosts",
   recent: "Recent commands",
   recentNone: "No command was run yet.",

@@ -3,7 +3,11 @@ export const TRIGGERS = {
   title: "Triggers",
   note: "The first rule whose pattern is found in a received message runs its command.",
   empty: "There are no rules yet: write triggers.yaml in the data directory.",
-  command: "tocsin triggers --help",
+  example: `- pattern: "^/uptime$"
+  command: uptime
+- pattern: "^deploy (\\\\S+)"
+  command: ./deploy.sh "$1"`,
+  command: 'tocsin triggers test "deploy web"',
   broken: "The present file is not in force; the last good one is.",
   rule: "Rule",
   pattern: "Pattern",

@@ -3,7 +3,11 @@ export const WATCHERS = {
   title: "Watchers",
   note: "Rules that act when files change.",
   empty: "Nothing is watched: write watchers.yaml in the data directory.",
-  command: "tocsin watchers new",
+  example: `- name: scans
+  path: ~/Scans
+  patterns: ["*.pdf"]
+  command: pdftotext "$1" - | head`,
+  command: `tocsin watchers new scans --path ~/Scans --pattern '*.pdf' --command 'lp "$1"'`,
   back: "Watchers",
   name: "Name",
   state: "State",
