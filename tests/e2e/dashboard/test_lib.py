@@ -90,6 +90,17 @@ def test_an_address_without_a_page_is_home(call: Call):
     assert call("lib.placeOf('#/cron/').path") == "/cron"
 
 
+def test_a_list_that_is_left_open_is_read_again_before_it_holds_too_much(call: Call):
+    heard = """(() => {
+        let list = { items: [{ id: "old" }] }, before = list;
+        let count = 0;
+        for (; list && count < 1000; count += 1) [before, list] = [list, lib.withHeard(list, { id: count }, "id")];
+        const again = lib.withHeard(before, { id: "old", state: "sent" }, "id");
+        return [count, list === undefined, before.items.length, again.items.length, again.items.at(-1).state];
+    })()"""
+    assert call(heard) == [201, True, 201, 201, "sent"]
+
+
 def test_a_stream_may_be_cut_anywhere(call: Call):
     seen = call(
         f"""(() => {{

@@ -67,7 +67,7 @@ function ChatPage({ data, reload }) {
       </nav>
       <section class="chat__main" aria-label=${chosen?.title || CHAT.new}>
         ${chosen ? html`<${Transcript} key=${chosen.id} conversation=${chosen} models=${models} />`
-          : !models.length ? html`<${Empty} icon="chat" text=${CHAT.noModel} action=${html`<a class="button" href="#/settings?tab=values&q=chat_">${CHAT.toSettings}</a>`} command="tocsin doctor" />`
+          : !models.length ? html`<div class="chat__fresh"><${Empty} icon="chat" text=${CHAT.noModel} action=${html`<a class="button" href="#/settings?tab=values&q=chat_">${CHAT.toSettings}</a>`} command="tocsin doctor" /></div>`
           : html`<div class="chat__fresh"><${Empty} icon="chat" text=${CHAT.empty} command=${CHAT.command} /></div>
             <${Composer} key="new" conversation=${null} models=${models} busy=${false} begun=${begun} />`}
       </section>

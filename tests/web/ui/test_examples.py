@@ -1,0 +1,41 @@
+"""What the dashboard offers to be written into files is what Tocsin reads from them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests import command_line
+
+from tocsin.web.ui.assets import ROOT
+
+CHANNELS = {
+    "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa",
+    "SMTP_HOST": "localhost",
+    "SMTP_USER": "ops@example.org",
+    "SMTP_PASS": "not-a-password",
+}
+EXAMPLE = re.compile(r"^  \w*[eE]xample: `(.*?)`,$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("strings", "file", "command", "name"),
+    [
+        ("triggers", "triggers.yaml", ("triggers", "list"), "deploy"),
+        ("watchers", "watchers.yaml", ("watchers", "list"), "scans"),
+        ("msg", "profiles.yaml", ("profiles",), "oncall"),
+        ("ssh", "ssh_hosts.yaml", ("ssh", "hosts"), "web1"),
+        ("browser", "browser_profiles.yaml", ("browser", "profiles"), "office"),
+    ],
+)
+def test_an_example_is_read_without_a_complaint(
+    strings: str, file: str, command: tuple[str, ...], name: str, tmp_path: Path
+):
+    found = EXAMPLE.search((ROOT / "strings" / f"{strings}.js").read_text(encoding="utf-8"))
+    assert found
+    text = found[1].replace("\\\\", "\\")
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    (tmp_path / file).chmod(0o600)
+    env = {"TOCSIN_DATA_DIR": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin", **CHANNELS}
+    done = command_line.call(command, env=env, cwd=tmp_path, program=Path("tocsin"))
+    assert done.code == 0, done
+    assert name in done.out
