@@ -11,6 +11,7 @@ import pytest
 from tests.town_thread import reset, town_on_a_thread
 
 import tocsin
+from tocsin.api import ClosedError
 from tocsin.core.errors import ChannelError, ConfigError, UnknownChannelError, UnknownProfileError
 from tocsin.core.storage.database import DatabaseError
 from tocsin.messaging.outbound.idempotency import KeyReusedError
@@ -49,6 +50,18 @@ def audit_sources(directory: Path) -> list[str]:
 
 
 # --- asynchronous
+
+
+async def test_after_its_end_nothing_is_sent_because_it_could_not_be_recorded(town: StandinCluster):
+    async with tocsin.open() as t:
+        pass
+    results = [await t.send("teamchat", "#ops", "late"), await t.test("teamchat")]
+    assert [(result.ok, "is closed" in result.error) for result in results] == [(False, True)] * 2
+    with pytest.raises(ClosedError, match="is closed"):
+        await t.notify("oncall", "late")
+    with pytest.raises(DatabaseError):
+        await t.enqueue("teamchat", "#ops", "late")
+    assert town.recorder.of() == []
 
 
 async def test_a_message_is_sent_and_the_result_has_five_fields(town: StandinCluster, tmp_path: Path):

@@ -22,6 +22,13 @@ T = TypeVar("T")
 
 API = AuditSource("api", "the Python interface")
 _CALLER = Caller(API.name)
+_CLOSED = "not sent: this Tocsin is closed; use it inside `async with tocsin.open()`"
+
+
+class ClosedError(TocsinError):
+    """What `open` gave was used after the end of its block."""
+
+    code = "closed"
 
 
 class Tocsin:
@@ -29,6 +36,7 @@ class Tocsin:
 
     def __init__(self, app: App) -> None:
         self._app = app
+        self.closed = False  # then nothing is sent: it could not be recorded
 
     async def send(self, channel: str, target: str, message: str) -> SendResult:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`."""
@@ -37,10 +45,14 @@ class Tocsin:
             if not isinstance(value, str):
                 error = f"{name} must be text, not {type(value).__name__}"
                 return SendResult(False, _shown(channel), _shown(target), error=error)
+        if self.closed:
+            return SendResult(False, channel, target, error=_CLOSED)
         return (await self._app.messenger.send(channel, target, message, _CALLER)).result
 
     async def notify(self, profile: str, message: str) -> NotifyResult:
-        """Send to every target of a profile of `profiles.yaml`; raises UnknownProfileError alone."""
+        """Send to every target of a profile of `profiles.yaml`; raises UnknownProfileError, or ClosedError."""
+        if self.closed:
+            raise ClosedError(_CLOSED)
         return await self._app.messenger.notify(profile, message, _CALLER)
 
     async def enqueue(
@@ -63,6 +75,8 @@ class Tocsin:
 
     async def test(self, channel: str) -> SendResult:
         """Verify the credentials of `channel` without sending."""
+        if self.closed:
+            return SendResult(False, _shown(channel), "", error=_CLOSED)
         return await self._app.messenger.test(channel, _CALLER)
 
     def channels(self) -> list[str]:
@@ -82,7 +96,11 @@ async def open(  # noqa: A001  # `tocsin.open()` reads as it should; nobody impo
         data_dir=Path(data_dir) if data_dir else None, env_file=Path(env_file) if env_file else None
     )
     async with open_app(settings, installed, transport) as app:
-        yield Tocsin(app)
+        opened = Tocsin(app)
+        try:
+            yield opened
+        finally:
+            opened.closed = True
 
 
 def send(
