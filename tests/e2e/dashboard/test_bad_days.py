@@ -187,3 +187,6 @@ def test_a_long_log_with_control_characters_is_read_as_text(visit: Visit):
     expect(page.locator(f".log__number[data-n='{LINES}']")).to_be_visible()
     assert page.evaluate("document.querySelectorAll('.log *').length") <= MAX_LOG_NODES
     assert re.search(r"[\x00-\x08\x0b-\x1f]", page.locator(".log").inner_text()) is None
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    on_paper = (page.locator(".run__print").text_content() or "").splitlines()
+    assert (len(on_paper), on_paper[0]) == (2_001, f"[{LINES - 2_000:,} earlier lines are not printed]")

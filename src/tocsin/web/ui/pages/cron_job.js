@@ -144,7 +144,7 @@ function Definition({ job }) {
   const asked = ["schedule", "timezone", "params", "env", "retry", "success_exit_codes"];
   const json = Object.fromEntries(["name", ...asked, ...JOB.fields.map(([name]) => name)].map((name) => [name, plain[name]]));
   return html`<${CodeView} text=${job.command ?? ""} label=${CRON.job} />
-    <dl class="facts">${fields.map(({ label, value }) => html`<div><dt>${label}</dt><dd dir="auto">${Array.isArray(value) ? value.join(", ") : String(value)}</dd></div>`)}
+    <dl class="facts panel facts--panel">${fields.map(({ label, value }) => html`<div><dt>${label}</dt><dd dir="auto">${Array.isArray(value) ? value.join(", ") : String(value)}</dd></div>`)}
       <div><dt>${JOB.created}</dt><dd><${Time} at=${job.created_at} /> ${job.created_by && html`${JOB.by} <span dir="auto">${job.created_by}</span>`}</dd></div>
       <div><dt>${JOB.changed}</dt><dd><${Time} at=${job.updated_at} /></dd></div></dl>
     <details><summary>${JOB.lines}</summary><${CodeView} text=${JSON.stringify(json, null, 2)} label=${JOB.lines} /></details>`;

@@ -31,7 +31,7 @@ function One({ data, change }) {
   return html`<${PageHead} title=${html`<${Target} to=${data} />`} note=${html`<${State} delivery=${data} />`} actions=${actions} back=${back} />
     ${data.error && html`<p class="delivery__error" dir="auto">${data.error}</p>`}
     <section class="panel delivery__message"><h2 class="visually-hidden">${DELIVERIES.message}</h2><pre class="delivery__pre" dir="auto" tabindex="0" aria-label=${DELIVERIES.message}>${data.message}</pre></section>
-    <dl class="facts">
+    <dl class="facts panel facts--panel">
       ${fact(DELIVERIES.attempts, data.attempts)}
       ${fact(DELIVERIES.parts, DELIVERIES.partsOf(data.parts_sent, data.parts_total))}
       ${fact(DELIVERIES.next, html`<${Time} at=${data.next_attempt_at} none="–" />`)}

@@ -77,7 +77,7 @@ function Memories({ data, query, change, reload }) {
   const empty = html`<${Empty} icon="memory" text=${MEMORY.empty} action=${add} command=${MEMORY.command} />`;
   const more = nextPage(entries, (turn) => change((now) => ({ ...now, entries: turn(now.entries) })), PATH, asked(query));
   return html`<${PageHead} title=${MEMORY.title} note=${MEMORY.note} actions=${html`<${ActionButton} run=${decay}>${MEMORY.decay}<//>${add}`} />
-    <dl class="facts panel vault__facts">
+    <dl class="facts panel facts--panel">
       <div><dt>${MEMORY.stats}</dt><dd>${number(stats.count)}</dd></div>
       <div><dt>${MEMORY.fading}</dt><dd>${number(stats.fading)}</dd></div>
       <div><dt>${MEMORY.pin}</dt><dd>${number(stats.pinned)}</dd></div>

@@ -1,8 +1,9 @@
 // One run: how it went, what it printed while it runs, and what can be done about it.
-import { html } from "../vendor/preact.js";
+import { html, useEffect, useRef } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { absolute, duration } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
+import { plainText } from "../lib/log.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { useRunLog } from "../lib/run_log.js";
@@ -24,6 +25,8 @@ import { RUN, RUNS } from "../strings/runs.js";
 /** @typedef {import("../types/records.js").Run} Run */
 
 const FEW_LINES = 12;
+/** About forty sheets. */
+const MOST_PRINTED = 2000;
 
 export const page = definePage({
   title: ({ data }) => (data ? RUN.title(data.subject_name) : RUNS.run),
@@ -108,6 +111,21 @@ function Facts({ run }) {
 /** @param {{run: Run}} props */
 function Output({ run }) {
   const log = useRunLog(run.id, { lines: run.output.lines, failed: (error) => toast.problem(error) });
+  const paper = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const fill = () => {
+      if (paper.current && log.lines.length) paper.current.textContent = printed(log);
+    };
+    addEventListener("beforeprint", fill);
+    return () => removeEventListener("beforeprint", fill);
+  }, [log]);
   return html`<div><${LogView} log=${log} name=${`${run.subject_name}-${run.id}.log`} running=${!run.finished_at} height=${(run.finished_at || run.status === "waiting") && run.output.lines <= FEW_LINES ? "short" : "page"} />
-    <pre class="run__print">${run.output.tail}</pre></div>`;
+    <pre class="run__print" ref=${paper}>${run.output.tail}</pre></div>`;
+}
+
+/** What stands on paper: all lines, or the last of many. @param {import("../lib/log.js").Log} log */
+function printed(log) {
+  const lines = log.lines.slice(-MOST_PRINTED).map((line) => plainText(line.text));
+  const left = log.lines.length - lines.length;
+  return [...(left ? [RUN.notPrinted(left)] : []), ...lines].join("\n");
 }

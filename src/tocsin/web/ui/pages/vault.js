@@ -30,7 +30,7 @@ function Vault({ data, query }) {
   const items = data.rotation.items;
   const empty = html`<${Empty} icon="vault" text=${data.locked ? VAULT.locked : VAULT.empty} command=${data.locked ? "tocsin doctor" : VAULT.setCommand} />`;
   return html`${head}
-    <dl class="facts panel vault__facts">
+    <dl class="facts panel facts--panel">
       <div><dt>${VAULT.keys}</dt><dd>${number(data.key_count ?? 0)}</dd></div>
       <div><dt>${VAULT.backend}</dt><dd>${data.backend ?? "–"}</dd></div>
       <div><dt>${VAULT.files}</dt><dd><${Status} state=${data.permissions_ok === false ? "error" : "ok"} quiet

@@ -29,7 +29,7 @@ function One({ data }) {
   const empty = html`<${Empty} icon="watchers" text=${WATCHERS.recentNone} />`;
   return html`<${PageHead} title=${data.name} note=${html`<${Status} state=${data.state} />`} back=${back} />
     ${data.error && html`<p class="delivery__error" role="alert"><${Shape} tone="bad" /> <span dir="auto">${data.error}</span></p>`}
-    <dl class="facts panel vault__facts">
+    <dl class="facts panel facts--panel">
       ${fact(WATCHERS.path, html`<code class="wraps">${data.path}</code>`)}
       ${fact(WATCHERS.recursive, data.recursive ? WATCHERS.yes : WATCHERS.no)}
       ${fact(WATCHERS.patterns, data.patterns.join(", ") || WATCHERS.allFiles)}

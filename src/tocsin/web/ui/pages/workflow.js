@@ -89,7 +89,7 @@ function Drawn({ data: { workflow, runs } }) {
   return html`${live && html`<p class="row" role="status"><span>${WORKFLOW.live}</span><${Status} state=${live.status} /><a href=${link("runs", live.id)}>${WORKFLOW.open}</a></p>`}
     <${Graph} drawing=${drawing} label=${WORKFLOW.graph} steps=${run?.steps} />
     ${(workflow.warnings ?? []).map((warning) => html`<p class="notice notice--warn"><span dir="auto">${warning.detail}</span></p>`)}
-    <dl class="facts panel vault__facts"><div><dt>${WORKFLOW.file}</dt><dd><code class="wraps" dir="auto">${workflow.file}</code></dd></div>
+    <dl class="facts panel facts--panel"><div><dt>${WORKFLOW.file}</dt><dd><code class="wraps" dir="auto">${workflow.file}</code></dd></div>
       <div><dt>${WORKFLOW.changed}</dt><dd><${Time} at=${workflow.updated_at} /></dd></div>
       ${workflow.notify_profile && html`<div><dt>${WORKFLOW.profile}</dt><dd dir="auto">${workflow.notify_profile}</dd></div>`}
       ${workflow.schedules.length > 0 && html`<div><dt>${WORKFLOW.schedules}</dt><dd>${workflow.schedules.map((id) => html`<a href=${link("cron", id)}><${Icon} name="cron" size=${14} /> ${id.slice(0, 8)}</a> `)}</dd></div>`}</dl>`;

@@ -1,8 +1,10 @@
 // Times and durations as elements: relative to read, absolute with the zone on hover and to machines.
-import { html } from "../vendor/preact.js";
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { absolute, clockTime, duration, minute, now, relative } from "../lib/format.js";
 import { useSignal } from "../lib/store.js";
 import { PARTS } from "../strings/states.js";
+
+const SECOND_MS = 1000;
 
 /**
  * @param {{at: string | number | null | undefined, zone?: string, clock?: boolean, none?: string}} props
@@ -22,7 +24,13 @@ export function Time({ at, zone, clock = false, none = PARTS.never }) {
  * @param {{ms?: number | null, since?: string | null}} props
  */
 export function Duration({ ms, since }) {
-  useSignal(minute);
-  const taken = ms ?? (since ? now() - new Date(since).getTime() : null);
-  return html`<span class="time">${duration(taken)}</span>`;
+  const runs = ms == null && since != null;
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    if (!runs) return undefined;
+    const timer = setInterval(() => redraw((count) => count + 1), SECOND_MS);
+    return () => clearInterval(timer);
+  }, [runs]);
+  const seconds = runs ? Math.max(0, Math.floor((now() - new Date(since ?? 0).getTime()) / SECOND_MS)) : 0;
+  return html`<span class="time">${!runs ? duration(ms) : seconds < 60 ? `${seconds} s` : duration(seconds * SECOND_MS)}</span>`;
 }

@@ -4,6 +4,7 @@ import { ApiProblem } from "../lib/api.js";
 import { signal, useSignal } from "../lib/store.js";
 import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
+import { Said } from "../parts/said.js";
 import { RequestId } from "../parts/states.js";
 import { Shape } from "../parts/status.js";
 import { SHELL } from "../strings/shell.js";
@@ -93,8 +94,8 @@ function Toast({ entry }) {
   return html`<div class=${`toast toast--${tone}`} id=${`toast-${id}`}>
     <${Shape} tone=${tone} size=${16} />
     <div class="toast__text">
-      <p dir="auto">${text}</p>
-      ${detail && detail !== text && html`<p class="toast__detail" dir="auto">${detail}</p>`}
+      <p dir="auto" class=${detail ? "toast__title" : ""}>${text}</p>
+      ${detail && detail !== text && html`<p class="toast__detail"><${Said} text=${detail} /></p>`}
       ${requestId && html`<p class="toast__detail"><${RequestId} id=${requestId} /></p>`}
     </div>
     ${action && html`<button type="button" class="button button--small" onClick=${act}>${action.label}</button>`}

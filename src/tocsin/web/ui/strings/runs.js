@@ -52,6 +52,8 @@ export const RUN = {
   /** @param {string} step */
   waits: (step) => `${step} waits for a person.`,
   print: "Print",
+  /** @param {number} count */
+  notPrinted: (count) => `[${count.toLocaleString("en")} earlier lines are not printed]`,
   facts: "About this run",
   because: "Started by",
   scheduled: "Was due",
