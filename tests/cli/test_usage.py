@@ -119,6 +119,24 @@ def test_wrong_usage_is_a_json_document_too(cli: Cli, call: tuple[str, ...]):
     assert document["hint"] in done.err
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("vault", "set", "NAME", "hunter22"),
+        ("vault", "set", "NAME=hunter22"),
+        ("vault", "set", "NAME", "--value=hunter22"),
+        ("vault", "rotate", "NAME", "hunter22"),
+        ("dashboard", "hash-password", "hunter22"),
+    ],
+    ids=" ".join,
+)
+def test_a_secret_that_is_given_as_an_argument_is_refused_and_not_repeated(cli: Cli, call: tuple[str, ...]):
+    done = cli("--json", *call)
+    assert done.code == 2
+    assert "the value cannot be an argument" in done.err
+    assert "hunter22" not in done.out + done.err
+
+
 def test_a_word_like_an_option_behind_two_minuses_asks_for_no_json(cli: Cli):
     done = cli("send", "email", "--", "ops@example.org", "a", "--json")
     assert (done.code, done.out) == (2, "")

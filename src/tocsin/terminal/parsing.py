@@ -22,7 +22,8 @@ class Parser(argparse.ArgumentParser):
     """Raises UsageError for a mistake, and takes `-100123/7` as a target.
 
     A command whose last argument is a text names it with `set_defaults(free_text=…)`: who forgets to
-    quote the text is shown the call with quotes.
+    quote the text is shown the call with quotes. One that asks for a secret sets `set_defaults(asks_for_secret=True)`:
+    what is too much may be that secret, and is not repeated.
     """
 
     _adds = False
@@ -73,6 +74,10 @@ def asks_for_json(argv: Sequence[str]) -> bool:
 
 
 def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str]) -> UsageError:
+    if getattr(arguments, "asks_for_secret", False):
+        sentence = "the value cannot be an argument: others could read it in the list of processes"
+        hint = "type it at the prompt, or pipe it in; what was shown to others should be replaced"
+        return UsageError(sentence, prog=arguments.prog, hint=hint)
     name = getattr(arguments, "free_text", "")
     if not name or any(word.startswith("-") for word in extra):
         return UsageError(f"unrecognized arguments: {' '.join(extra)}", prog=arguments.prog)

@@ -22,6 +22,7 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "examples:\n  tocsin dashboard\n  tocsin dashboard hash-password"
     hashing = commands["hash-password"]
+    hashing.set_defaults(asks_for_secret=True)
     hashing.description = (
         "Ask for a password twice, or read it from standard input, and print the line for a .env file with its hash.\n"
         "DASHBOARD_PASS must not be set beside it."

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.core.errors import ConfigError
 from tocsin.features.vault.model import MAX_VALUE_BYTES, VaultError, checked_name, timestamp
 from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
@@ -45,6 +46,8 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
         commands[name].set_defaults(run=run)
     for name in ("set", "get", "delete", "rotate"):
         commands[name].add_argument("name", help="letters, digits and _, such as GATEWAY_TOKEN")
+    for name in ("set", "rotate"):
+        commands[name].set_defaults(asks_for_secret=True)
     commands["rotate"].add_argument("--generate", action="store_true", help="take a random value, and do not ask")
     commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env files that are in use")
     for name in ("delete", "rekey", "import"):
@@ -91,7 +94,11 @@ def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
 
 
 def _name_of(arguments: argparse.Namespace) -> str:
-    return checked_name(readable(arguments.name))
+    name, equals, _ = readable(arguments.name).partition("=")
+    if equals:  # what follows may be a secret
+        hint = "type the value at the prompt, or pipe it in"
+        raise ConfigError(f"{name}=… is not a name for a secret: the value cannot be an argument", hint=hint)
+    return checked_name(name)
 
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
