@@ -41,6 +41,22 @@ def test_a_misspelt_command_is_refused_with_the_one_that_was_meant(cli: Cli):
     assert done.err == "tocsin: there is no command 'chanels' (did you mean 'channels'?)\n  hint: see tocsin --help\n"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("vault", "get", "1X"),
+        ("jobs", "create", ""),
+        ("memory", "search", ""),
+        ("tokens", "create", "a b", "--scope", "read"),
+        ("cron", "add", "x", "61 * * * *", "true"),
+    ],
+    ids=" ".join,
+)
+def test_input_that_can_never_be_right_is_wrong_usage(cli: Cli, call: tuple[str, ...]):
+    done = cli(*call)
+    assert (done.code, done.out) == (2, "")
+
+
 def test_an_unknown_choice_is_refused_with_what_there_is(cli: Cli):
     done = cli("completion", "powershell")
     assert done.code == 2

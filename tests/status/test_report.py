@@ -62,6 +62,11 @@ async def test_the_skills_of_the_program_count_beside_those_of_its_user(tmp_path
     assert skills.summary.startswith("9 skills, 1 of your own; sandbox: ")
 
 
+async def test_the_time_zone_shown_is_that_of_the_setting_tz(tmp_path: Path):
+    async with program(tmp_path, TZ="Asia/Tokyo") as app:
+        assert (await status_report(app)).timezone == "Asia/Tokyo"
+
+
 async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
     (tmp_path / "workflows").mkdir()
     (tmp_path / "workflows" / "nightly.yaml").write_text("name: nightly\nsteps: 5\n")

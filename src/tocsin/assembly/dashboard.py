@@ -160,14 +160,14 @@ def _messaging(app: "App") -> "Operations":
 
 
 def _settings(app: "App") -> "Operations":
-    from tocsin.scheduling.zones import system_zone
+    from tocsin.scheduling.zones import default_zone
     from tocsin.web.dashboard.operations.settings import SettingsParts, settings_operations
 
     return settings_operations(
         SettingsParts(
             settings=app.settings,
             clock=app.clock,
-            timezone=system_zone,
+            timezone=default_zone(app.settings),
             integrations=lambda: _integrations_of(app),
         )
     )

@@ -11,7 +11,7 @@ from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.runs.model import AT_WORK, RunStatus
 from tocsin.runs.store import RunFilter, RunStore
-from tocsin.scheduling.zones import system_zone
+from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
     RECENT_RUNS,
     SUBSYSTEMS,
@@ -43,7 +43,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
     return StatusReport(
         version=__version__,
         checked_at=app.clock.now(),
-        timezone=system_zone(),
+        timezone=default_zone(app.settings),
         subsystems=subsystems,
         services=services,
         runs=runs,

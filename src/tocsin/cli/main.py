@@ -73,7 +73,7 @@ def _run(argv: Sequence[str], out: Console) -> int:
         return MISUSED
     except TocsinError as error:
         out.failure(error)
-        return MISUSED if isinstance(error, ConfigError) else FAILED
+        return MISUSED if isinstance(error, ConfigError) or error.code == _MISTYPED else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the outermost edge: a person gets a sentence, never a traceback
@@ -103,6 +103,7 @@ def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
     return not_installed(error)
 
 
+_MISTYPED = "validation-failed"  # what features say of input that can never be right
 _BUG = "this is a bug; run it again with --verbose and report what it shows"
 
 

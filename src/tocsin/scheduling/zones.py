@@ -4,6 +4,8 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import TIME_ZONE
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.scheduling.expression import ScheduleError
@@ -26,6 +28,11 @@ def zone_of(name: str) -> ZoneInfo:
 @cache
 def _zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
+
+
+def default_zone(settings: Values) -> str:
+    """Return the time zone of what names none: that of `TZ`, wherever it is set, else the system's."""
+    return settings[TIME_ZONE] or system_zone()
 
 
 @cache

@@ -109,6 +109,15 @@ async def test_quiet_hours_hold_what_is_below_error(tmp_path: Path):
         assert await office.forward() == ["Warning: slow"]
 
 
+async def test_quiet_hours_without_a_time_zone_are_those_of_the_setting_tz(tmp_path: Path):
+    async with open_office(tmp_path, QUIET_HOURS="22:00-07:00", TZ="Asia/Tokyo") as office:
+        office.clock.advance(at("2026-01-10T23:00+09:00") - office.clock.now())
+        await office.notify("slow")
+        assert await office.forward() == []
+        office.clock.advance(at("2026-01-11T07:00+09:00") - office.clock.now())
+        assert await office.forward() == ["Warning: slow"]
+
+
 @pytest.mark.parametrize(
     ("moment", "quiet"),
     [

@@ -42,6 +42,12 @@ def test_the_clear_text_is_the_documented_object():
     }
 
 
+@pytest.mark.parametrize("entry", [{}, {"rotated_at": None}])
+def test_a_secret_of_another_writer_that_was_never_rotated_is_as_old_as_it_is_there(entry: dict[str, None]):
+    document = {"version": 1, "secrets": {"A": {"value": "x", "created_at": "1970-01-01T00:00:05Z", **entry}}}
+    assert decode(json.dumps(document).encode()).secrets["A"] == Secret("x", 5.0, 5.0)
+
+
 @pytest.mark.parametrize(
     "name",
     [

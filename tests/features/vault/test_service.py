@@ -1,5 +1,6 @@
 """What the vault records, reveals, and tells the operator."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -37,8 +38,10 @@ class Around:
     redact: Redactor = field(default_factory=Redactor)
     notices: list[Notice] = field(default_factory=list)
 
-    def opened(self) -> OpenVault:
+    def opened(self, *, killed: bool = False) -> OpenVault:
         async def notify(notice: Notice) -> None:
+            if killed:
+                raise asyncio.CancelledError
             self.notices.append(notice)
 
         context = SimpleNamespace(
@@ -254,6 +257,18 @@ async def test_old_secrets_are_told_once_a_day_by_one_process(around: Around):
     await notify_of_age(around.opened())
     assert (around.notices[1].title, str(around.notices[1].level)) == ("Secrets of the vault have expired", "error")
     assert "first-value" not in repr(around.notices)
+
+
+async def test_what_a_killed_process_did_not_tell_is_told_by_the_next_one(around: Around):
+    around.strongroom.days(75)
+    with pytest.raises(asyncio.CancelledError):
+        await notify_of_age(around.opened(killed=True))
+    await notify_of_age(around.opened())
+    assert around.notices == []  # the other one may be about to tell
+    around.strongroom.clock.advance(3600)
+    for _ in range(2):
+        await notify_of_age(around.opened())
+    assert len(around.notices) == 1
 
 
 async def test_nobody_is_told_of_young_secrets_or_of_no_vault(around: Around, tmp_path: Path):

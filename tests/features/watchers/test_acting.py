@@ -10,6 +10,7 @@ from tests.features.watchers.conftest import Site, open_site
 from tests.waiting import eventually
 
 from tocsin.core.process.identity import own_identity
+from tocsin.features.watchers.content import text_below
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.runs.control import Retry, StartRequest
@@ -46,6 +47,23 @@ async def test_each_event_runs_the_command_with_the_path_as_an_argument_and_is_a
     assert record["last_run"]["id"] == record["recent"][0]["run_id"]
     assert {**record["recent"][1], "at": ""} == {"at": "", "type": "moved", "path": str(there), "run_id": run.id}
     assert (record["events_24h"], record["last_event"]["type"]) == (4, "deleted")
+
+
+def test_what_a_skill_gets_to_read_is_never_behind_a_link_in_the_watched_folder(tmp_path: Path):
+    folder, secret = tmp_path / "watched", tmp_path / "outside"
+    (folder / "real").mkdir(parents=True)
+    secret.mkdir()
+    (secret / "note").write_text("secret")
+    (folder / "real" / "note").write_text("told")
+    (folder / "file").symlink_to(secret / "note")
+    (folder / "linked").symlink_to(secret)
+    (tmp_path / "entrance").symlink_to(folder)
+    os.mkfifo(folder / "pipe")
+    names = ["real/note", "file", "linked/note", "pipe", "gone", "real"]
+    assert [text_below(folder, folder / name, 10) for name in names] == ["told", "", "", "", "", ""]
+    assert text_below(tmp_path / "entrance", tmp_path / "entrance" / "real" / "note", 10) == "told"
+    assert text_below(tmp_path / "entrance", folder / "real" / "note", 10) == "told"
+    assert text_below(folder, folder / "real" / "note", 3) == ""
 
 
 async def test_the_environment_of_a_command_has_no_secret_of_ours(tmp_path: Path, monkeypatch: Any):

@@ -74,6 +74,7 @@ MISTAKES = (
     flow("a default of another type", 2, "bad-value", "", DUMP, "params: {keep: {type: integer, default: many}}\n"),
     flow("a default that is not in enum", 2, "bad-value", "", DUMP, "params: {host: {enum: [a, b], default: c}}\n"),
     flow("a method in small letters", 5, "bad-value", "", "  - name: a\n    type: http\n    method: post\n    url: https://x.org"),
+    flow("a 30th of February", 3, "bad-value", "", "  - {name: a, type: wait, until: '2027-02-30T09:00'}"),
     flow("25 o'clock", 3, "bad-value", "", "  - {name: a, type: wait, until: '25:00'}"),
     flow("a step's name in capitals", 3, "bad-value", "", "  - name: Dump\n    command: ls"),
     Mistake("no step in the list", 2, "bad-value", "", "name: nightly\nsteps: []\n"),

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from tests.waiting import eventually
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.features.context import NoticeLevel
+from tocsin.features.workflows.engine.waiting import instant_of
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
 from tocsin.messaging.inbound.handling import MessageContext
 from tocsin.runs.approvals import Decision
@@ -366,6 +367,14 @@ async def test_a_wait_lasts_as_long_as_it_says_or_until_a_time_in_the_zone_of_th
     then = (now + timedelta(hours=3)).replace(second=0, microsecond=0)
     await flows.run(f"timezone: Asia/Tokyo\nsteps: [{{name: a, type: wait, until: '{then:%H:%M}'}}]")
     assert flows.clock.now() == pytest.approx(then.timestamp())
+    later = then.astimezone(UTC) + timedelta(days=1)
+    await flows.run(f"timezone: Asia/Tokyo\nsteps: [{{name: a, type: wait, until: '{later:%Y-%m-%dT%H:%M:%SZ}'}}]")
+    assert flows.clock.now() == pytest.approx(later.timestamp())
+
+
+def test_a_date_beyond_a_clock_change_is_meant_as_clocks_will_show_it():
+    winter = datetime(2026, 11, 23, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert instant_of("2027-07-01T09:00", winter).isoformat() == "2027-07-01T09:00:00+02:00"
 
 
 async def test_a_retry_runs_what_failed_and_what_follows_and_keeps_the_outputs_of_the_others(flows: WorkflowBench):

@@ -20,7 +20,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeAlias
 
-from tocsin.core.reading.value import UNKNOWN, WRONG_DURATION, WRONG_TYPE, InputValue, V
+from tocsin.core.reading.value import WRONG_DURATION, WRONG_TYPE, WRONG_VALUE, InputValue, V
 
 _DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,12}(?:\.[0-9]+)?)s?)?"
@@ -187,7 +187,7 @@ class MappingType:
         members = value.mapping()
         for name, member in members.items():
             if self.key_pattern and not re.fullmatch(self.key_pattern, name):
-                member.refuse_key(f"{member.quote(name)} is {self.key_rule}", UNKNOWN)
+                member.refuse_key(f"{member.quote(name)} is {self.key_rule}", WRONG_VALUE)
         return {name: self.item.read(member) for name, member in members.items()}
 
 

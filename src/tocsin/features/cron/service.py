@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tocsin.core.config.variables import TIME_ZONE
 from tocsin.core.ids import new_id
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext
@@ -37,7 +36,7 @@ from tocsin.runs.service import GRACE_S
 from tocsin.runs.store import RunEndedError, RunPage
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
-from tocsin.scheduling.zones import system_zone
+from tocsin.scheduling.zones import default_zone
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
@@ -55,7 +54,7 @@ class CronJobs:
     """The jobs of the data directory."""
 
     def __init__(self, context: FeatureContext) -> None:
-        self.zone = context.settings[TIME_ZONE] or system_zone()
+        self.zone = default_zone(context.settings)
         self.runs = context.runs
         self._context = context
         self._clock = context.clock

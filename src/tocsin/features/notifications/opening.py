@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import PLAIN
+from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.service import ServiceLoop
@@ -19,6 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
     from tocsin.features.notifications.feeds import FeedAddress
+    from tocsin.features.notifications.quiet_hours import QuietHours
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +54,18 @@ def open_notifications(context: FeatureContext) -> OpenNotifications:
         forward_from=NoticeLevel(settings[NOTIFY_LEVEL]),
         redact=context.redact,
     )
-    forwarder = NoticeForwarder(store, context.clock, _deliver(context), settings[QUIET_HOURS])
+    forwarder = NoticeForwarder(store, context.clock, _deliver(context), _quiet_hours(settings))
     service.on_kept(forwarder.loop.wake)
     return OpenNotifications(service, forwarder, context)
+
+
+def _quiet_hours(settings: Values) -> "QuietHours | None":
+    quiet = settings[QUIET_HOURS]
+    if quiet is None or quiet.zone:
+        return quiet
+    from tocsin.scheduling.zones import default_zone
+
+    return replace(quiet, zone=default_zone(settings))
 
 
 def _deliver(context: FeatureContext) -> Deliver:

@@ -15,7 +15,7 @@ class QuietHours:
 
     start: int
     end: int
-    zone: str = ""  # an IANA name; empty: that of the machine
+    zone: str = ""  # an IANA name; empty until it is known which counts
 
     def cover(self, now: float) -> bool:
         """Whether a moment, in Unix seconds, is quiet."""

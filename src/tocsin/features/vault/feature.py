@@ -4,8 +4,11 @@ from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 from tocsin.features.vault.audit_actions import ACTIONS, VAULT
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 
-# On which days the operator was told of old secrets.
-MIGRATIONS = ("CREATE TABLE vault_notices (day TEXT PRIMARY KEY) WITHOUT ROWID",)
+# On which days the operator was told of old secrets; `claimed_until` is null when that is done.
+MIGRATIONS = (
+    "CREATE TABLE vault_notices (day TEXT PRIMARY KEY) WITHOUT ROWID",
+    "ALTER TABLE vault_notices ADD COLUMN claimed_until REAL",
+)
 
 FEATURE = Feature(
     name="vault",

@@ -34,6 +34,12 @@ class NoVaultError(VaultError):
     code = "no-vault"
 
 
+class InvalidSecretError(VaultError):
+    """A name or a value is not one that a secret can have."""
+
+    code = "validation-failed"
+
+
 class ProgramFailedError(VaultError):
     """A program ended with another exit code than 0; the message is the first line of what it said."""
 
@@ -103,9 +109,9 @@ class VaultContent(NamedTuple):
 
 
 def checked_name(name: str) -> str:
-    """Return a name that a secret can have; raise VaultError for others."""
+    """Return a name that a secret can have; raise InvalidSecretError for others."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-        raise VaultError(
+        raise InvalidSecretError(
             f"{shown(name)} is not a name for a secret",
             hint=f"use letters, digits and _, no digit first, at most {MAX_NAME} characters",
         )
@@ -118,17 +124,18 @@ def shown(name: str) -> str:
 
 
 def checked_value(value: str) -> str:
-    """Return a value that the vault can hold; raise VaultError for an empty, too long or undecodable one."""
+    """Return a value that the vault can hold; raise InvalidSecretError for an empty, too long or undecodable one."""
     if not value:
-        raise VaultError("the value is empty", hint="enter one; `tocsin vault delete` removes a secret")
+        raise InvalidSecretError("the value is empty", hint="enter one; `tocsin vault delete` removes a secret")
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise VaultError("the value is not text in UTF-8", hint=_ENCODE) from None
+        raise InvalidSecretError("the value is not text in UTF-8", hint=_ENCODE) from None
     if "\0" in value:
-        raise VaultError("the value holds a NUL character", hint=_ENCODE)
+        raise InvalidSecretError("the value holds a NUL character", hint=_ENCODE)
     if size > MAX_VALUE_BYTES:
-        raise VaultError(f"the value has {size:,} bytes, limit {MAX_VALUE_BYTES:,}", hint="keep large data in a file")
+        hint = "keep large data in a file"
+        raise InvalidSecretError(f"the value has {size:,} bytes, limit {MAX_VALUE_BYTES:,}", hint=hint)
     return value
 
 
@@ -163,10 +170,12 @@ def decode(data: bytes) -> VaultContent:
     return VaultContent(secrets, recipients)
 
 
-def _secret(name: str, entry: Mapping[str, str]) -> Secret:
+def _secret(name: str, entry: Mapping[str, Any]) -> Secret:
     if not _NAME.fullmatch(name) or not isinstance(entry["value"], str):
         raise ValueError("not a secret as `encode` writes it")
-    return Secret(entry["value"], _seconds(entry["created_at"]), _seconds(entry["rotated_at"]))
+    created_at = _seconds(entry["created_at"])
+    rotated_at = entry.get("rotated_at")  # other writers leave it out for a value that was never rotated
+    return Secret(entry["value"], created_at, created_at if rotated_at is None else _seconds(rotated_at))
 
 
 def timestamp(seconds: float) -> str:
@@ -175,4 +184,5 @@ def timestamp(seconds: float) -> str:
 
 
 def _seconds(timestamp: str) -> float:
-    return datetime.fromisoformat(timestamp).timestamp()
+    moment = datetime.fromisoformat(timestamp)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

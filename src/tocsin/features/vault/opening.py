@@ -4,7 +4,7 @@ Commands of the vault import this module, and start without asyncio.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets, SecretNames, SubsystemStatus
 
 _KEEP_DAYS = 30
+_CLAIM_S = 600.0  # telling takes seconds; a process that has not told after this was killed
+_CLAIM = """
+INSERT INTO vault_notices (day, claimed_until) VALUES (?, ?)
+ON CONFLICT (day) DO UPDATE SET claimed_until = excluded.claimed_until WHERE claimed_until <= ?
+"""
 _TOLD_NAMES = 10
 
 
@@ -137,7 +142,10 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
 
 
 async def notify_of_age(opened: OpenVault) -> None:
-    """Tell the operator of secrets that are old, once a day whichever process comes first."""
+    """Tell the operator of secrets that are old, once a day whichever process comes first.
+
+    A process that ends before it has told is followed by another one; told twice, it is one notification.
+    """
     import asyncio
 
     from tocsin.features.context import Notice, NoticeLevel
@@ -147,7 +155,8 @@ async def notify_of_age(opened: OpenVault) -> None:
     except NoVaultError:
         return
     due = [age for age in ages if age.state is not RotationState.OK]
-    if not due or not await opened.context.database.write(partial(_claim_day, now=opened.context.clock.now())):
+    now = opened.context.clock.now()
+    if not due or not await opened.context.database.write(partial(_claim_day, now=now)):
         return
     expired = any(age.state is RotationState.EXPIRED for age in due)
     notice = Notice(
@@ -160,6 +169,7 @@ async def notify_of_age(opened: OpenVault) -> None:
         dedupe_key="vault.rotation",
     )
     await opened.context.can.notify(notice)
+    await opened.context.database.write(partial(_mark_told, day=_day_of(now).isoformat()))
 
 
 def told(due: Collection[SecretAge]) -> str:
@@ -171,7 +181,15 @@ def told(due: Collection[SecretAge]) -> str:
 
 
 def _claim_day(connection: "Connection", now: float) -> bool:
-    """Whether no process has told the operator on this day (UTC) before."""
-    today = datetime.fromtimestamp(now, UTC).date()
+    """Whether no process has told the operator on this day (UTC), or is about to."""
+    today = _day_of(now)
     connection.execute("DELETE FROM vault_notices WHERE day < ?", ((today - timedelta(_KEEP_DAYS)).isoformat(),))
-    return connection.execute("INSERT OR IGNORE INTO vault_notices VALUES (?)", (today.isoformat(),)).rowcount > 0
+    return connection.execute(_CLAIM, (today.isoformat(), now + _CLAIM_S, now)).rowcount > 0
+
+
+def _mark_told(connection: "Connection", day: str) -> None:
+    connection.execute("UPDATE vault_notices SET claimed_until = NULL WHERE day = ?", (day,))
+
+
+def _day_of(now: float) -> date:
+    return datetime.fromtimestamp(now, UTC).date()

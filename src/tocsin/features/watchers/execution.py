@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tocsin.core.errors import TocsinError
-from tocsin.core.storage.files import read_limited
 from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
+from tocsin.features.watchers.content import text_below
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.runs.active_run import result_of_child
 from tocsin.runs.control import StartRequest
@@ -67,7 +66,7 @@ class WatcherExecution:
             cause=self._run.trigger,
             actor=self._run.actor,
             args=[*words, shown(self._change.path)],
-            input=await asyncio.to_thread(_text_of, Path(self._change.path)),
+            input=await asyncio.to_thread(text_below, self._rule.path, Path(self._change.path), MAX_INPUT_BYTES),
             on_end=lambda _: None,  # `watcher.run` is the entry of this run
             folder=self._rule.path,
         )
@@ -110,13 +109,3 @@ def variables(rule: WatcherRule, change: WatchedChange) -> dict[str, str]:
     """Return what a command is told beside the path."""
     moved = {"WATCH_OLD_PATH": change.old_path} if change.old_path else {}
     return {"WATCH_PATH": change.path, "WATCH_EVENT": str(change.type), "WATCH_NAME": rule.name, **moved}
-
-
-def _text_of(path: Path) -> str:
-    """Return the content of a file; empty where it is gone, large, or no text."""
-    try:
-        if path.is_symlink():
-            return ""
-        return read_limited(path, MAX_INPUT_BYTES).decode()
-    except (TocsinError, ValueError):
-        return ""

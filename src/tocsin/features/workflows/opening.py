@@ -54,11 +54,12 @@ def open_workflows(context: FeatureContext) -> Workflows:
         from tocsin.features.workflows.engine.http import HttpSteps
         from tocsin.features.workflows.engine.messages import MessageSteps
         from tocsin.features.workflows.engine.waiting import WaitSteps
+        from tocsin.scheduling.zones import default_zone
 
         return executing(
             HttpSteps(transport, allow_private),
             MessageSteps(context.messenger, context.can.ask, _caller(request)),
-            WaitSteps(context.clock, context.can.notify, context.can.tell_operator),
+            WaitSteps(context.clock, default_zone(context.settings), context.can.notify, context.can.tell_operator),
             ChildSteps(
                 context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
             ),

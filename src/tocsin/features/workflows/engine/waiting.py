@@ -21,6 +21,7 @@ class WaitSteps:
     """Waits as steps say."""
 
     clock: Clock
+    zone: str  # of workflows that name none
     notify: Notify
     tell_operator: TellOperator
 
@@ -42,8 +43,7 @@ class WaitSteps:
             await self.clock.sleep(min(left, _SLICE_S))
 
     def _end_of(self, call: StepCall) -> float:
-        zone = ZoneInfo(call.workflow.timezone) if call.workflow.timezone else None
-        now = datetime.fromtimestamp(self.clock.now(), zone) if zone else _local(self.clock.now())
+        now = datetime.fromtimestamp(self.clock.now(), ZoneInfo(call.workflow.timezone or self.zone))
         return instant_of(call.step.option("until"), now).timestamp()
 
     async def _approval(self, call: StepCall) -> StepOutcome:
@@ -104,14 +104,14 @@ def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
     )
 
 
-def _local(now: float) -> datetime:
-    return datetime.fromtimestamp(now).astimezone()
-
-
 def instant_of(text: str, now: datetime) -> datetime:
-    """Return the instant that `18:00` or `2026-12-01T09:00` means in the zone of `now`: the next one of that time."""
+    """Return the instant that `18:00` or `2026-12-01T09:00` means in the zone of `now`: the next one of that time.
+
+    A time with a date may name its own offset, such as `2026-12-01T09:00:00Z`.
+    """
     if "-" in text:
-        return datetime.fromisoformat(text.replace(" ", "T")).replace(tzinfo=now.tzinfo)
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
     hour, minute, *second = map(int, text.split(":"))
     today = now.replace(hour=hour, minute=minute, second=second[0] if second else 0, microsecond=0)
     return today if today > now else today + timedelta(days=1)

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from tocsin.core.reading.fields import RecordValues
@@ -31,7 +32,8 @@ IMPLICIT: Mapping[StepType, tuple[str, ...]] = {
 }
 _ALL_SOURCES, _TEXT_ALONE = ("stdout", "stderr", "exit_code"), ("stdout",)
 _SOURCES = {StepType.SHELL: _ALL_SOURCES, StepType.SKILL: _ALL_SOURCES, StepType.SSH: _ALL_SOURCES}
-_UNTIL = re.compile(r"(?:\d{4}-\d{2}-\d{2}[T ])?([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?", re.ASCII)
+_TIME = r"([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?"
+_UNTIL = re.compile(rf"{_TIME}|\d{{4}}-\d{{2}}-\d{{2}}[T ]{_TIME}(?:\.\d{{1,6}})?(?:Z|[+-]\d{{2}}:\d{{2}})?", re.ASCII)
 _ALWAYS = parse_expression("always()")
 
 
@@ -240,7 +242,7 @@ class StepReader:
         if draft.values["approval"] is False:
             given["approval"].refuse("approval is true, or not there", BAD_VALUE, "true")
         until = draft.values["until"]
-        if until and not _UNTIL.fullmatch(until):
+        if until and not _is_moment(until):
             given["until"].refuse("expected a time such as 18:00 or 2026-12-01T09:00", BAD_VALUE)
 
     def _check_workflow(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
@@ -254,6 +256,16 @@ class StepReader:
             return
         near = near_word(text, [name.removeprefix(before) for name in known if name.startswith(before)])
         node.refuse(f"{sentence} {node.quote(text)}{did_you_mean(near)}", code, near)
+
+
+def _is_moment(text: str) -> bool:
+    if not _UNTIL.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text if "-" in text else f"2000-01-01T{text}")
+    except ValueError:  # such as a 30th of February
+        return False
+    return True
 
 
 def _shell_of(values: RecordValues[Node]) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ class SettingsParts:
 
     settings: Settings
     clock: Clock
-    timezone: Callable[[], str]
+    timezone: str
     integrations: Callable[[], Awaitable[Sequence[Integration]]]
 
 
@@ -179,7 +179,7 @@ class SettingsRoutes:
             "uptime_seconds": int(self._parts.clock.monotonic() - self._started),
             "environment": settings[ENVIRONMENT],
             "data_dir": str(settings.data_dir),
-            "timezone": self._parts.timezone(),
+            "timezone": self._parts.timezone,
             "base_url": _url(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
             "dashboard_url": _url(settings[DASHBOARD_HOST], settings[DASHBOARD_PORT]),
             "security": {
