@@ -88,7 +88,7 @@ def test_no_command_and_no_file_but_get_shows_a_value(vault: Cli):
     for form in (CANARY, json.dumps(CANARY), json.dumps(CANARY)[1:-1], CANARY.encode().hex()):
         assert form not in shown
         assert form.encode() not in kept
-    assert [each.code for each in done] == [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, done[13].code, 1, 0]
+    assert [each.code for each in done] == [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, done[13].code, 2, 0]
     actions = [entry["action"] for entry in vault.audit_log()]
     assert actions == [
         "vault.init", "vault.set", "vault.set", "vault.rotate", "vault.recipients", "vault.recipients", "vault.rekey",
@@ -104,10 +104,10 @@ def test_a_value_on_the_command_line_is_wrong_usage(vault: Cli):
 @pytest.mark.parametrize(
     ("value", "code", "sentence"),
     [
-        (b"", 1, "the value is empty"),
-        (b"\n", 1, "the value is empty"),
+        (b"", 2, "the value is empty"),
+        (b"\n", 2, "the value is empty"),
         (b"canary\xff", 2, "standard input is not text in UTF-8"),
-        (b"canary\0", 1, "the value holds a NUL character"),
+        (b"canary\0", 2, "the value holds a NUL character"),
         (b"c" * (1024**2 + 1), 2, "standard input holds more than 1,048,576 bytes"),
     ],
     ids=["empty", "a line end", "binary", "NUL", "too long"],

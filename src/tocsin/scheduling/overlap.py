@@ -58,7 +58,8 @@ def admit(
         case Overlap.QUEUE if ahead < rules.max_queued:
             return Admission(start=False)
         case Overlap.QUEUE:
-            return Admission(start=False, reason=f"{ahead} runs wait already: {_told(running, now)}")
+            wait = "1 run waits" if ahead == 1 else f"{ahead} runs wait"
+            return Admission(start=False, reason=f"{wait} already: {_told(running, now)}")
         case Overlap.REPLACE:
             return Admission(start=False, replaces=tuple(run.id for run in running))
         case _:
