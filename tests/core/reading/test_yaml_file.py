@@ -330,3 +330,12 @@ def test_the_yaml_library_is_loaded_only_when_a_file_is_read():
     imports = "import sys, tocsin.core.reading.yaml_file, tocsin.core.storage.files"
     program = f"{imports}; sys.exit('ruamel' in str(sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_lists_of_mistakes_name_the_key_that_is_repeated_unknown_or_missing():
+    def read(top: Node) -> None:
+        top.fields(["b", "wanted"])["b"].mapping()
+
+    with pytest.raises(YamlError) as raised:
+        parse_yaml(b"a: 1\nb: {c: 2, c: 3}\n", PATH, read)
+    assert [each.as_dict()["key"] for each in raised.value.problems] == ["wanted", "a", "b.c"]

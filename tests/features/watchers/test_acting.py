@@ -10,9 +10,9 @@ from tests.features.watchers.conftest import Site, open_site
 from tests.waiting import eventually
 
 from tocsin.core.process.identity import own_identity
-from tocsin.features.watchers.content import text_below
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
+from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.control import Retry, StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.testing.features import open_feature

@@ -49,9 +49,19 @@ class YamlIssue:
         """Return all of it, as it stands after the file's name."""
         return f"{self.line}:{self.column}: {self.key}{': ' if self.key else ''}{self.detail}"
 
+    @property
+    def wrong_key(self) -> str:
+        """The way to what is wrong: for a key that is unknown, missing or repeated, it ends with that key."""
+        return _way(self.steps) or self.key
+
     def as_dict(self) -> dict[str, object]:
         """Return what lists of mistakes show of it."""
-        return {"line": self.line, "column": self.column, "key": self.key, "detail": self.detail}
+        return {"line": self.line, "column": self.column, "key": self.wrong_key, "detail": self.detail}
+
+
+def _way(steps: Iterable[str | int]) -> str:
+    shown = (f"[{step}]" if isinstance(step, int) else f".{shorten(step)}" for step in steps)
+    return "".join(shown).removeprefix(".")
 
 
 class YamlError(ConfigError):
@@ -135,12 +145,7 @@ class Node(InputValue):
     @property
     def key(self) -> str:
         """The way from the top to this value, as in `ops[0].target`."""
-        steps: list[str] = []
-        node: Node | None = self
-        while node is not None and node.parent is not None:
-            steps.append(f"[{node.step}]" if isinstance(node.step, int) else f".{shorten(node.step)}")
-            node = node.parent
-        return "".join(reversed(steps)).removeprefix(".")
+        return _way(self.steps)
 
     @property
     def steps(self) -> tuple[str | int, ...]:

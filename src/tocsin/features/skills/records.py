@@ -105,7 +105,4 @@ def missing_of(dependencies: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _problem(problem: SkillProblem) -> dict[str, object]:
-    told = problem.problem
-    # Of a key at the top that is unknown or missing, the way to it is its name.
-    key = told.key or ".".join(map(str, told.steps))
-    return {"file": str(problem.file), **told.as_dict(), "key": key}
+    return {"file": str(problem.file), **problem.problem.as_dict()}

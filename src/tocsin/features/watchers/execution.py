@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
-from tocsin.features.watchers.content import text_below
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
+from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.active_run import result_of_child
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus

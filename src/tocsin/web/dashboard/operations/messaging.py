@@ -265,7 +265,7 @@ def _profile(profile: Profile, uses: Sequence[tuple[str, str, str]]) -> dict[str
             for entry in profile.entries
         ],
         "valid": profile.valid,
-        "errors": [{"line": each.line, "key": each.key, "detail": each.detail} for each in profile.problems],
+        "errors": [{"line": each.line, "key": each.wrong_key, "detail": each.detail} for each in profile.problems],
         "used_by": [{"kind": kind, "name": name} for used, kind, name in uses if used == profile.name],
     }
 
