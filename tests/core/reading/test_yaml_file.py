@@ -338,4 +338,4 @@ def test_lists_of_mistakes_name_the_key_that_is_repeated_unknown_or_missing():
 
     with pytest.raises(YamlError) as raised:
         parse_yaml(b"a: 1\nb: {c: 2, c: 3}\n", PATH, read)
-    assert [each.as_dict()["key"] for each in raised.value.problems] == ["wanted", "a", "b.c"]
+    assert [each.as_dict()["key"] for each in raised.value.problems] == ["a", "wanted", "b.c"]
