@@ -42,10 +42,6 @@ KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
 _TRIES = 5  # to record the end of a run
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 class Runs:
     """The runs of all processes that share the data directory."""
 
@@ -56,7 +52,7 @@ class Runs:
         clock: Clock,
         presence: Presence,
         *,
-        redact: Callable[[str], str] = _unchanged,
+        redact: Callable[[str], str] = str,  # changes nothing
         poll_s: float = POLL_S,
     ) -> None:
         """Keep logs below `directory`; `presence` is that of this process, `redact` masks secrets in logs."""
@@ -217,11 +213,14 @@ class Runs:
         limit: int = 50,
         cursor: str = "",
         *,
-        queued: tuple[float | None, float | None] = (None, None),
         parts: bool = False,
     ) -> RunPage:
-        """Return up to 200 of the newest runs, `queued` since and before two times; `parts` adds steps and hosts."""
-        return await self._store.search(RunFilter(kind, subject, status, limit, cursor, *queued, parts=parts))
+        """Return up to 200 of the newest runs; `parts` adds steps and hosts."""
+        return await self.find(RunFilter(kind, subject, status, limit, cursor, parts=parts))
+
+    async def find(self, wanted: RunFilter) -> RunPage:
+        """Return up to 200 of the runs that match."""
+        return await self._store.search(wanted)
 
     async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""

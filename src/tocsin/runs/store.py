@@ -37,7 +37,7 @@ class RunEndedError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """A search for runs, newest first; an empty field does not restrict it."""
+    """A search for runs, newest first unless told otherwise; an empty field does not restrict it."""
 
     kind: RunKind | None = None
     subject: str = ""
@@ -49,6 +49,8 @@ class RunFilter:
     retry_of: str = ""
     parent: str = ""
     parts: bool = False  # with steps and hosts
+    text: str = ""  # in the name of the subject, the actor or the reason
+    oldest_first: bool = False
 
 
 class RunPage(NamedTuple):
@@ -97,12 +99,12 @@ class RunStore:
         )
 
     async def search(self, query: RunFilter) -> RunPage:
-        """Return the newest matching runs; looking makes no database."""
+        """Return the newest matching runs, or the oldest; looking makes no database."""
         if not self._database.path.exists():
             return RunPage((), None)
         conditions, values = _conditions(query)
-        limit = max(1, min(query.limit, MAX_PAGE))
-        sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608  # marks only
+        limit, order = max(1, min(query.limit, MAX_PAGE)), "ASC" if query.oldest_first else "DESC"
+        sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id {order} LIMIT ?"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Run]:
             found = [rows.run_of(row) for row in connection.execute(sql, [*values, limit + 1])]
@@ -274,6 +276,9 @@ _FINISH = """
         finished_at = :now
     WHERE id = :id
 """
+_SAYS = """
+    INSTR(LOWER(subject_name || char(10) || COALESCE(actor, '') || char(10) || COALESCE(reason, '')), LOWER(?)) > 0
+"""
 _BEGIN = "UPDATE runs SET status = 'running', started_at = :now, owner = :owner WHERE id = :id"
 _SET_DELIVERY = """
     UPDATE runs SET delivery_status = :delivery_status, delivery_results = :delivery_results,
@@ -323,11 +328,12 @@ def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
         ("kind = ?", [query.kind] if query.kind else []),
         ("subject_id = ?", [query.subject] if query.subject else []),
         (f"status IN ({marks})", list(query.status)),
-        ("id < ?", [query.cursor] if query.cursor else []),
+        ("id > ?" if query.oldest_first else "id < ?", [query.cursor] if query.cursor else []),
         ("queued_at >= ?", [] if query.since is None else [query.since]),
         ("queued_at < ?", [] if query.until is None else [query.until]),
         ("retry_of = ?", [query.retry_of] if query.retry_of else []),
         ("parent_run_id = ?", [query.parent] if query.parent else []),
+        (_SAYS, [query.text] if query.text else []),
     ]
     used = [(condition, values) for condition, values in wanted if values]
     return ["TRUE", *(c for c, _ in used)], [value for _, values in used for value in values]

@@ -176,8 +176,28 @@ async def test_runs_are_listed_by_when_they_were_queued(whole, program):
     assert await names(f"since={times['b']}") == ["c", "b"]
     assert await names(f"until={times['b']}") == ["a"]
     assert await names(f"since={times['b']}&until={times['c']}") == ["b"]
+    assert await names("sort=queued_at") == ["a", "b", "c"]
+    assert await names("sort=-queued_at") == ["c", "b", "a"]
+    first = (await whole.get("/api/runs?sort=queued_at&limit=2")).json()
+    assert await names(f"sort=queued_at&limit=2&cursor={first['next_cursor']}") == ["c"]
     refused = (await whole.get("/api/runs?until=yesterday")).json()
     assert (refused["status"], refused["errors"][0]["parameter"]) == (422, "until")
+
+
+async def test_runs_are_found_by_what_is_in_their_subject_their_actor_or_their_reason(whole, program):
+    async def failed(handle):
+        return RunResult(RunStatus.FAILED, "Disk 100% full")
+
+    for name, actor in (("Backup", "ana"), ("report", "bob"), ("anagram", None)):
+        await program.runs().execute(RunSpec(RunKind.CRON, name, name, RunTrigger.MANUAL, actor), failed)
+
+    async def names(query):
+        return [item["subject_name"] for item in (await whole.get(f"/api/runs?q={query}")).json()["items"]]
+
+    assert await names("backup") == ["Backup"]
+    assert await names("ana") == ["anagram", "Backup"]
+    assert await names("disk%20100%25") == ["anagram", "report", "Backup"]
+    assert await names("1000") == []
 
 
 async def test_settings_are_shown_with_their_source_and_no_secret(whole):

@@ -21,8 +21,10 @@ from tocsin.runs.document import as_document, log_document, summary_document
 from tocsin.runs.log_file import MAX_LINES, plain
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
 from tocsin.runs.service import Runs
+from tocsin.runs.store import RunFilter
 
 TAIL_LINES = 200
+RunSort = Literal["-queued_at", "queued_at"]
 
 
 class CancelRun(RequestModel):
@@ -63,15 +65,20 @@ class RunRoutes:
     async def list_runs(
         self,
         paging: PagingOf,
+        q: Annotated[str, Query(max_length=200, description="Only with this in subject, actor or reason.")] = "",
         kind: Annotated[RunKind | None, Query(description="Only runs of this kind.")] = None,
         subject: Annotated[str, Query(max_length=200, description="Only of this job, workflow, skill, …")] = "",
         status: Annotated[list[RunStatus] | None, Query(description="Only in this state; may be repeated.")] = None,
         since: Annotated[str, Query(max_length=40, description="Only those queued at or after this time.")] = "",
         until: Annotated[str, Query(max_length=40, description="Only those queued before this time.")] = "",
+        sort: Annotated[RunSort, Query(description="The newest first, or the oldest.")] = "-queued_at",
     ) -> Any:
-        """List the runs, the newest first."""
-        queued = time_of("since", since), time_of("until", until)
-        found = await self._runs().search(kind, subject, status or (), paging.limit, paging.start, queued=queued)
+        """List the runs, the newest first unless `sort` says otherwise."""
+        wanted = RunFilter(
+            kind, subject, status or (), paging.limit, paging.start, time_of("since", since), time_of("until", until),
+            text=q, oldest_first=sort == "queued_at",
+        )  # fmt: skip
+        found = await self._runs().find(wanted)
         return paging.page(map(summary_document, found.items), found.next_cursor)
 
     @operation("GET", "/api/runs/{run_id}", problems=("not-found", "validation-failed"), answer=RunWithLog)
