@@ -240,6 +240,19 @@ async def test_a_run_of_a_dead_process_is_interrupted_and_blocks_no_longer(tmp_p
     assert statuses == ["interrupted", "succeeded"]
 
 
+async def test_what_follows_from_the_end_of_a_run_is_left_to_the_process_that_ran_it_for_a_while(
+    crontab: Crontab, service: Service
+):
+    await crontab.add("0 0 1 1 *")
+    await crontab.leave_run_of_dead_process("dashboard")
+    ended = "UPDATE runs SET status = 'succeeded', finished_at = ?"
+    await crontab.bench.app.database.write(lambda c: c.execute(ended, [crontab.clock.now()]).rowcount)
+    await service.pass_time(4)
+    assert crontab.bench.audit("cron.execute") == []  # who answers the dashboard writes it first
+    await service.pass_time(5)
+    assert [entry.source for entry in crontab.bench.audit("cron.execute")] == ["dashboard"]
+
+
 async def test_a_time_limit_ends_the_run(crontab: Crontab, service: Service):
     await crontab.add("every 1h", "sleep 60", timeout_seconds=1)
     run = await crontab.jobs.start("job", HUMAN)

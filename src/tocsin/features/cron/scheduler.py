@@ -21,7 +21,7 @@ from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition
 from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner, definition_of
-from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, stored_definition, unsettled, waits
+from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, stored_definition, waits
 from tocsin.runs import queue
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.store import RunEndedError, RunStore
@@ -30,7 +30,7 @@ from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import LATE_S, SUPERSEDED, CatchUp, CatchUpRules, PlannedInstant, plan_instants
 from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
-from tocsin.scheduling.settling import Settling
+from tocsin.scheduling.settling import Settling, unsettled
 from tocsin.scheduling.zones import zone_of
 
 log = logging.getLogger(__name__)
@@ -245,7 +245,7 @@ class Scheduler:
     def _look(self, connection: sqlite3.Connection) -> _Look:
         return _Look(
             queue.has_queued(connection, KIND),
-            unsettled(connection, _BATCH),
+            unsettled(connection, "cron_unsettled", self._clock.now(), _BATCH),
         )
 
     def _dispatch(self, connection: sqlite3.Connection, now: float) -> tuple[list[Run], list[str]]:

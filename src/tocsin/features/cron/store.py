@@ -219,16 +219,6 @@ def note_success(connection: sqlite3.Connection, job_id: str) -> float | None:
     return None if row is None else float(row[0])
 
 
-def unsettled(connection: sqlite3.Connection, limit: int) -> list[Run]:
-    """Return runs that have ended, and about whose end something has still to be done."""
-    # CROSS JOIN: SQLite would go through all runs, and look each up in the short table.
-    sql = """
-        SELECT runs.* FROM cron_unsettled CROSS JOIN runs ON runs.id = run_id
-        WHERE finished_at IS NOT NULL ORDER BY run_id LIMIT ?
-    """
-    return [rows.run_of(row) for row in connection.execute(sql, [limit])]
-
-
 def waits(connection: sqlite3.Connection) -> dict[str, float]:
     """Return the runs that are not to be started before a time."""
     found = connection.execute("SELECT run_id, not_before FROM cron_unsettled WHERE not_before IS NOT NULL")

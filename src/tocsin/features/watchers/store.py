@@ -28,6 +28,7 @@ from tocsin.features.watchers.model import (
 )
 from tocsin.runs import rows
 from tocsin.runs.model import Run
+from tocsin.scheduling.settling import unsettled
 
 LEASE = "watchers"
 _COOLED_DOWN = "a later change within the cool-down was acted on"
@@ -195,14 +196,9 @@ class WatcherStore:
 
         await self._database.write(work)
 
-    async def unsettled(self) -> list[Run]:
+    async def unsettled(self, now: float) -> list[Run]:
         """Return runs that have ended, and about whose end something has still to be done."""
-        # CROSS JOIN: SQLite would go through all runs, and look each up in the short table.
-        sql = """
-            SELECT runs.* FROM watcher_unsettled CROSS JOIN runs ON runs.id = run_id
-            WHERE runs.finished_at IS NOT NULL ORDER BY run_id LIMIT 200
-        """
-        return await self._database.read(lambda c: [rows.run_of(row) for row in c.execute(sql)])
+        return await self._database.read(lambda connection: unsettled(connection, "watcher_unsettled", now, 200))
 
     async def prune(self, now: float) -> None:
         """Forget changes of earlier days, but not the newest ones of each rule."""

@@ -84,7 +84,7 @@ class WatcherService:
             await self._store.set_states({})
         await self._sync()
         await self._tell_states()
-        await self._settling.work_off(await self._store.unsettled())
+        await self._settling.work_off(await self._store.unsettled(self._clock.now()))
         return await self._start_due()
 
     async def _sync(self) -> None:
