@@ -6,6 +6,7 @@ import random
 import statistics
 import subprocess
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from tests.features.cron.kills import survive_kills
 from tests.features.cron.night import failing_night
 from tests.features.workflows.mistakes import MISTAKES
 from tests.features.workflows.test_mistakes import read
-from tests.scheduling.oracle import ZONES, Period, expressions
+from tests.scheduling.oracle import ZONES, Period, around, clock_changes, expressions
 
 from tocsin.runs.model import OutputDeliveryStatus, RunStatus
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.schedule import read_schedule
 
 SEED = 20_261_122
+_YEARS = datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
 _EDGE_S = 172_800.0  # the days at both ends of a period are not whole in every zone
 FIVE_HUNDRED_LINES = "name: nightly\nsteps:\n" + "".join(
     f"  - name: s{n}\n    command: echo ${{run.id}} {n}\n    timeout: {n + 1}s\n" for n in range(166)
@@ -29,25 +31,33 @@ FIVE_HUNDRED_LINES = "name: nightly\nsteps:\n" + "".join(
 
 
 def compare_with_the_oracle(count: int) -> list[Figure]:
-    """Compare expressions in 12 zones over 2 years with instants that are found by brute force."""
-    chosen = expressions(random.Random(SEED), count)
-    start, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
-    first, last = start.timestamp() + _EDGE_S, end.timestamp() - _EDGE_S
-    wrong = compared = 0
-    for zone in ZONES:
-        period = Period(zone, start, end)
-        for expression in chosen:
-            wanted = {instant for instant in period.instants(expression) if first < instant <= last}
-            try:
-                found = read_schedule(expression, zone, 0.0).newest(first, last, 10**7).found
-            except ScheduleError:
-                found = []
-            compared += len(wanted)
-            wrong += len(wanted ^ set(found))
+    """Compare expressions with instants found by brute force: over 2 years, and at clock changes of the next ten."""
+    chance = random.Random(SEED)
+    chosen = expressions(chance, count)
+    years = [_compared(zone, *_YEARS, chosen) for zone in ZONES]
+    days = [(zone, around(*day, 4)) for zone in ZONES for day in clock_changes(zone, 2026, 10)]
+    changes = [_compared(zone, *period, expressions(chance, count // 16)) for zone, period in days]
     return [
-        Figure(f"instants of {count} expressions in {len(ZONES)} zones over 2 years", compared),
-        Figure("… other than the oracle's", wrong, "=", 0),
+        Figure(f"instants of {count} expressions in {len(ZONES)} zones over 2 years", sum(n for n, _ in years)),
+        Figure("… other than the oracle's", sum(wrong for _, wrong in years), "=", 0),
+        Figure(f"instants around the {len(days)} clock changes of ten years", sum(n for n, _ in changes)),
+        Figure("… other than the oracle's", sum(wrong for _, wrong in changes), "=", 0),
     ]
+
+
+def _compared(zone: str, start: datetime, end: datetime, chosen: Sequence[str]) -> tuple[int, int]:
+    """Return how many instants there are, and on how many the two disagree."""
+    period, compared, wrong = Period(zone, start, end), 0, 0
+    first, last = start.timestamp() + _EDGE_S, end.timestamp() - _EDGE_S
+    for expression in chosen:
+        wanted = {instant for instant in period.instants(expression) if first < instant <= last}
+        try:
+            found = read_schedule(expression, zone, 0.0).newest(first, last, 10**7).found
+        except ScheduleError:
+            found = []
+        compared += len(wanted)
+        wrong += len(wanted ^ set(found))
+    return compared, wrong
 
 
 def kill_schedulers(place: Path, kills: int, jobs: int) -> list[Figure]:

@@ -137,3 +137,13 @@ def around(year: int, month: int, day: int, days: int) -> tuple[datetime, dateti
     """Return a period around a day."""
     middle = datetime(year, month, day, tzinfo=UTC)
     return middle - timedelta(days=days), middle + timedelta(days=days)
+
+
+def clock_changes(zone: str, first_year: int, years: int) -> list[tuple[int, int, int]]:
+    """Return the days on which the clocks of a zone are changed."""
+    day, found = datetime(first_year, 1, 1, 12, tzinfo=UTC), []
+    while day.year < first_year + years:
+        before, day = day, day + timedelta(days=1)
+        if before.astimezone(ZoneInfo(zone)).utcoffset() != day.astimezone(ZoneInfo(zone)).utcoffset():
+            found.append((day.year, day.month, day.day))
+    return found

@@ -4,7 +4,7 @@ import random
 from datetime import UTC, datetime
 
 import pytest
-from tests.scheduling.oracle import Period, around, expressions
+from tests.scheduling.oracle import ZONES, Period, around, clock_changes, expressions
 
 from tocsin.scheduling.expression import ALIASES, ScheduleError
 from tocsin.scheduling.schedule import OnceSchedule, read_schedule, stable_offset
@@ -25,9 +25,19 @@ CHANGES = (
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)
 def test_the_instants_are_those_of_the_oracle(zone: str, day: tuple[int, int, int], chance: random.Random):
-    period = Period(zone, *around(*day, 10))
-    start, end = (moment.timestamp() for moment in around(*day, 8))
-    for expression in expressions(chance, 25):
+    compare(zone, day, 10, expressions(chance, 25))
+
+
+def test_the_instants_around_changes_of_the_next_ten_years_are_those_of_the_oracle(chance: random.Random):
+    for zone in chance.sample(ZONES, 2):
+        for day in chance.sample(clock_changes(zone, 2026, 10) or [(2026, 1, 1)], 1):
+            compare(zone, day, 4, expressions(chance, 8))
+
+
+def compare(zone: str, day: tuple[int, int, int], days: int, chosen: list[str]) -> None:
+    period = Period(zone, *around(*day, days))
+    start, end = (moment.timestamp() for moment in around(*day, days - 2))
+    for expression in chosen:
         wanted = [instant for instant in period.instants(expression) if start < instant <= end]
         if not wanted and never_due(expression, zone):  # such as the last Friday of a month on its 11th
             continue
