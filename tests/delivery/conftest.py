@@ -20,8 +20,9 @@ SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "daemonize
 class RedisServer:
     """A redis-server process with a directory of its own, reached by a Unix socket."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, program: str = "redis-server", **settings: str) -> None:
         self.directory = directory
+        self._program = program
         self.socket = directory / "redis.sock"
         self.password = settings.get("requirepass", "")
         self._settings = {**SETTINGS, "port": "0", "unixsocket": str(self.socket), "dir": str(directory), **settings}
@@ -32,8 +33,8 @@ class RedisServer:
         return f"unix://{self.socket}"
 
     def start(self) -> None:
-        program = shutil.which("redis-server")
-        assert program, "these tests need redis-server (Debian: apt-get install redis-server)"
+        program = shutil.which(self._program)
+        assert program, f"these tests need {self._program} (Debian: apt-get install {self._program})"
         config = self.directory / "redis.conf"
         # `include` would follow our settings; an empty value is written as two quotes.
         config.write_text("".join(f'{name.replace("_", "-")} "{value}"\n' for name, value in self._settings.items()))

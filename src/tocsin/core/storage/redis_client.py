@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -87,7 +87,7 @@ class RedisClient:
         self.database = address.database
         self.clustered = address.kind == CLUSTER
         self.wait_replicas = wait_replicas
-        # Over the whole call: waiting for a free connection and connecting come before the answer.
+        # Over the whole call, from waiting for a free connection on; making one has some time of its own.
         self._timeout_s = answer_timeout_s + CONNECT_TIMEOUT_S / 2
         self._route = route
         # First come, first served.
@@ -119,8 +119,9 @@ class RedisClient:
     async def _call(self, key: Any, words: Words, *, writes: bool) -> Any:
         waits = writes and self.wait_replicas > 0
         try:
-            async with asyncio.timeout(self._timeout_s), self._turns:
-                answers = await self._route.exchange(key, (words, self._wait) if waits else (words,))
+            async with asyncio.timeout(self._timeout_s) as limit, self._turns:
+                allow = partial(self._allow, limit)
+                answers = await self._route.exchange(key, (words, self._wait) if waits else (words,), allow)
             if isinstance(answers[0], Exception):
                 raise answers[0]  # noqa: TRY301  # what the server refuses is sorted like any failure
             if waits:
@@ -130,6 +131,9 @@ class RedisClient:
         except Exception as error:  # sorted by `failure`, which returns what it does not know
             raise failure(error, self.where) from error
         return answers[0]
+
+    def _allow(self, limit: asyncio.Timeout, more_s: float) -> None:
+        limit.reschedule(asyncio.get_running_loop().time() + self._timeout_s + more_s)
 
     def _check_replicas(self, answer: Any) -> None:
         if isinstance(answer, Exception):

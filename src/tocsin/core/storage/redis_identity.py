@@ -10,12 +10,14 @@ from pathlib import Path
 
 from tocsin.core.ids import new_id
 from tocsin.core.storage.files import WriteError, write_atomically
-from tocsin.core.storage.redis_client import RedisClient
+from tocsin.core.storage.redis_client import RedisClient, load_script
 
 log = logging.getLogger(__name__)
 
 KEY = "tocsin:installation"
 FILE_NAME = "redis.json"
+_LUA = Path(__file__).parent / "lua"
+_PRESENT = load_script(_LUA, "present")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,7 @@ class RedisIdentity:
 
     async def _present(self, known: str) -> str:
         """Return the ID that Redis has; one without any gets the one that is known, or a new one."""
-        await self._client.command("HSETNX", KEY, "id", known or new_id())
-        return bytes(await self._client.command("HGET", KEY, "id")).decode()
+        return bytes(await self._client.run(_PRESENT, [KEY], [known or new_id()])).decode()
 
     def _another(self) -> str:
         return (

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
 
 Words = Sequence[str | bytes | int | float]
+# Lets a call last so much longer, from now on, than an answer may take: making a connection is not the answer's time.
+Allow = Callable[[float], None]
 MAX_MOVES = 6  # redirections of one call, and looks at the map of slots
 MOVE_PAUSE_S = 0.05
 SLOTS = 16384
@@ -25,7 +27,7 @@ CONNECT_TIMEOUT_S = 2.0
 class RedisRoute(Protocol):
     """Carries commands to a server and answers back."""
 
-    async def exchange(self, key: Any, commands: Sequence[Words]) -> list[Any]:
+    async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
         """Run commands in order on one connection to the server of `key`; refusals are returned, not raised."""
         ...
 
@@ -55,7 +57,7 @@ class RedisLink:
         self._busy: set[AbstractConnection] = set()
         self._closed = False
 
-    async def exchange(self, commands: Sequence[Words]) -> list[Any]:
+    async def exchange(self, commands: Sequence[Words], allow: Allow = lambda _: None) -> list[Any]:
         """Write all commands, then read their answers."""
         from redis.exceptions import ConnectionError as LostError
 
@@ -64,6 +66,10 @@ class RedisLink:
         try:
             if connection.is_connected and await _is_stale(connection):
                 await connection.disconnect(nowait=True)  # left over from before a restart
+            if not connection.is_connected:
+                allow(CONNECT_TIMEOUT_S)
+                await connection.connect()  # type: ignore[no-untyped-call]
+                allow(0.0)
             try:
                 await _write(connection, commands)
             except LostError as error:
@@ -133,6 +139,7 @@ def _options(address: RedisAddress, place: HostAndPort | None) -> dict[str, Any]
     from redis.backoff import NoBackoff
 
     limits = {"protocol": 2, "socket_timeout": None, "socket_connect_timeout": CONNECT_TIMEOUT_S}
+    limits["driver_info"] = None  # telling the server which library this is costs a round trip
     there = {} if place is None else {"host": place[0], "port": place[1]}
     return {**limits, "retry": Retry(NoBackoff(), 0), **address.options, **there}
 
@@ -151,8 +158,8 @@ class ServerRoute:
         self._address = address
         self._link = RedisLink(lambda: make_connection(address))
 
-    async def exchange(self, key: Any, commands: Sequence[Words]) -> list[Any]:
-        return await self._link.exchange(commands)
+    async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
+        return await self._link.exchange(commands, allow)
 
     async def places(self) -> list[Any]:
         return [None]
@@ -181,10 +188,10 @@ class SentinelRoute:
         self._abandoned: list[RedisLink] = []
         self._asking = asyncio.Lock()
 
-    async def exchange(self, key: Any, commands: Sequence[Words]) -> list[Any]:
+    async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
         link = self._link or await self._connect()
         try:
-            answers = await link.exchange(commands)
+            answers = await link.exchange(commands, allow)
         except BaseException:
             self._forget(link)
             raise
@@ -237,13 +244,13 @@ class ClusterRoute:
         self._owners: list[HostAndPort] = []  # by slot; empty until read
         self._reading = asyncio.Lock()
 
-    async def exchange(self, key: Any, commands: Sequence[Words]) -> list[Any]:
+    async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
         """Follow redirections, of which each call has a few while slots move."""
         place = await self._owner(key)
         asking: list[Words] = []
         for _ in range(MAX_MOVES):
             try:
-                answers = (await self._link(place).exchange([*asking, *commands]))[len(asking) :]
+                answers = (await self._link(place).exchange([*asking, *commands], allow))[len(asking) :]
             except BaseException:
                 self._owners = []
                 raise

@@ -1,6 +1,7 @@
 """Check whether a Redis keeps deliveries safe."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.redis_client import RedisClient
@@ -11,31 +12,35 @@ from tocsin.delivery.store import Health
 LARGEST_SKEW_S = 30.0
 
 
-async def health_of(client: RedisClient, now: float, found: Sequence[str] = ()) -> Health:
-    """Return the problems that endanger deliveries, after those `found` elsewhere; `now` is the host's Unix time."""
+async def health_of(client: RedisClient, now: float) -> Health:
+    """Return the problems that endanger deliveries; `now` is the host's Unix time."""
     try:
-        infos = await client.infos()
+        infos, skew, sync = await asyncio.gather(client.infos(), _skew(client, now), _sync(client))
     except StoreUnavailableError as error:
         return Health("redis", ok=False, problems=[error.sentence()])
     told = {problem: None for info in infos for problem in _problems(info, client.where, client.wait_replicas)}
-    problems = [*found, *told]
-    advice = [] if problems else [*await _advice(client, infos[0]), *await _skew(client, now)]
-    return Health("redis", ok=not problems, problems=[*problems, *advice])
+    advice = [] if told else [*_advice(client, infos[0], sync), *skew]
+    return Health("redis", ok=not told, problems=[*told, *advice])
 
 
-async def _advice(client: RedisClient, info: Mapping[str, str]) -> list[str]:
-    """Return what may be lost in rare cases; a server may hide its settings."""
+async def _sync(client: RedisClient) -> bytes | None:
+    """Return when the server writes to its disk; `None` if it hides its settings."""
+    try:
+        answer = await client.command("CONFIG", "GET", "appendfsync")
+    except StoreUnavailableError:
+        return None
+    return bytes(answer.get(b"appendfsync", b""))
+
+
+def _advice(client: RedisClient, info: Mapping[str, str], sync: bytes | None) -> list[str]:
+    """Return what may be lost in rare cases."""
     policy, advice = info.get("maxmemory_policy", ""), []
     if policy.startswith("volatile-") and info.get("maxmemory", "0") != "0":
         advice.append(
             f"Redis at {client.where} forgets keys of requests when its memory is full, so that a repeated request may"
             " send twice: set `maxmemory-policy noeviction`"
         )
-    try:
-        answer = await client.command("CONFIG", "GET", "appendfsync")
-    except StoreUnavailableError:
-        return advice
-    if answer.get(b"appendfsync") != b"always":
+    if sync is not None and sync != b"always":
         advice.append(
             f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
             " before it writes: set `appendfsync always` in its configuration"

@@ -1,5 +1,6 @@
 """The delivery queue in Redis: for many hosts. Every step is one Lua script of `lua/`."""
 
+import asyncio
 import json
 import math
 import time
@@ -263,14 +264,20 @@ class RedisStore:
 
     async def health(self) -> Health:
         try:
-            found = await self._identity.check(await self._accepted()) if self._identity else []
+            # At the same time: a Redis that answers slowly must not make whoever asks for health give up.
+            found, health, left = await asyncio.gather(
+                self._identified(), health_of(self._client, time.time()), self._left_behind()
+            )
         except StoreUnavailableError as error:
             return Health("redis", ok=False, problems=[error.sentence()])
-        health = await health_of(self._client, time.time(), found)
-        return replace(health, problems=[*health.problems, *await self._left_behind()]) if health.ok else health
+        if found or not health.ok:
+            return Health("redis", ok=False, problems=[*found, *([] if health.ok else health.problems)])
+        return replace(health, problems=[*health.problems, *left])
 
-    async def _accepted(self) -> int:
-        return int(await self._client.command("GET", self._prefix + b"seq") or 0)
+    async def _identified(self) -> list[str]:
+        if self._identity is None:
+            return []
+        return await self._identity.check(int(await self._client.command("GET", self._prefix + b"seq") or 0))
 
     async def _left_behind(self) -> list[str]:
         """Return a sentence if a process of an older version accepts messages where nobody looks."""

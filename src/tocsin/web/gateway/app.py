@@ -1,5 +1,6 @@
 """The message gateway: sending and receiving over HTTP, in plain Starlette (docs/decisions/0004-plain-asgi.md)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -206,10 +207,12 @@ class Gateway:
         """GET /health: whether the service can work, and which channels are configured."""
         # The reason holds a path of this machine: it is for the log, not for everybody who asks.
         problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
-        queue = await self._parts.outbox.store.health()
+        # At the same time: a store that is slow or away must not make whoever asks give up.
+        queue, backlog, troubles = await asyncio.gather(
+            self._parts.outbox.store.health(), self._backlog(), self._report.shared_troubles()
+        )
         if not queue.ok:
             problems.append(f"the queue ({queue.backend}) cannot be relied on; the log and `tocsin doctor` say why")
-        backlog = await self._backlog()
         if backlog is None or self._parts.inbox.problem:
             problems.append("what is received cannot be worked on; the log says why")
         draining = self._parts.reports.draining()
@@ -229,7 +232,6 @@ class Gateway:
                 for state in self._parts.registry.states()
             },
         }
-        troubles = await self._report.shared_troubles()
         for name, times in (("failing", troubles.failing), ("throttled", troubles.throttled)):
             if times:
                 document[name] = {channel: timestamp(at) for channel, at in times.items()}
