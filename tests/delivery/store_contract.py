@@ -13,6 +13,7 @@ import pytest
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError
 from tocsin.core.ids import new_id
 from tocsin.core.time.clock import Clock
+from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
@@ -754,6 +755,22 @@ class StoreContract:
         rules = {"bell": ChannelRules(account_rate=rate), "horn": ChannelRules()}
         await put(store, *(new(str(n), f"t{n}") for n in range(30)))
         check_pace(await send_all([store], clock, rules), rate)
+
+    async def test_claims_that_come_a_little_late_cost_an_account_none_of_its_messages(
+        self, store: DeliveryStore, clock: TwoClocks
+    ):
+        rate, count = Rate(30, 1.0), 60
+        rules, interval_s = {"bell": ChannelRules(account_rate=rate)}, rate.interval_s / SHARE
+        await put(store, *(new(str(n), f"t{n}") for n in range(count)))
+        times: list[float] = []
+        while (wait_s := await store.seconds_to_next(rules)) is not None:
+            clock.advance(max(wait_s, 0.0) + 0.4 * interval_s * (len(times) % 2))
+            for delivery in await store.claim_due("w1", 10, rules):
+                times.append(clock.monotonic())
+                await store.finish("w1", delivery.id, SENT)
+        assert times[-1] - times[0] <= count * interval_s
+        for begin in times:
+            assert sum(begin <= time < begin + 1 - TINY_S for time in times) <= 30
 
     async def test_a_burst_goes_out_at_once_and_comes_back_with_time(self, store: DeliveryStore, clock: TwoClocks):
         rules = {"bell": ChannelRules(account_rate=Rate(1, 1.0, burst=3))}

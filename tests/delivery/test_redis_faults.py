@@ -22,7 +22,7 @@ from tests.delivery.store_contract import (
     retry,
 )
 from tests.docs.pages import ROOT
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_address import without_password
@@ -37,7 +37,7 @@ from tocsin.delivery.store import ChannelRules, DeliveryFilter
 
 SHORT_S = 0.5
 
-Connect = Callable[[str], RedisStore]
+Connect = Callable[..., RedisStore]
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ async def connect() -> AsyncIterator[Connect]:
     """Open stores with a short time-out, closed at the end."""
     clients: list[RedisClient] = []
 
-    def connect(url: str) -> RedisStore:
-        clients.append(open_redis(url, answer_timeout_s=SHORT_S))
+    def connect(url: str, answer_timeout_s: float = SHORT_S) -> RedisStore:
+        clients.append(open_redis(url, answer_timeout_s=answer_timeout_s))
         return RedisStore(clients[-1], SystemClock())
 
     yield connect
@@ -56,6 +56,12 @@ async def connect() -> AsyncIterator[Connect]:
 
 @pytest.fixture
 def store(connect: Connect, private_redis: RedisServer) -> RedisStore:
+    return connect(private_redis.url, PATIENCE_S)
+
+
+@pytest.fixture
+def hasty(connect: Connect, private_redis: RedisServer) -> RedisStore:
+    """Return a store that soon gives up on a server that is paused."""
     return connect(private_redis.url)
 
 
@@ -158,31 +164,31 @@ async def test_a_flushed_server_is_worked_with_at_once(store: RedisStore, privat
 
 
 async def test_a_paused_server_is_told_in_time_and_its_return_needs_nobody(
-    store: RedisStore, private_redis: RedisServer
+    store: RedisStore, hasty: RedisStore, private_redis: RedisServer
 ):
     await put(store, new())
     private_redis.pause()
-    for call in (store.counts, lambda: store.seconds_to_next(RULES), lambda: put(store, new())):
+    for call in (hasty.counts, lambda: hasty.seconds_to_next(RULES), lambda: put(hasty, new())):
         with pytest.raises(StoreUnavailableError, match="does not answer in time"):
             await call()
-    assert "does not answer in time" in (await store.health()).problems[0]
+    assert "does not answer in time" in (await hasty.health()).problems[0]
     private_redis.resume()
     await until_it_works(lambda: claim_one(store))
 
 
-async def test_a_claim_whose_answer_was_lost_is_answered_by_the_next_one(store: RedisStore, private_redis: RedisServer):
-    assert await store.claim_due("w1", 2, RULES) == []  # from now on the server knows the script
-    await put(store, *(new(str(n), f"t{n}", policy=Policy.AT_MOST_ONCE) for n in range(3)))
+async def test_a_claim_whose_answer_was_lost_is_answered_by_the_next_one(hasty: RedisStore, private_redis: RedisServer):
+    assert await hasty.claim_due("w1", 2, RULES) == []  # from now on the server knows the script
+    await put(hasty, *(new(str(n), f"t{n}", policy=Policy.AT_MOST_ONCE) for n in range(3)))
     private_redis.pause()
     with pytest.raises(StoreUnavailableError):
-        await store.claim_due("w1", 2, RULES)
+        await hasty.claim_due("w1", 2, RULES)
     private_redis.resume()
-    claimed = await store.claim_due("w1", 3, RULES)
+    claimed = await hasty.claim_due("w1", 3, RULES)
     assert sorted(messages(claimed)) == ["0", "1", "2"]
     assert {delivery.attempts for delivery in claimed} == {1}
     for delivery in claimed:
-        assert await store.finish("w1", delivery.id, SENT)
-    assert await store.claim_due("w1", 3, RULES) == []
+        assert await hasty.finish("w1", delivery.id, SENT)
+    assert await hasty.claim_due("w1", 3, RULES) == []
 
 
 async def test_a_cancelled_claim_is_not_lost_either(store: RedisStore, private_redis: RedisServer):
@@ -198,13 +204,15 @@ async def test_a_cancelled_claim_is_not_lost_either(store: RedisStore, private_r
     assert (await claim_one(store)).attempts == 1
 
 
-async def test_an_outcome_whose_answer_was_lost_can_be_told_again(store: RedisStore, private_redis: RedisServer):
+async def test_an_outcome_whose_answer_was_lost_can_be_told_again(
+    store: RedisStore, hasty: RedisStore, private_redis: RedisServer
+):
     await put(store, new("1"), new("2"))
     claimed = await claim_one(store)
     assert not await store.finish("w9", claimed.id, SENT)
     private_redis.pause()
     with pytest.raises(StoreUnavailableError):
-        await store.finish("w1", claimed.id, SENT)
+        await hasty.finish("w1", claimed.id, SENT)
     private_redis.resume()
     assert await store.finish("w1", claimed.id, SENT)
     assert await store.finish("w1", claimed.id, SENT)

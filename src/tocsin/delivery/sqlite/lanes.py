@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tocsin.core.text.strings import storable
-from tocsin.core.time.ratelimit import SHARE
+from tocsin.core.time.ratelimit import LATE_SHARE, SHARE
 from tocsin.delivery.model import (
     LEASE_S,
     LONGEST_HOLD_S,
@@ -74,10 +74,12 @@ def take(connection: sqlite3.Connection, channel: str, target: str, rules: Chann
     turn = max(now.mono, *(allowed_at(connection, key, rate, now) for key, rate in buckets))
     for key, rate in buckets:
         if rate is not None:
+            step = rate.interval_s / SHARE
+            late = LATE_SHARE * step if key == account_key(channel) else 0.0
             connection.execute(
-                "INSERT INTO pace (key, tat) VALUES (:key, :turn + :step)"
-                " ON CONFLICT (key) DO UPDATE SET tat = max(tat, :turn) + :step",
-                {"key": key, "turn": turn, "step": rate.interval_s / SHARE},
+                "INSERT INTO pace (key, tat) VALUES (:key, :turn + :step) ON CONFLICT (key) DO UPDATE"
+                " SET tat = iif(:turn - tat BETWEEN 0 AND :late, tat, max(tat, :turn)) + :step",
+                {"key": key, "turn": turn, "step": step, "late": late},
             )
     return turn - now.mono
 

@@ -1,3 +1,6 @@
+-- `LATE_SHARE` of core/time/ratelimit.py
+local LATE_SHARE = 0.45
+
 -- Reads ARGV[3], the rules (JSON): channel → repeats, and the rates
 -- `target`, `group` and `all` as {interval, burst}, the group's for targets that begin with `prefix`.
 local rules = cjson.decode(ARGV[3])
@@ -37,7 +40,9 @@ local function draw_all(channel, rule, target, turn)
   end
   if next > at then block(pace_key('lane', channel, target), next) end
   if rule.all then
-    rule.tat = math.max(turn, rule.tat) + rule.all[1]
+    local late = turn - rule.tat
+    if late < 0 or late > LATE_SHARE * rule.all[1] then rule.tat = math.max(turn, rule.tat) end
+    rule.tat = rule.tat + rule.all[1]
     rule.free = math.max(rule.free, spare(rule.tat, rule.all))
     block(pace_key('all', channel), rule.tat)
   end
