@@ -1,6 +1,7 @@
 """What a Redis server can do to the queue, and what the queue says then."""
 
 import asyncio
+import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -521,6 +522,48 @@ async def test_a_redis_that_was_emptied_restored_or_exchanged_is_noticed(private
     (tmp_path / "redis.json").unlink()
     assert await told(client, tmp_path) == (True, "")
     await client.aclose()
+
+
+async def test_a_redis_restored_from_yesterday_is_named_and_what_was_sent_since_goes_out_again(
+    store: RedisStore, private_redis: RedisServer, tmp_path: Path
+):
+    client = open_redis(private_redis.url, answer_timeout_s=PATIENCE_S)
+    aof, copy = private_redis.directory / "appendonlydir", tmp_path / "yesterday"
+    await put(store, new("of yesterday", idempotency_key="k1"))
+    private_redis.stop()
+    shutil.copytree(aof, copy)
+    private_redis.start()
+    await store.finish("w1", (await claim_one(store)).id, SENT)
+    await put(store, new("of today", idempotency_key="k2"))
+    assert await told(client, tmp_path) == (True, "")
+    private_redis.stop()
+    shutil.rmtree(aof)
+    shutil.copytree(copy, aof)
+    private_redis.start()
+    ok, problem = await told(client, tmp_path)
+    assert not ok
+    assert "restored from an older copy (it had accepted 2 messages, now 1)" in problem
+    assert messages(await store.claim_due("w1", 9, RULES)) == ["of yesterday"], "nobody knows that it was sent"
+    again = await put_one(store, new("of today", "window", idempotency_key="k2"))
+    assert again.status == "queued", "whoever repeats a request loses nothing"
+    await client.aclose()
+
+
+async def test_a_second_redis_that_was_named_by_mistake_is_noticed_by_each_host_that_knows_the_first(
+    private_redis: RedisServer, tmp_path: Path
+):
+    with server() as second:
+        right, wrong = (open_redis(one.url, answer_timeout_s=PATIENCE_S) for one in (private_redis, second))
+        elsewhere = tmp_path / "of the other installation"
+        elsewhere.mkdir()
+        assert await told(wrong, elsewhere) == (True, "")
+        assert await told(right, tmp_path) == (True, "")
+        ok, problem = await told(wrong, tmp_path)
+        assert not ok
+        assert f"Redis at {wrong.where} is not the one that this data directory used before" in problem
+        assert await told(right, tmp_path) == (True, "")
+        for client in (right, wrong):
+            await client.aclose()
 
 
 async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_path: Path):
